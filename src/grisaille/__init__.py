@@ -1,0 +1,97 @@
+"""Grisaille: Bayesian optimization of expensive nested grey-box functions.
+
+Names load on first use, so that `grisaille --help` need not wait for PyTorch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grisaille.errors import (
+        AssumptionError,
+        EvaluationError,
+        GrisailleError,
+        ModelError,
+        ProtocolError,
+    )
+    from grisaille.modeling.expression import Constraint, Expression, Variable
+    from grisaille.modeling.functions import BlackBox, WhiteBox, black_box, white_box
+    from grisaille.modeling.problem import Problem
+    from grisaille.records import History, Observation, Trial, TrialKind
+    from grisaille.solvers.grid import Grid
+    from grisaille.solvers.multistart import MultiStart
+    from grisaille.strategies.optimistic import Optimistic
+    from grisaille.study.result import Result, Status
+    from grisaille.surrogates.kernels import Linear, Matern, SquaredExponential
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "AssumptionError": "errors",
+    "EvaluationError": "errors",
+    "GrisailleError": "errors",
+    "ModelError": "errors",
+    "ProtocolError": "errors",
+    "Constraint": "modeling.expression",
+    "Expression": "modeling.expression",
+    "Variable": "modeling.expression",
+    "BlackBox": "modeling.functions",
+    "WhiteBox": "modeling.functions",
+    "black_box": "modeling.functions",
+    "white_box": "modeling.functions",
+    "Problem": "modeling.problem",
+    "History": "records",
+    "Observation": "records",
+    "Trial": "records",
+    "TrialKind": "records",
+    "Grid": "solvers.grid",
+    "MultiStart": "solvers.multistart",
+    "Optimistic": "strategies.optimistic",
+    "Result": "study.result",
+    "Status": "study.result",
+    "Linear": "surrogates.kernels",
+    "Matern": "surrogates.kernels",
+    "SquaredExponential": "surrogates.kernels",
+}
+
+__all__ = [
+    "AssumptionError",
+    "BlackBox",
+    "Constraint",
+    "EvaluationError",
+    "Expression",
+    "Grid",
+    "GrisailleError",
+    "History",
+    "Linear",
+    "Matern",
+    "ModelError",
+    "MultiStart",
+    "Observation",
+    "Optimistic",
+    "Problem",
+    "ProtocolError",
+    "Result",
+    "SquaredExponential",
+    "Status",
+    "Trial",
+    "TrialKind",
+    "Variable",
+    "WhiteBox",
+    "black_box",
+    "white_box",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'grisaille' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"grisaille.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,131 @@
+"""What the observations say about each black box of a problem."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from grisaille.errors import ModelError
+from grisaille.modeling import atoms
+from grisaille.modeling.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.modeling.functions import BlackBox
+from grisaille.modeling.program import Program
+from grisaille.records import History
+from grisaille.surrogates.fitting import given, learned
+from grisaille.surrogates.kernels import Kernel, Matern, check_kernel
+from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
+
+Array = NDArray[np.float64]
+Beliefs = dict[str, Surrogate]
+"""A surrogate for each black box, by name."""
+
+DEFAULT_KERNEL = Matern(2.5)
+
+
+def is_learned(box: BlackBox) -> bool:
+    """Whether something about the surrogate of a black box comes from data."""
+    return box.kernel is None or box.kernel.lengthscale is None
+
+
+def is_exact(box: BlackBox) -> bool:
+    """Whether the observations of a black box are its values: noise declared to be 0."""
+    return box.noise is not None and not box.noise.any()
+
+
+def believe(program: Program, history: History) -> Beliefs:
+    """Learn every black box of a program from the history."""
+    return {box.name: _surrogate(program, box, history) for box in program.boxes}
+
+
+def milestone(observations: int) -> int:
+    """The number of observations that hyper-parameters are learned from.
+
+    It grows with the data in steps of 5 %: early every answer counts, late it hardly does. It
+    depends on the count alone, so that a resumed study learns what an unbroken one would.
+    """
+    reached = min(observations, 1)
+    while (following := max(reached + 1, math.ceil(1.05 * reached))) <= observations:
+        reached = following
+    return reached
+
+
+def _surrogate(program: Program, box: BlackBox, history: History) -> Surrogate:
+    inputs, outputs = history.data(box.name, box.inputs, box.outputs)
+    if box.model is not None:
+        return _own_model(box, inputs, outputs)
+    kernel: Kernel = DEFAULT_KERNEL if box.kernel is None else box.kernel
+    check_kernel(kernel, box.name, box.inputs)
+    first = milestone(len(inputs))
+    if is_learned(box):
+        lower, upper = _input_range(program, box, inputs[:first])
+        hyperparameters = learned(kernel, box.noise, inputs[:first], outputs[:first], lower, upper)
+    else:
+        hyperparameters = given(kernel, box.noise, box.inputs, box.outputs)
+    x, y = torch.tensor(inputs), torch.tensor(outputs)
+    posterior = Posterior(kernel, hyperparameters, x[:first], y[:first])
+    for i in range(first, len(x)):
+        posterior = posterior.extended(x[i], y[i])
+    return posterior
+
+
+def _own_model(box: BlackBox, inputs: Array, outputs: Array) -> ModelSurrogate:
+    assert box.model is not None
+    model = box.model(torch.tensor(inputs), torch.tensor(outputs))
+    if not hasattr(model, "posterior"):
+        raise ModelError(
+            f"model= of black box {box.name!r} returned {model!r}: it must return a fitted BoTorch "
+            "model, something with posterior(X)"
+        )
+    return ModelSurrogate(model)
+
+
+def _input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Array]:
+    """The box that inputs are scaled by: declared, else known from the model, else seen."""
+    lower, upper = np.full(box.inputs, np.nan), np.full(box.inputs, np.nan)
+    for call in program.calls:
+        if call.box is box:
+            ends = [known_range(a) for a in call.arguments]
+            lower = np.fmin(lower, np.concatenate([e[0] for e in ends]))
+            upper = np.fmax(upper, np.concatenate([e[1] for e in ends]))
+    unknown = np.isnan(lower) | np.isnan(upper)
+    lower = np.where(unknown, seen.min(0), lower)
+    upper = np.where(unknown, seen.max(0), upper)
+    if box.input_lower is not None:
+        lower = np.broadcast_to(
+            np.where(np.isfinite(box.input_lower), box.input_lower, lower), lower.shape
+        )
+    if box.input_upper is not None:
+        upper = np.broadcast_to(
+            np.where(np.isfinite(box.input_upper), box.input_upper, upper), upper.shape
+        )
+    return lower, np.where(upper > lower, upper, lower + 1.0)
+
+
+def known_range(expression: Expression) -> tuple[Array, Array]:
+    """Range of each entry as far as declarations tell, flat; NaN where they do not."""
+    if isinstance(expression, Variable):
+        return expression.lower.ravel(), expression.upper.ravel()
+    if isinstance(expression, Constant):
+        return expression.value.ravel(), expression.value.ravel()
+    unknown = np.full(expression.size, np.nan)
+    if isinstance(expression, Call):
+        box = expression.box
+        lower = (
+            unknown if box.lower is None else np.where(np.isfinite(box.lower), box.lower, np.nan)
+        )
+        upper = (
+            unknown if box.upper is None else np.where(np.isfinite(box.upper), box.upper, np.nan)
+        )
+        return lower, upper
+    assert isinstance(expression, Operation)
+    if expression.atom is atoms.take:
+        lower, upper = known_range(expression.arguments[0])
+        positions = list(expression.parameters[0])
+        return lower[positions], upper[positions]
+    if expression.atom is atoms.join:
+        ends = [known_range(a) for a in expression.arguments]
+        return np.concatenate([e[0] for e in ends]), np.concatenate([e[1] for e in ends])
+    return unknown, unknown

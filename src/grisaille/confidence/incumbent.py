@@ -1,0 +1,59 @@
+"""Which of the points tried is the best one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from grisaille.confidence.beliefs import Beliefs, is_exact
+from grisaille.confidence.plausible import PlausibleSet
+from grisaille.modeling.program import Program
+from grisaille.records import History
+
+
+@dataclass(frozen=True, slots=True)
+class Incumbent:
+    """The best point tried.
+
+    Attributes:
+        trial: Number of the trial it comes from.
+        objective: Its objective, minimized: observed when the boxes are free of noise, else the
+            posterior mean.
+        violation: Its largest constraint violation, likewise; 0 when all constraints are met.
+        feasible: Whether it counts as feasible. With noise, constraints must hold with the
+            confidence of the bands.
+    """
+
+    trial: int
+    objective: float
+    violation: float
+    feasible: bool
+
+
+def find_incumbent(
+    program: Program, history: History, beliefs: Beliefs, beta: float
+) -> Incumbent | None:
+    """The feasible trial of least objective, else the trial of least violation; None if no trial.
+
+    With noise the luckiest sample would win, so trials are judged by the posterior instead.
+    """
+    if not len(history):
+        return None
+    if all(is_exact(box) for box in program.boxes):
+        objectives = np.array([t.objective for t in history])
+        violations = np.array([t.violation for t in history])
+        doubts = violations
+    else:
+        design = torch.tensor(np.array([t.x for t in history]))
+        with torch.no_grad():
+            means = PlausibleSet(program, beliefs, beta).predict(design)
+        objectives, constraints, deviations = (m.numpy() for m in means)
+        violations = constraints.max(1, initial=0.0).clip(0)
+        doubts = (constraints + deviations).max(1, initial=0.0).clip(0)
+    feasible = doubts <= 0
+    best = int(
+        np.where(feasible, objectives, np.inf).argmin() if feasible.any() else doubts.argmin()
+    )
+    return Incumbent(best, float(objectives[best]), float(violations[best]), bool(feasible[best]))

@@ -1,0 +1,187 @@
+"""Confidence bands and the plausible set, as a box.
+
+With one eta in [-1, 1] per black-box output and z = (l + u)/2 + eta (u - l)/2, every (x, eta) is
+plausible and every plausible z has its eta: the interval constraints of Alg. 1 and 2 vanish. One
+graph serves objective and constraints, so they share their intermediate values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.confidence.beliefs import Beliefs
+from grisaille.errors import AssumptionError
+from grisaille.modeling.functions import BlackBox
+from grisaille.modeling.program import BoxCall, Program
+from grisaille.solvers.box import BoxProblem
+
+Array = NDArray[np.float64]
+
+
+def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+    """Narrow a band, (batch, k) twice, to the norm bound and the declared output range.
+
+    l = max(mu - beta sigma, -B), u = min(mu + beta sigma, B) (Def. hpb_int).
+
+    Raises:
+        AssumptionError: The whole band lies outside the norm bound.
+    """
+    if box.norm_bound is not None:
+        bound = box.norm_bound
+        if (lower > bound * (1 + 1e-9)).any() or (upper < -bound * (1 + 1e-9)).any():
+            raise AssumptionError(
+                f"the data put black box {box.name!r} outside ±{bound:g}, the norm bound it was "
+                "declared with: raise norm_bound (Assumption bounded_norm) or leave it out"
+            )
+        lower, upper = lower.clamp(-bound, bound), upper.clamp(-bound, bound)
+    if box.lower is not None:
+        # A band wholly outside a declared range is a poor fit, not a contradiction: both ends
+        # come to rest on the range.
+        least = torch.tensor(box.lower)
+        lower, upper = torch.maximum(lower, least), torch.maximum(upper, least)
+    if box.upper is not None:
+        most = torch.tensor(box.upper)
+        lower, upper = torch.minimum(lower, most), torch.minimum(upper, most)
+    return lower, upper
+
+
+class PlausibleSet:
+    """All (x, eta): design points with intermediate values that the bands allow.
+
+    Args:
+        program: Objective and constraints.
+        beliefs: A surrogate for each black box.
+        beta: Half-width of the bands in posterior standard deviations.
+    """
+
+    def __init__(self, program: Program, beliefs: Beliefs, beta: float) -> None:
+        self.program = program
+        self.beliefs = beliefs
+        self.beta = beta
+        eta = torch.ones(program.box_outputs, dtype=torch.float64)
+        self.lower = torch.cat([torch.tensor(program.lower), -eta])
+        self.upper = torch.cat([torch.tensor(program.upper), eta])
+
+    def box_problem(self) -> BoxProblem:
+        """The auxiliary problem (Alg. 2 line 2) as a box with inequalities."""
+        return BoxProblem(self.lower, self.upper, self.evaluate, self.program.continuous)
+
+    def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
+        design, eta = self._parts(points)
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            return _inside(self.band(call, states), eta[:, call.columns])
+
+        return split_outputs(self.program.run(design, resolve))
+
+    def _parts(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        return points[:, : self.program.size], points[:, self.program.size :]
+
+    def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
+        """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
+        mean, deviation = self.beliefs[call.box.name].predict(accepted(call.box, states))
+        return clip_band(call.box, mean - self.beta * deviation, mean + self.beta * deviation)
+
+    def trace(self, point: Tensor) -> tuple[list[Array], Array]:
+        """Where a point (x, eta) goes: the state s̄ of each call, and the outputs z̄ of all."""
+        design, eta = self._parts(point.unsqueeze(0))
+        states_of: list[Array] = []
+        outputs: list[Array] = []
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            answer = _inside(self.band(call, states), eta[:, call.columns])
+            states_of.append(accepted(call.box, states)[0].numpy().copy())
+            outputs.append(answer[0].numpy().copy())
+            return answer
+
+        with torch.no_grad():
+            self.program.run(design, resolve)
+        return states_of, np.concatenate(outputs) if outputs else np.zeros(0)
+
+    def locate(self, x: Array, outputs: Array) -> Tensor:
+        """The point (x, eta) whose intermediate values come closest to given ones, flat."""
+        wanted = torch.tensor(outputs)
+        eta = torch.zeros(1, self.program.box_outputs, dtype=torch.float64)
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            lower, upper = self.band(call, states)
+            half = ((upper - lower) / 2).clamp_min(1e-300)
+            offset = (wanted[call.columns] - (lower + upper) / 2) / half
+            eta[:, call.columns] = offset.clamp(-1, 1)
+            return _inside((lower, upper), eta[:, call.columns])
+
+        with torch.no_grad():
+            self.program.run(torch.tensor(x).unsqueeze(0), resolve)
+        return torch.cat([torch.tensor(x), eta[0]])
+
+    def cautious_problem(self, margin: Tensor) -> BoxProblem:
+        """Minimize the predicted objective where constraints hold with certainty, over x alone.
+
+        Each constraint must hold with the deviation that the bands give it added: the root of
+        the summed squares of its changes when one eta at a time goes to -1 and to 1.
+
+        Args:
+            margin: (K,), a distance to keep beyond that, so that rounding cannot spoil it.
+        """
+        n = self.program.size
+
+        def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
+            objective, constraints, deviation = self.predict(design)
+            return objective, constraints + deviation + margin
+
+        return BoxProblem(self.lower[:n], self.upper[:n], evaluate, self.program.continuous)
+
+    def predict(self, design: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Predicted objective and constraints, and how far constraints may be off.
+
+        Args:
+            design: (batch, n).
+
+        Returns:
+            Objective (batch,), constraints (batch, K), their deviations (batch, K), which are
+            beta standard deviations to first order.
+        """
+        batch, m = len(design), self.program.box_outputs
+        center = torch.zeros(1, m, dtype=torch.float64)
+        axes = torch.eye(m, dtype=torch.float64)
+        probes = torch.cat([center, axes, -axes])
+        points = torch.cat(
+            [
+                design.unsqueeze(0).expand(len(probes), -1, -1),
+                probes.unsqueeze(1).expand(-1, batch, -1),
+            ],
+            2,
+        ).reshape(len(probes) * batch, -1)
+        objective, constraints = self.evaluate(points)
+        constraints = constraints.reshape(len(probes), batch, -1)
+        change = (constraints[1 : m + 1] - constraints[m + 1 :]) / 2
+        # The floor keeps the root differentiable for constraints that no black box reaches.
+        deviation = (change.square().sum(0) + 1e-30).sqrt()
+        return objective[:batch], constraints[0], deviation
+
+
+def _inside(band: tuple[Tensor, Tensor], eta: Tensor) -> Tensor:
+    """The point of a band that eta in [-1, 1] stands for."""
+    lower, upper = band
+    return (lower + upper) / 2 + eta * (upper - lower) / 2
+
+
+def accepted(box: BlackBox, states: Tensor) -> Tensor:
+    """States moved into the input range that a black box accepts."""
+    if box.input_lower is not None:
+        states = torch.maximum(states, torch.tensor(box.input_lower))
+    if box.input_upper is not None:
+        states = torch.minimum(states, torch.tensor(box.input_upper))
+    return states
+
+
+def split_outputs(outputs: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """What a problem's program returns as objective (batch,) and constraints (batch, K)."""
+    objective, *bodies = outputs
+    batch = len(objective)
+    flat = [b.reshape(batch, -1) for b in bodies]
+    return objective, torch.cat(flat, 1) if flat else objective.new_zeros(batch, 0)

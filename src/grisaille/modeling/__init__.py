@@ -1,0 +1,1 @@
+"""What the problem is: expressions, functions, problems and the programs they compile to."""

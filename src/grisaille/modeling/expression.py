@@ -1,0 +1,415 @@
+"""Expressions: variables, constants, known operations and black-box calls, with operators.
+
+An expression is immutable and has a NumPy shape. Operators and NumPy functions applied to one
+record a new expression (`numpy_dispatch` has the table); nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grisaille.errors import ModelError
+from grisaille.modeling import atoms
+from grisaille.modeling.atoms import Atom, Shape
+
+if TYPE_CHECKING:
+    from grisaille.modeling.functions import BlackBox
+
+STRICT = (
+    "strict comparisons (<, >) cannot be recorded: write <= or >= for a constraint, np.maximum or "
+    "np.minimum instead of max() or min(), and np.where(a <= b, ...) instead of if"
+)
+
+
+class Expression:
+    """A symbolic value: what variables, black boxes, operators and NumPy functions build.
+
+    Expressions support `+ - * / ** @`, indexing, slicing, iteration, NumPy functions, and `<=` and
+    `>=`, which make a `Constraint`.
+
+    Attributes:
+        shape: NumPy shape of the value; `()` for a scalar.
+        arguments: The expressions this one is computed from.
+    """
+
+    __slots__ = ("arguments", "shape")
+    shape: Shape
+    arguments: tuple[Expression, ...]
+
+    def __init__(self, shape: Shape, arguments: tuple[Expression, ...] = ()) -> None:
+        self.shape = shape
+        self.arguments = arguments
+
+    # --- shape -----------------------------------------------------------------------------
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return int(np.prod(self.shape))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> Expression:
+        """The transpose."""
+        return self._relaid(np.transpose)
+
+    def reshape(self, *shape: Any) -> Expression:
+        """The same entries in another shape, as `numpy.reshape`."""
+        return self._relaid(lambda positions: positions.reshape(*shape))
+
+    def ravel(self) -> Expression:
+        """The entries as a vector."""
+        return self.reshape(-1)
+
+    def sum(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """Sum over all entries, or along `axis`."""
+        return reduce(atoms.total, self, axis)
+
+    def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """Mean over all entries, or along `axis`."""
+        summed = self.sum(axis)
+        return summed / (self.size / summed.size)
+
+    def __getitem__(self, key: Any) -> Expression:
+        return self._relaid(lambda positions: positions[key])
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"{self!r} is a scalar: it has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Expression]:
+        return (self[i] for i in range(len(self)))
+
+    def _relaid(self, layout: Any) -> Expression:
+        """The entries that `layout` picks from an array of their flat positions."""
+        picked = np.asarray(layout(np.arange(self.size).reshape(self.shape)))
+        positions = tuple(int(i) for i in picked.ravel())
+        if picked.shape == self.shape and positions == tuple(range(self.size)):
+            return self
+        return Operation(atoms.take, (self,), (positions, picked.shape))
+
+    # --- operators -------------------------------------------------------------------------
+    def __add__(self, other: Any) -> Expression:
+        return operate(atoms.add, self, other)
+
+    def __radd__(self, other: Any) -> Expression:
+        return operate(atoms.add, other, self)
+
+    def __sub__(self, other: Any) -> Expression:
+        return operate(atoms.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Expression:
+        return operate(atoms.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Expression:
+        return operate(atoms.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Expression:
+        return operate(atoms.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return operate(atoms.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return operate(atoms.divide, other, self)
+
+    def __pow__(self, other: Any) -> Expression:
+        return operate(atoms.power, self, other)
+
+    def __rpow__(self, other: Any) -> Expression:
+        return operate(atoms.power, other, self)
+
+    def __matmul__(self, other: Any) -> Expression:
+        return operate(atoms.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Expression:
+        return operate(atoms.matmul, other, self)
+
+    def __neg__(self) -> Expression:
+        return operate(atoms.negative, self)
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def __abs__(self) -> Expression:
+        return operate(atoms.absolute, self)
+
+    # --- relations -------------------------------------------------------------------------
+    def __le__(self, other: Any) -> Constraint:
+        return Constraint(self, as_expression(other))
+
+    def __ge__(self, other: Any) -> Constraint:
+        return Constraint(as_expression(other), self)
+
+    def __lt__(self, other: Any) -> NoReturn:
+        raise ModelError(STRICT)
+
+    def __gt__(self, other: Any) -> NoReturn:
+        raise ModelError(STRICT)
+
+    def __eq__(self, other: object) -> Any:
+        raise ModelError(
+            f"{self!r} == ... cannot be recorded: write an equality as abs(a - b) <= tolerance, or "
+            "substitute one side for the other"
+        )
+
+    def __ne__(self, other: object) -> Any:
+        return self.__eq__(other)
+
+    # Identity, so that expressions can key dictionaries in spite of __eq__.
+    __hash__ = object.__hash__
+
+    # --- what cannot be recorded -------------------------------------------------------------
+    def __bool__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} has no truth value before it is evaluated: write np.where(a <= b, x, y) "
+            "instead of if, and, or, not"
+        )
+
+    def __float__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} is not a number yet: use NumPy's functions (np.sin, not math.sin), or "
+            "gs.white_box for a function of your own"
+        )
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise ModelError(
+            f"{self!r} cannot be put into a NumPy array: join expressions with np.stack or "
+            "np.concatenate, and wrap functions NumPy cannot record with gs.white_box"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        from grisaille.modeling.numpy_dispatch import apply_ufunc
+
+        return apply_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
+        from grisaille.modeling.numpy_dispatch import apply_function
+
+        return apply_function(function, args, kwargs)
+
+    def __repr__(self) -> str:
+        from grisaille.modeling.text import formula
+
+        return formula(self)
+
+
+class Variable(Expression):
+    """What the optimizer chooses: a scalar or an array with finite bounds.
+
+    Args:
+        name: How messages and tables call it; unique within a problem.
+        shape: `()` for a scalar, an integer for a vector, or a tuple.
+        lower: Lower bound, a number or an array of that shape.
+        upper: Upper bound, likewise; above `lower` in every entry.
+    """
+
+    __slots__ = ("lower", "name", "upper")
+
+    def __init__(
+        self,
+        name: str,
+        shape: int | Sequence[int] = (),
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"a variable needs a name, got {name!r}: gs.Variable('x', ...)")
+        dimensions = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+        if any(int(size) != size or size < 1 for size in dimensions):
+            raise ModelError(
+                f"variable {name!r} has shape {shape!r}: every axis needs at least one entry"
+            )
+        super().__init__(tuple(int(size) for size in dimensions))
+        self.name = name
+        self.lower = self._bound("lower", lower)
+        self.upper = self._bound("upper", upper)
+        wrong = np.argwhere(~(self.lower < self.upper))
+        if wrong.size:
+            entry = tuple(int(i) for i in wrong[0])
+            where = f" at entry {list(entry)}" if entry else ""
+            raise ModelError(
+                f"variable {name!r} has lower bound {self.lower[entry]:g} and upper bound "
+                f"{self.upper[entry]:g}{where}: the lower must be below the upper (use a plain "
+                "number for a fixed value)"
+            )
+
+    def _bound(self, side: str, given: ArrayLike | None) -> NDArray[np.float64]:
+        if given is None:
+            raise ModelError(
+                f"variable {self.name!r} has no {side} bound: bounds are required, because the "
+                f"search covers the whole box; pass {side}=..."
+            )
+        try:
+            bound = np.array(np.broadcast_to(np.asarray(given, dtype=float), self.shape))
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"variable {self.name!r} has shape {self.shape}, but its {side} bound is "
+                f"{given!r}: pass a number or an array of that shape"
+            ) from error
+        if not np.isfinite(bound).all():
+            raise ModelError(
+                f"variable {self.name!r} has {side} bound {given!r}: bounds must be finite numbers"
+            )
+        bound.setflags(write=False)
+        return bound
+
+
+class Constant(Expression):
+    """A known number or array."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: ArrayLike) -> None:
+        array = np.array(value, dtype=float)
+        array.setflags(write=False)
+        super().__init__(array.shape)
+        self.value = array
+
+
+class Operation(Expression):
+    """A known operation on expressions."""
+
+    __slots__ = ("atom", "parameters")
+
+    def __init__(
+        self, atom: Atom, arguments: tuple[Expression, ...], parameters: tuple[Any, ...] = ()
+    ) -> None:
+        try:
+            shape = atom.shape(*(a.shape for a in arguments), *parameters)
+        except ValueError as error:
+            shapes = " and ".join(f"{a!r} of shape {a.shape}" for a in arguments)
+            raise ModelError(f"{atom.name} does not fit {shapes}: {error}") from error
+        super().__init__(shape, arguments)
+        self.atom = atom
+        self.parameters = parameters
+
+
+class Call(Expression):
+    """A black box applied to expressions: its outputs, a scalar, or a vector that may have names.
+
+    `call["name"]` picks a named output.
+    """
+
+    __slots__ = ("box",)
+
+    def __init__(self, box: BlackBox, arguments: tuple[Expression, ...]) -> None:
+        super().__init__(box.output_shape, arguments)
+        self.box = box
+
+    def __getitem__(self, key: Any) -> Expression:
+        if isinstance(key, str):
+            if key not in self.box.output_names:
+                names = ", ".join(map(repr, self.box.output_names)) or "none"
+                raise ModelError(
+                    f"black box {self.box.name!r} has no output named {key!r}: its names are "
+                    f"{names} (declare them with outputs=[...])"
+                )
+            key = self.box.output_names.index(key)
+        return super().__getitem__(key)
+
+
+class Constraint:
+    """A relation `left <= right`: a constraint of a problem, or the condition of `np.where`.
+
+    `a & b` holds where both hold, `a | b` where one holds.
+
+    Attributes:
+        left: The side that must not be larger.
+        right: The side that must not be smaller.
+        body: `left - right`, at most 0 where the relation holds.
+    """
+
+    __slots__ = ("body", "left", "right")
+
+    def __init__(self, left: Expression, right: Expression) -> None:
+        self.left = left
+        self.right = right
+        self.body = left if _is_zero(right) else -right if _is_zero(left) else left - right
+
+    def __and__(self, other: Constraint) -> Constraint:
+        return Constraint(operate(atoms.maximum, self.body, other.body), Constant(0.0))
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return Constraint(operate(atoms.minimum, self.body, other.body), Constant(0.0))
+
+    def __bool__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} has no truth value before it is evaluated: write 0 <= y <= 1 as two "
+            "constraints, 'a and b' as a & b, and np.where(y <= 0, a, b) instead of if"
+        )
+
+    __array_function__ = Expression.__array_function__
+    __array_ufunc__ = None
+
+    def __repr__(self) -> str:
+        return f"{self.left!r} <= {self.right!r}"
+
+
+def _is_zero(expression: Expression) -> bool:
+    return isinstance(expression, Constant) and not expression.shape and expression.value == 0
+
+
+def as_expression(value: Any) -> Expression:
+    """The expression itself, or a number or array as a constant."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Constraint):
+        raise ModelError(f"{value!r} is a relation, not a value: use it in np.where or subject_to")
+    if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
+        return join([as_expression(v) for v in value], np.stack)
+    try:
+        constant = Constant(value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"{value!r} is neither an expression nor numbers: pass one of these"
+        ) from error
+    if np.isnan(constant.value).any():
+        raise ModelError(f"the constant {value!r} contains NaN: replace it by a number")
+    return constant
+
+
+def operate(atom: Atom, *arguments: Any) -> Expression:
+    """Apply an atom to expressions and constants."""
+    return Operation(atom, tuple(as_expression(a) for a in arguments))
+
+
+def reduce(atom: Atom, value: Any, axis: int | tuple[int, ...] | None) -> Expression:
+    """Apply a reduction over all axes, or over those given."""
+    expression = as_expression(value)
+    given = range(expression.ndim) if axis is None else np.atleast_1d(axis)
+    for one in given:
+        if not -expression.ndim <= one < expression.ndim:
+            raise ModelError(
+                f"{atom.name} over axis {one} of {expression!r}, which has shape "
+                f"{expression.shape}: that axis does not exist"
+            )
+    axes = tuple(sorted({int(one) % expression.ndim for one in given}))
+    return Operation(atom, (expression,), (axes,))
+
+
+def join(parts: Sequence[Any], arrange: Any) -> Expression:
+    """Put expressions together as `arrange` (`np.stack`, say) puts arrays together."""
+    expressions = tuple(as_expression(p) for p in parts)
+    ends = np.cumsum([0, *(e.size for e in expressions)])
+    positions = [
+        np.arange(start, start + e.size).reshape(e.shape)
+        for start, e in zip(ends[:-1], expressions, strict=True)
+    ]
+    try:
+        layout = np.asarray(arrange(positions))
+    except ValueError as error:
+        shapes = ", ".join(str(e.shape) for e in expressions)
+        raise ModelError(f"shapes {shapes} cannot be joined: {error}") from error
+    return Operation(atoms.join, expressions)._relaid(lambda flat: flat[layout])

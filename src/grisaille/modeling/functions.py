@@ -1,0 +1,414 @@
+"""Functions a user brings: black boxes (expensive, unknown) and white boxes (cheap, known)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from grisaille.errors import EvaluationError, ModelError, ProtocolError
+from grisaille.modeling.atoms import Atom, Shape
+from grisaille.modeling.expression import Call, Expression, Operation, as_expression
+
+Array = NDArray[np.float64]
+
+
+class BlackBox:
+    """An expensive, unknown function, learned by its own Gaussian process.
+
+    Called with expressions it gives an expression; called with numbers it is the plain function.
+    One black box used at several places is one surrogate.
+
+    Args:
+        fn: The function: one NumPy value per argument (a scalar arrives as a float) to one number,
+            or to `outputs` numbers. None if it is evaluated outside this process.
+        name: How messages and tables call it; the function's name by default.
+        outputs: How many numbers it returns, or their names. 1 gives a scalar expression.
+        noise: Standard deviation of the observation noise, in the output's units, one or one per
+            output; 0 for a deterministic simulator; None to learn it.
+        kernel: A `SquaredExponential`, `Matern` or `Linear`; None for the default. One with
+            hyper-parameters is used as it is, in the user's own units.
+        norm_bound: B_i, a bound on the RKHS norm (Assumption bounded_norm); clips the band.
+        lower: Smallest value an output can take: clips the band. One, or one per output.
+        upper: Largest value an output can take, likewise.
+        input_lower: Smallest inputs it accepts, a number or one per input number: the optimistic
+            states invented for it stay inside.
+        input_upper: Largest inputs it accepts, likewise.
+        model: Your own surrogate: a function `(inputs, outputs) -> BoTorch model`, tensors of
+            shape (n, d) and (n, k) in the user's units.
+        separable: False if it can be evaluated only along the real chain, never on its own at an
+            invented intermediate value.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any] | None,
+        *,
+        name: str | None = None,
+        outputs: int | Sequence[str] = 1,
+        noise: ArrayLike | None = None,
+        kernel: Any = None,
+        norm_bound: float | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        input_lower: ArrayLike | None = None,
+        input_upper: ArrayLike | None = None,
+        model: Callable[[Tensor, Tensor], Any] | None = None,
+        separable: bool = True,
+    ) -> None:
+        self.fn = fn
+        self.name = name or _name_of(fn, "black box")
+        self.output_names, self.output_shape = _outputs(outputs, f"black box {self.name!r}")
+        self.noise = self._per_output("noise", noise)
+        if self.noise is not None and (self.noise < 0).any():
+            raise ModelError(
+                f"black box {self.name!r} has noise {noise!r}: a standard deviation is at least 0; "
+                "None lets it be learned"
+            )
+        if norm_bound is not None and not (np.isfinite(norm_bound) and norm_bound > 0):
+            raise ModelError(
+                f"black box {self.name!r} has norm_bound {norm_bound!r}: it must be positive"
+            )
+        if kernel is not None and model is not None:
+            raise ModelError(f"black box {self.name!r} has both kernel= and model=: choose one")
+        if getattr(kernel, "lengthscale", None) is not None and noise is None:
+            raise ModelError(
+                f"black box {self.name!r} has a kernel with hyper-parameters, so nothing is "
+                "learned, but no noise: pass noise=0, or its standard deviation"
+            )
+        self.kernel = kernel
+        self.norm_bound = norm_bound
+        self.lower = self._per_output("lower", lower)
+        self.upper = self._per_output("upper", upper)
+        _check_order(self.name, "lower", self.lower, "upper", self.upper)
+        self.input_lower = None if input_lower is None else np.asarray(input_lower, dtype=float)
+        self.input_upper = None if input_upper is None else np.asarray(input_upper, dtype=float)
+        _check_order(self.name, "input_lower", self.input_lower, "input_upper", self.input_upper)
+        self.model = model
+        self.separable = separable
+        self.argument_shapes: tuple[Shape, ...] | None = None
+        functionlike = functools_target(fn)
+        if functionlike is not None:
+            self.__doc__ = functionlike.__doc__
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers it returns."""
+        return int(np.prod(self.output_shape))
+
+    @property
+    def inputs(self) -> int:
+        """How many numbers it takes, all arguments together; known once it is called."""
+        if self.argument_shapes is None:
+            raise ProtocolError(f"black box {self.name!r} was never called with an expression")
+        return sum(int(np.prod(shape)) for shape in self.argument_shapes)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """An expression when an argument is one, else the plain function's value."""
+        arguments = self._bind(args, kwargs)
+        if not any(_is_symbolic(a) for a in arguments):
+            if self.fn is None:
+                raise ProtocolError(
+                    f"black box {self.name!r} has no function (fn=None): it is evaluated outside"
+                )
+            return self.fn(*args, **kwargs)
+        expressions = tuple(as_expression(a) for a in arguments)
+        shapes = tuple(e.shape for e in expressions)
+        if self.argument_shapes is None:
+            self.argument_shapes = shapes
+            self._check_input_range("input_lower", self.input_lower)
+            self._check_input_range("input_upper", self.input_upper)
+        elif shapes != self.argument_shapes:
+            raise ModelError(
+                f"black box {self.name!r} takes {_counts(self.argument_shapes)}, got "
+                f"{_counts(shapes)}: every call needs the same shapes, because one surrogate "
+                "serves them all; declare another black box for other shapes"
+            )
+        return Call(self, expressions)
+
+    def evaluate(self, inputs: Array) -> Array:
+        """Call the real function at flat `inputs`, and check what comes back.
+
+        Raises:
+            EvaluationError: It raised, or did not return `outputs` finite numbers.
+        """
+        if self.fn is None:
+            raise ProtocolError(
+                f"black box {self.name!r} has no function (fn=None): give it one to solve here"
+            )
+        where = f"black box {self.name!r} at {self.describe(inputs)}"
+        try:
+            answer = self.fn(*self.split(inputs))
+        except Exception as error:
+            raise EvaluationError(f"{where} raised {type(error).__name__}: {error}") from error
+        return self.check(answer, where)
+
+    def check(self, answer: Any, where: str) -> Array:
+        """The answer as a flat array of `outputs` finite numbers."""
+        expected = f"{self.outputs} number{'s' * (self.outputs != 1)}"
+        if isinstance(answer, dict) and self.output_names:
+            missing = [n for n in self.output_names if n not in answer]
+            if missing:
+                raise EvaluationError(f"{where} returned no {missing[0]!r}: it has that output")
+            answer = [answer[n] for n in self.output_names]
+        try:
+            if answer is None or isinstance(answer, str | bytes):
+                raise TypeError
+            array = np.asarray(answer, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise EvaluationError(
+                f"{where} returned {answer!r}: it must return {expected}"
+                + (" (does it lack a return statement?)" if answer is None else "")
+            ) from error
+        if array.size != self.outputs:
+            raise EvaluationError(
+                f"{where} returned {array.size} numbers (shape {array.shape}), declared with "
+                f"outputs={self.outputs}: return {expected}, or declare outputs={array.size}"
+            )
+        if not np.isfinite(array).all():
+            raise EvaluationError(
+                f"{where} returned {array.ravel().tolist()}: every output must be a finite number"
+            )
+        return array.reshape(-1)
+
+    def split(self, inputs: Array) -> list[Any]:
+        """Flat inputs as the values the function is called with."""
+        assert self.argument_shapes is not None
+        values: list[Any] = []
+        start = 0
+        for shape in self.argument_shapes:
+            size = int(np.prod(shape))
+            part = inputs[start : start + size]
+            values.append(float(part[0]) if shape == () else np.array(part).reshape(shape))
+            start += size
+        return values
+
+    def describe(self, inputs: Array) -> str:
+        """Flat inputs as text, argument by argument."""
+        return ", ".join(np.array2string(np.asarray(v), precision=6) for v in self.split(inputs))
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            signature = inspect.signature(self.fn) if self.fn is not None else None
+        except (TypeError, ValueError):  # built-in functions may hide their signature
+            signature = None
+        if signature is None:
+            return (*args, *kwargs.values())
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ModelError(
+                f"black box {self.name!r} is {self.name}{signature}: {error}"
+            ) from error
+        if bound.kwargs:
+            raise ModelError(
+                f"black box {self.name!r} has keyword-only arguments "
+                f"({', '.join(bound.kwargs)}): make them positional"
+            )
+        return bound.args
+
+    def _per_output(self, what: str, given: ArrayLike | None) -> Array | None:
+        if given is None:
+            return None
+        try:
+            array = np.broadcast_to(np.asarray(given, dtype=float), (self.outputs,))
+        except ValueError as error:
+            raise ModelError(
+                f"black box {self.name!r} has {self.outputs} outputs but {what}={given!r}: pass "
+                "one number, or one per output"
+            ) from error
+        if np.isnan(array).any():
+            raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
+        return np.array(array)
+
+    def _check_input_range(self, what: str, given: Array | None) -> None:
+        if given is not None and given.shape not in ((), (self.inputs,)):
+            raise ModelError(
+                f"black box {self.name!r} takes {self.inputs} numbers, but {what} has shape "
+                f"{given.shape}: pass one number, or one per input"
+            )
+
+    def __repr__(self) -> str:
+        return f"BlackBox({self.name!r}, outputs={self.outputs})"
+
+
+@overload
+def black_box(fn: Callable[..., Any], /) -> BlackBox: ...
+@overload
+def black_box(**options: Any) -> Callable[[Callable[..., Any]], BlackBox]: ...
+def black_box(
+    fn: Callable[..., Any] | None = None, /, **options: Any
+) -> BlackBox | Callable[[Callable[..., Any]], BlackBox]:
+    """Declare a function as a black box: `@gs.black_box` or `@gs.black_box(outputs=2, noise=0)`.
+
+    Takes the options of `BlackBox`.
+    """
+    if fn is not None:
+        return BlackBox(fn, **options)
+    return lambda function: BlackBox(function, **options)
+
+
+class WhiteBox:
+    """A known, cheap function that operators and NumPy functions cannot express.
+
+    Its derivatives are taken by central differences, so it should be smooth to about 1e-6.
+
+    Args:
+        fn: The function, of NumPy values shaped like the arguments, to `outputs` numbers.
+        name: How messages and diagrams call it.
+        outputs: How many numbers it returns; 1 gives a scalar expression.
+        vectorized: True if `fn` takes arrays with one more leading axis, many points at once, and
+            returns its values with that leading axis: much faster.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        name: str | None = None,
+        outputs: int = 1,
+        vectorized: bool = False,
+    ) -> None:
+        if not callable(fn):
+            raise ModelError(f"gs.white_box needs a function, got {fn!r}")
+        self.fn = fn
+        self.name = name or _name_of(fn, "white box")
+        self.vectorized = vectorized
+        _, self.output_shape = _outputs(outputs, f"white box {self.name!r}")
+        self.atom = Atom(self.name, self._evaluate, lambda *_shapes: self.output_shape)
+        self.__doc__ = fn.__doc__
+
+    def __call__(self, *args: Any) -> Any:
+        """An expression when an argument is one, else the plain function's value."""
+        if any(_is_symbolic(a) for a in args):
+            return Operation(self.atom, tuple(as_expression(a) for a in args))
+        return self.fn(*args)
+
+    def _evaluate(self, *arguments: Tensor) -> Tensor:
+        value: Tensor = _NumericalDerivative.apply(self._values, *arguments)  # type: ignore[no-untyped-call]
+        return value
+
+    def _values(self, *arguments: Tensor) -> Tensor:
+        batch = max(a.shape[0] for a in arguments)
+        arrays = [a.expand(batch, *a.shape[1:]).detach().numpy() for a in arguments]
+        try:
+            if self.vectorized:
+                answer = np.asarray(self.fn(*arrays), dtype=float)
+            else:
+                rows = zip(*arrays, strict=True)
+                answer = np.array(
+                    [self.fn(*(float(v) if v.ndim == 0 else v for v in row)) for row in rows],
+                    dtype=float,
+                )
+            return torch.as_tensor(answer.reshape((batch, *self.output_shape)))
+        except Exception as error:
+            example = ", ".join(np.array2string(a[0], precision=6) for a in arrays)
+            raise EvaluationError(
+                f"white box {self.name!r} (outputs={int(np.prod(self.output_shape))}, "
+                f"vectorized={self.vectorized}) failed near {example}: {error}"
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"WhiteBox({self.name!r})"
+
+
+@overload
+def white_box(fn: Callable[..., Any], /, **options: Any) -> WhiteBox: ...
+@overload
+def white_box(**options: Any) -> Callable[[Callable[..., Any]], WhiteBox]: ...
+def white_box(
+    fn: Callable[..., Any] | None = None, /, **options: Any
+) -> WhiteBox | Callable[[Callable[..., Any]], WhiteBox]:
+    """Declare a known function: `gs.white_box(fn)`, `@gs.white_box` or with options in between.
+
+    Takes the options of `WhiteBox`.
+    """
+    if fn is not None:
+        return WhiteBox(fn, **options)
+    return lambda function: WhiteBox(function, **options)
+
+
+class _NumericalDerivative(torch.autograd.Function):
+    """A function of NumPy arrays with its gradient by central differences."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
+        ctx.values = values
+        ctx.save_for_backward(*arguments)
+        return values(*arguments)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
+        arguments = [a.detach() for a in ctx.saved_tensors]
+        answers: list[Tensor | None] = [None]
+        for i, argument in enumerate(arguments):
+            if not ctx.needs_input_grad[i + 1]:
+                answers.append(None)
+                continue
+            flat = argument.reshape(argument.shape[0], -1)
+            columns = []
+            for j in range(flat.shape[1]):
+                step = 1e-6 * (1.0 + flat[:, j].abs())
+                sides = []
+                for sign in (1.0, -1.0):
+                    moved = flat.clone()
+                    moved[:, j] += sign * step
+                    changed = [*arguments]
+                    changed[i] = moved.reshape(argument.shape)
+                    sides.append(ctx.values(*changed))
+                slope = (sides[0] - sides[1]) / (2 * step).reshape(-1, *[1] * (gradient.ndim - 1))
+                columns.append((gradient * slope).reshape(gradient.shape[0], -1).sum(1))
+            answers.append(torch.stack(columns, 1).reshape(argument.shape))
+        return tuple(answers)
+
+
+def functools_target(fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """The function behind a partial, or the function itself."""
+    return getattr(fn, "func", fn)
+
+
+def _name_of(fn: Callable[..., Any] | None, kind: str) -> str:
+    if fn is not None and not callable(fn):
+        raise ModelError(f"a {kind} needs a function, got {fn!r}")
+    name = getattr(functools_target(fn), "__name__", None) or type(fn).__name__
+    if fn is None or name == "<lambda>":
+        raise ModelError(f"a {kind} without a named function needs a name: pass name='...'")
+    return name
+
+
+def _outputs(outputs: int | Sequence[str], who: str) -> tuple[tuple[str, ...], Shape]:
+    if isinstance(outputs, int | np.integer) and not isinstance(outputs, bool) and outputs >= 1:
+        return (), () if outputs == 1 else (int(outputs),)
+    if isinstance(outputs, list | tuple) and outputs and all(isinstance(o, str) for o in outputs):
+        if len(set(outputs)) < len(outputs):
+            raise ModelError(f"{who} has outputs={list(outputs)}: names must differ")
+        return tuple(outputs), (len(outputs),)
+    raise ModelError(f"{who} has outputs={outputs!r}: pass a number of at least 1, or names")
+
+
+def _check_order(
+    name: str, low_name: str, low: Array | None, high_name: str, high: Array | None
+) -> None:
+    if low is not None and high is not None and not (low < high).all():
+        raise ModelError(
+            f"black box {name!r} has {low_name}={low.tolist()} and {high_name}={high.tolist()}: "
+            "each lower value must be below its upper value"
+        )
+
+
+def _counts(shapes: tuple[Shape, ...]) -> str:
+    total = sum(int(np.prod(s)) for s in shapes)
+    detail = ", ".join("scalar" if s == () else str(list(s)) for s in shapes)
+    return f"{total} numbers ({detail})"
+
+
+def _is_symbolic(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_is_symbolic(v) for v in value)
+    return isinstance(value, Expression)

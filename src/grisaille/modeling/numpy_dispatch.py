@@ -1,0 +1,167 @@
+"""What NumPy's functions record when they meet an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from grisaille.errors import ModelError
+from grisaille.modeling import atoms
+from grisaille.modeling.expression import (
+    Constraint,
+    Expression,
+    as_expression,
+    join,
+    operate,
+    reduce,
+)
+
+_ATOM_OF_UFUNC = {
+    np.add: atoms.add,
+    np.subtract: atoms.subtract,
+    np.multiply: atoms.multiply,
+    np.divide: atoms.divide,
+    np.power: atoms.power,
+    np.float_power: atoms.power,
+    np.matmul: atoms.matmul,
+    np.negative: atoms.negative,
+    np.reciprocal: atoms.reciprocal,
+    np.absolute: atoms.absolute,
+    np.fabs: atoms.absolute,
+    np.minimum: atoms.minimum,
+    np.fmin: atoms.minimum,
+    np.maximum: atoms.maximum,
+    np.fmax: atoms.maximum,
+    np.arctan2: atoms.arctan2,
+    np.exp: atoms.exp,
+    np.expm1: atoms.expm1,
+    np.log: atoms.log,
+    np.log1p: atoms.log1p,
+    np.log2: atoms.log2,
+    np.log10: atoms.log10,
+    np.sqrt: atoms.sqrt,
+    np.square: atoms.square,
+    np.sin: atoms.sin,
+    np.cos: atoms.cos,
+    np.tan: atoms.tan,
+    np.arcsin: atoms.arcsin,
+    np.arccos: atoms.arccos,
+    np.arctan: atoms.arctan,
+    np.sinh: atoms.sinh,
+    np.cosh: atoms.cosh,
+    np.tanh: atoms.tanh,
+    np.arcsinh: atoms.arcsinh,
+    np.arccosh: atoms.arccosh,
+    np.arctanh: atoms.arctanh,
+    np.sign: atoms.sign,
+    np.floor: atoms.floor,
+    np.ceil: atoms.ceil,
+}
+
+_RECORD_UFUNC: dict[Any, Callable[..., Any]] = {
+    np.positive: lambda a: a,
+    np.less_equal: lambda a, b: as_expression(a) <= b,
+    np.greater_equal: lambda a, b: as_expression(a) >= b,
+    np.less: lambda a, b: as_expression(a) < b,
+    np.greater: lambda a, b: as_expression(a) > b,
+    np.equal: lambda a, b: as_expression(a) == b,
+    np.not_equal: lambda a, b: as_expression(a) != b,
+}
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
+    """Record a NumPy ufunc such as `np.exp`."""
+    if method != "__call__" or options:
+        detail = f"np.{ufunc.__name__}.{method}" if method != "__call__" else ", ".join(options)
+        raise ModelError(f"np.{ufunc.__name__} with {detail} cannot be recorded on an expression")
+    if ufunc in _ATOM_OF_UFUNC:
+        return operate(_ATOM_OF_UFUNC[ufunc], *inputs)
+    if ufunc in _RECORD_UFUNC:
+        return _RECORD_UFUNC[ufunc](*inputs)
+    raise _unknown(ufunc.__name__)
+
+
+def apply_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Record any other NumPy function such as `np.sum`."""
+    if function not in _RECORD_FUNCTION:
+        raise _unknown(function.__name__)
+    try:
+        return _RECORD_FUNCTION[function](*args, **kwargs)
+    except TypeError as error:
+        raise ModelError(
+            f"np.{function.__name__} was given arguments that cannot be recorded on an "
+            f"expression: {error}"
+        ) from error
+
+
+def _unknown(name: str) -> ModelError:
+    return ModelError(
+        f"np.{name} cannot be recorded on an expression: use operators and the NumPy functions "
+        f"listed in docs/language.md, or wrap your own function with gs.white_box"
+    )
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Expression:
+    if not isinstance(condition, Constraint):
+        raise ModelError(
+            f"np.where needs a comparison such as y <= 0 as its condition, got {condition!r}"
+        )
+    return operate(atoms.where, condition.body, yes, no)
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    raised = a if low is None else operate(atoms.maximum, a, low)
+    return raised if high is None else operate(atoms.minimum, raised, high)
+
+
+def _dot(a: Any, b: Any) -> Expression:
+    left, right = as_expression(a), as_expression(b)
+    return left @ right if left.shape and right.shape else left * right
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None) -> Expression:
+    value = as_expression(x)
+    if axis is None and value.ndim > 1 and ord is not None:
+        raise ModelError("np.linalg.norm of a matrix is recorded only as the Frobenius norm")
+    if ord in (None, 2):
+        return reduce(atoms.norm, value, axis)
+    if ord == 1:
+        return reduce(atoms.total, abs(value), axis)
+    if ord == np.inf:
+        return reduce(atoms.largest, abs(value), axis)
+    raise ModelError(f"np.linalg.norm with ord={ord!r} cannot be recorded: use 1, 2 or np.inf")
+
+
+def _stack(arrays: Sequence[Any], axis: int = 0) -> Expression:
+    return join(list(arrays), lambda parts: np.stack(parts, axis=axis))
+
+
+def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Expression:
+    return join(list(arrays), lambda parts: np.concatenate(parts, axis=axis))
+
+
+_RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
+    np.sum: lambda a, axis=None: reduce(atoms.total, a, axis),
+    np.mean: lambda a, axis=None: as_expression(a).mean(axis),
+    np.prod: lambda a, axis=None: reduce(atoms.product, a, axis),
+    np.max: lambda a, axis=None: reduce(atoms.largest, a, axis),
+    np.min: lambda a, axis=None: reduce(atoms.smallest, a, axis),
+    np.clip: _clip,
+    np.where: _where,
+    np.dot: _dot,
+    np.linalg.norm: _norm,
+    np.stack: _stack,
+    np.concatenate: _concatenate,
+    np.hstack: lambda parts: join(list(parts), np.hstack),
+    np.vstack: lambda parts: join(list(parts), np.vstack),
+    np.reshape: lambda a, shape: a.reshape(shape),
+    np.ravel: lambda a: a.ravel(),
+    np.transpose: lambda a: a.T,
+    np.squeeze: lambda a: a._relaid(np.squeeze),
+    np.shape: lambda a: a.shape,
+    np.size: lambda a: a.size,
+    np.ndim: lambda a: a.ndim,
+}

@@ -1,0 +1,170 @@
+"""The paper's own problems: black boxes drawn from Gaussian processes inside known formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.modeling.expression import Variable
+from grisaille.modeling.functions import BlackBox
+from grisaille.modeling.problem import Problem
+from grisaille.modeling.program import BoxCall
+from grisaille.problems.known import KnownProblem
+from grisaille.solvers.box import BoxProblem, Solution
+from grisaille.solvers.multistart import MultiStart
+from grisaille.surrogates.kernels import SquaredExponential
+
+Array = NDArray[np.float64]
+
+KERNEL = SquaredExponential(lengthscale=np.sqrt(0.5), variance=0.5)
+"""The paper's kernel, exp(-|x - y|^2) / 2."""
+
+_SOURCE = "Xu, Jiang, Svetozarevic and Jones, the paper this library implements"
+
+
+class GaussianDraw:
+    """A function drawn from a zero-mean Gaussian process with the paper's kernel.
+
+    The process is sampled on a grid four times finer than a length-scale and interpolated by the
+    kernel itself, so the draw is a function of known norm in the kernel's space.
+
+    Args:
+        generator: Where the randomness comes from.
+        outputs: How many independent functions.
+        ranges: (lower, upper) for each input.
+    """
+
+    def __init__(
+        self, generator: np.random.Generator, outputs: int, ranges: list[tuple[float, float]]
+    ) -> None:
+        assert KERNEL.lengthscale is not None
+        assert KERNEL.variance is not None
+        self._lengthscale = KERNEL.lengthscale[0]
+        self._variance = KERNEL.variance
+        spacing = self._lengthscale / 4
+        axes = [
+            torch.linspace(low, high, int(np.ceil((high - low) / spacing)) + 1, dtype=torch.float64)
+            for low, high in ranges
+        ]
+        self._knots = torch.cartesian_prod(*axes).reshape(-1, len(axes))
+        covariance = self._covariance(self._knots)
+        identity = torch.eye(len(self._knots), dtype=torch.float64)
+        factor = torch.linalg.cholesky(covariance + 1e-8 * self._variance * identity)
+        white = torch.tensor(generator.standard_normal((len(self._knots), outputs)))
+        self._weights = torch.linalg.solve_triangular(factor.T, white, upper=True)
+        squared = (self._weights * (covariance @ self._weights)).sum(0)
+        self.norms: Array = squared.sqrt().numpy()
+
+    def _covariance(self, states: Tensor) -> Tensor:
+        scaled, knots = states / self._lengthscale, self._knots / self._lengthscale
+        correlation: Tensor = KERNEL.correlation(scaled, knots)
+        return self._variance * correlation
+
+    def batch(self, states: Tensor) -> Tensor:
+        """Values at many points at once, (batch, d) to (batch, k), differentiable."""
+        return self._covariance(states) @ self._weights
+
+    def __call__(self, *arguments: float | Array) -> Array:
+        """Values at one point, as a black box is called."""
+        state = np.concatenate([np.atleast_1d(a) for a in arguments])
+        return np.asarray(self.batch(torch.tensor(state).unsqueeze(0))[0].numpy())
+
+
+def lp_with_embedded_gp(seed: int) -> KnownProblem:
+    """The paper's experiment: a linear program in x and h(x), h drawn from a Gaussian process.
+
+    minimize c1'x + c2'h(x) subject to A1 x + A2 h(x) + b <= 0, x in [-2, 2]^2. Instances without
+    a feasible point are drawn again.
+    """
+    for generator in _generators(seed):
+        x = Variable("x", 2, lower=-2, upper=2)
+        draw = GaussianDraw(generator, 2, [(-2.0, 2.0)] * 2)
+        h = BlackBox(draw, name="h", outputs=2, noise=0, kernel=KERNEL)
+        angles = generator.uniform(0, 2 * np.pi, 7)
+        c1, c2, b, *rows = np.stack([np.cos(angles), np.sin(angles)], 1)
+        y = h(x)
+        problem = Problem(
+            minimize=c1 @ x + c2 @ y,
+            subject_to=[np.array(rows[:2]) @ x + np.array(rows[2:]) @ y + b <= 0],
+        )
+        solution = true_optimum(problem)
+        if solution.feasible:
+            return _known("LP with embedded GP", problem, solution)
+    raise AssertionError("unreachable: generators never end")
+
+
+def additive(seed: int) -> KnownProblem:
+    """phi1(x1, x2) + phi2(x2, x3) + phi3(x1, x3)."""
+    generator = next(_generators(seed))
+    x = Variable("x", 3, lower=-2, upper=2)
+    phi1, phi2, phi3 = (_box(generator, f"phi{i}", [(-2.0, 2.0)] * 2) for i in (1, 2, 3))
+    problem = Problem(minimize=phi1(x[0], x[1]) + phi2(x[1], x[2]) + phi3(x[0], x[2]))
+    return _known("additive", problem, true_optimum(problem))
+
+
+def sum_of_squares(seed: int) -> KnownProblem:
+    """phi1(x)^2 + phi2(x)^2."""
+    generator = next(_generators(seed))
+    x = Variable("x", 2, lower=-2, upper=2)
+    phi1, phi2 = (_box(generator, f"phi{i}", [(-2.0, 2.0)] * 2) for i in (1, 2))
+    problem = Problem(minimize=phi1(x) ** 2 + phi2(x) ** 2)
+    return _known("sum of squares", problem, true_optimum(problem))
+
+
+def chain(seed: int) -> KnownProblem:
+    """phi3(phi1(x)^2 + 3 phi1(x) - 3)."""
+    generator = next(_generators(seed))
+    x = Variable("x", 2, lower=-2, upper=2)
+    phi1 = _box(generator, "phi1", [(-2.0, 2.0)] * 2)
+    phi3 = _box(generator, "phi3", [(-5.5, 16.0)])
+    y = phi1(x)
+    problem = Problem(minimize=phi3(y**2 + 3 * y - 3))
+    return _known("chain", problem, true_optimum(problem))
+
+
+def shifted_square(seed: int) -> KnownProblem:
+    """(phi1(x1, x2) - x3)^2 + x3^2, the example of the paper's graph figure."""
+    generator = next(_generators(seed))
+    x = Variable("x", 3, lower=-2, upper=2)
+    phi1 = _box(generator, "phi1", [(-2.0, 2.0)] * 2)
+    problem = Problem(minimize=(phi1(x[0], x[1]) - x[2]) ** 2 + x[2] ** 2)
+    return _known("shifted square", problem, true_optimum(problem))
+
+
+def true_optimum(problem: Problem) -> Solution:
+    """The optimum of a problem whose black boxes are draws, by a search far finer than usual."""
+    program = problem.program
+
+    def resolve(call: BoxCall, states: Tensor) -> Tensor:
+        draw = call.box.fn
+        assert isinstance(draw, GaussianDraw)
+        return draw.batch(states)
+
+    def evaluate(x: Tensor) -> tuple[Tensor, Tensor]:
+        objective, *bodies = program.run(x, resolve)
+        flat = [b.reshape(len(x), -1) for b in bodies]
+        return objective, torch.cat(flat, 1) if flat else objective.new_zeros(len(x), 0)
+
+    box = BoxProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
+    return MultiStart(starts=32, samples=16384).solve(box, box.lower.new_zeros(0, program.size), 0)
+
+
+def _box(generator: np.random.Generator, name: str, ranges: list[tuple[float, float]]) -> BlackBox:
+    return BlackBox(GaussianDraw(generator, 1, ranges), name=name, noise=0, kernel=KERNEL)
+
+
+def _generators(seed: int) -> Iterator[np.random.Generator]:
+    attempt = 0
+    while True:
+        yield np.random.default_rng([seed, attempt])
+        attempt += 1
+
+
+def _known(name: str, problem: Problem, solution: Solution) -> KnownProblem:
+    return KnownProblem(
+        f"{name}", problem, solution.value, np.asarray(solution.point.numpy()), _SOURCE
+    )

@@ -1,0 +1,52 @@
+"""Nested problems: networks of black boxes of which the last one is maximized."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grisaille.modeling.expression import Expression, Variable
+from grisaille.modeling.functions import BlackBox
+from grisaille.modeling.problem import Problem
+from grisaille.problems.known import KnownProblem
+
+_SOURCE = "Astudillo and Frazier (2021), Bayesian optimization of function networks"
+
+
+def drop_wave() -> KnownProblem:
+    """Two nodes in a chain: a distance, and a wave of it."""
+    x = Variable("x", 2, lower=-5.12, upper=5.12)
+    distance = BlackBox(lambda x: np.hypot(x[0], x[1]), name="distance", noise=0, lower=0)
+    wave = BlackBox(
+        lambda r: (1 + np.cos(12 * r)) / (2 + 0.5 * r**2), name="wave", noise=0, input_lower=0
+    )
+    return KnownProblem("Drop-Wave", Problem(maximize=wave(distance(x))), 1.0, np.zeros(2), _SOURCE)
+
+
+def ackley() -> KnownProblem:
+    """Six variables, two nodes that read them, and one that reads these."""
+    x = Variable("x", 6, lower=-2, upper=2)
+    squares = BlackBox(lambda x: np.mean(x**2), name="squares", noise=0, lower=0)
+    cosines = BlackBox(lambda x: np.mean(np.cos(2 * np.pi * x)), name="cosines", noise=0)
+    last = BlackBox(
+        lambda a, b: 20 * np.exp(-0.2 * np.sqrt(a)) + np.exp(b) - 20 - np.e,
+        name="last",
+        noise=0,
+        input_lower=[0.0, -np.inf],
+    )
+    return KnownProblem(
+        "Ackley-6", Problem(maximize=last(squares(x), cosines(x))), 0.0, np.zeros(6), _SOURCE
+    )
+
+
+def rosenbrock() -> KnownProblem:
+    """Five variables, four nodes in a chain; each reads two variables and the node before."""
+    x = Variable("x", 5, lower=-2, upper=2)
+
+    def first(a: float, b: float) -> float:
+        return -(100 * (b - a**2) ** 2 + (a - 1) ** 2)
+
+    y: Expression = BlackBox(first, name="y1", noise=0)(x[0], x[1])
+    for k in range(1, 4):
+        box = BlackBox(lambda a, b, before: first(a, b) + before, name=f"y{k + 1}", noise=0)
+        y = box(x[k], x[k + 1], y)
+    return KnownProblem("Rosenbrock-5", Problem(maximize=y), 0.0, np.ones(5), _SOURCE)

@@ -1,0 +1,146 @@
+"""What was asked and what was answered: plain records, the memory of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class TrialKind(StrEnum):
+    """Why a point was tried.
+
+    INITIAL: to learn hyper-parameters; OPTIMISTIC: it solves the auxiliary problem (Alg. 2 line
+    2); RECOMMENDED: it is believed feasible and good.
+    """
+
+    INITIAL = "initial"
+    OPTIMISTIC = "optimistic"
+    RECOMMENDED = "recommended"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A black-box call to make besides the chain.
+
+    Attributes:
+        call: Which call of the program it belongs to.
+        inputs: Flat inputs s̄_i of the black box.
+    """
+
+    call: int
+    inputs: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What a strategy wants tried next.
+
+    Attributes:
+        kind: Why.
+        x: The design point x^t, flat, in the order of the problem's variables.
+        queries: Black-box calls to make besides the chain at x: the optimistic states s̄_i^t (Alg.
+            1 line 4) of the boxes that the chain reaches elsewhere.
+        promise: The optimistic objective z̄_m^t, minimized: a lower bound on f(x*) while the bands
+            hold and the auxiliary problem was solved globally (Lemma inst_r). None when no
+            plausible feasible point was found, or the strategy knows no bound.
+        optimum: The solution (x, z̄) of the auxiliary problem, z̄ the outputs of all calls: where
+            the next search may start. None when no auxiliary problem was solved.
+    """
+
+    kind: TrialKind
+    x: Array
+    queries: tuple[Query, ...] = ()
+    promise: float | None = None
+    optimum: tuple[Array, Array] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One answer of one black box, flat."""
+
+    box: str
+    inputs: Array
+    outputs: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One step of a study: a suggestion and everything it taught.
+
+    Attributes:
+        number: Counts from 0.
+        suggestion: What was asked.
+        objective: The objective at x as observed, minimized.
+        constraints: The constraint bodies at x as observed, met when <= 0.
+        chain: Outputs of all calls along the real chain at x.
+        observations: Every black-box answer, in the order made.
+        seconds: Time spent on suggesting and on evaluating.
+    """
+
+    number: int
+    suggestion: Suggestion
+    objective: float
+    constraints: Array
+    chain: Array
+    observations: tuple[Observation, ...]
+    seconds: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def x(self) -> Array:
+        """The design point, flat."""
+        return self.suggestion.x
+
+    @property
+    def violation(self) -> float:
+        """Largest violation of a constraint as observed; 0 when all are met."""
+        return float(max(self.constraints.max(initial=0.0), 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything observed so far.
+
+    Attributes:
+        trials: The complete trials.
+        loose: Answers that belong to no complete trial, of one that broke off, say.
+    """
+
+    trials: tuple[Trial, ...] = ()
+    loose: tuple[Observation, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self.trials)
+
+    def with_trial(self, trial: Trial) -> History:
+        """The history with one more trial."""
+        return History((*self.trials, trial), self.loose)
+
+    def observations(self) -> Iterator[Observation]:
+        """All answers of all black boxes, those of complete trials first."""
+        for trial in self.trials:
+            yield from trial.observations
+        yield from self.loose
+
+    def data(self, box: str, inputs: int, outputs: int) -> tuple[Array, Array]:
+        """All answers of one black box as arrays (n, inputs) and (n, outputs)."""
+        seen = [o for o in self.observations() if o.box == box]
+        return (
+            np.array([o.inputs for o in seen], dtype=float).reshape(-1, inputs),
+            np.array([o.outputs for o in seen], dtype=float).reshape(-1, outputs),
+        )
+
+    def counts(self) -> dict[str, int]:
+        """How often each black box was evaluated."""
+        counts: dict[str, int] = {}
+        for observation in self.observations():
+            counts[observation.box] = counts.get(observation.box, 0) + 1
+        return counts

@@ -1,0 +1,1 @@
+"""What happened: progress while it runs, tables and pictures afterwards."""

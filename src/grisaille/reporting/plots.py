@@ -1,0 +1,103 @@
+"""Pictures of a study."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grisaille.modeling.problem import Problem
+from grisaille.records import History, TrialKind
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_GREYS = {TrialKind.INITIAL: "0.75", TrialKind.OPTIMISTIC: "0.45", TrialKind.RECOMMENDED: "0.0"}
+
+
+def plot_convergence(
+    problem: Problem,
+    history: History,
+    fun: float,
+    final_bound: float | None,
+    path: str | None = None,
+) -> Figure:
+    """Best feasible value and bound over trials, and under it the violation of each trial.
+
+    Args:
+        problem: The problem.
+        history: Its trials.
+        fun: Final value, in the user's sense.
+        final_bound: Final bound, in the user's sense.
+        path: Where to save the picture; its ending chooses the format.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    sense = problem.sense
+    numbers = np.arange(1, len(history) + 1)
+    objective = np.array([t.objective for t in history])
+    violation = np.array([t.violation for t in history])
+    promises = [t.suggestion.promise for t in history]
+    bound = np.array([np.nan if p is None else p for p in promises], dtype=float)
+    best = np.minimum.accumulate(np.where(violation <= 0, objective, np.inf))
+    best[~np.isfinite(best)] = np.nan
+
+    constrained = len(problem.constraints) > 0
+    figure = Figure(figsize=(7.2, 5.2 if constrained else 3.8), layout="constrained")
+    rows = figure.subplots(
+        2 if constrained else 1,
+        1,
+        sharex=True,
+        squeeze=False,
+        height_ratios=[3, 1] if constrained else None,
+    )[:, 0]
+    upper = rows[0]
+    for kind, grey in _GREYS.items():
+        chosen = np.array([t.suggestion.kind is kind for t in history])
+        if chosen.any():
+            upper.plot(
+                numbers[chosen],
+                sense * objective[chosen],
+                "o",
+                ms=5,
+                color=grey,
+                markeredgecolor="0.2",
+                markeredgewidth=0.6,
+                label=f"{kind} trial",
+            )
+    upper.step(numbers, sense * best, where="post", color="black", lw=1.8, label="best feasible")
+    known = np.isfinite(bound)
+    if known.any():
+        steps, values = numbers[known], bound[known]
+        if final_bound is not None:
+            steps = np.append(steps, len(history) + 0.5)
+            values = np.append(values, sense * final_bound)
+        upper.plot(steps, sense * values, "--", color="0.35", lw=1.4, label="bound (estimated)")
+        both = known & np.isfinite(best)
+        upper.fill_between(
+            numbers[both], sense * bound[both], sense * best[both], color="0.9", label="gap"
+        )
+        _focus(upper, sense * np.concatenate([best, bound, [sense * fun]]))
+    upper.set_ylabel("objective (minimize)" if sense == 1 else "objective (maximize)")
+    upper.legend(fontsize=8, frameon=False)
+    if constrained:
+        rows[1].semilogy(
+            numbers, np.where(violation > 0, violation, np.nan), "o", ms=4, color="0.3"
+        )
+        rows[1].set_ylabel("violation")
+    rows[-1].set_xlabel("trial")
+    rows[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _focus(axes: object, values: np.ndarray) -> None:
+    """Show the range of best value and bound; early trials may lie far outside."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return
+    low, high = np.quantile(finite, [0.05, 0.95])
+    margin = 0.35 * (high - low) or 1.0
+    axes.set_ylim(low - margin, high + margin)  # type: ignore[attr-defined]

@@ -1,0 +1,111 @@
+"""The live view of a running study."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from grisaille.modeling.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The state of a study after a trial, in the user's sense; None where unknown."""
+
+    trial: int
+    kind: str
+    best: float | None
+    bound: float | None
+    gap: float | None
+    violation: float
+    evaluations: dict[str, int]
+    seconds: float
+
+
+class Progress(Protocol):
+    """Shows rows as they come."""
+
+    def add(self, row: Row) -> None:
+        """Show one more row."""
+        ...
+
+
+_COLUMNS = ("trial", "kind", "best feasible", "bound (est.)", "gap", "violation")
+
+
+@contextmanager
+def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
+    """A live table in a terminal (or when `live` is True), plain lines otherwise."""
+    names = [box.name for box in problem.boxes]
+    if live or (live is None and sys.stdout.isatty()):
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console()
+        table = _LiveTable(names, max(5, console.height - 6))
+        # What black boxes print appears above the table instead of tearing it.
+        with Live(table, console=console, refresh_per_second=8) as view:
+            table.refresh = view.refresh
+            yield table
+    else:
+        yield _PlainLines(names)
+
+
+class _PlainLines:
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._started = False
+
+    def add(self, row: Row) -> None:
+        cells = _cells(row, self._names)
+        headers = [*_COLUMNS, *self._names, "seconds"]
+        widths = [max(12, len(h)) for h in headers]
+        widths[0] = 5
+        if not self._started:
+            self._started = True
+            print("  ".join(h.rjust(w) for h, w in zip(headers, widths, strict=True)), flush=True)
+        print("  ".join(c.rjust(w) for c, w in zip(cells, widths, strict=True)), flush=True)
+
+
+class _LiveTable:
+    def __init__(self, names: list[str], height: int) -> None:
+        self._names = names
+        self._height = height
+        self._rows: list[Row] = []
+        self.refresh: Any = lambda: None
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        self.refresh()
+
+    def __rich__(self) -> Any:
+        from rich.table import Table
+
+        table = Table(box=None, header_style="bold")
+        for header in (*_COLUMNS, *self._names, "seconds"):
+            table.add_column(header, justify="right")
+        for row in self._rows[-self._height :]:
+            table.add_row(*_cells(row, self._names))
+        return table
+
+
+def _cells(row: Row, names: list[str]) -> list[str]:
+    def number(value: float | None) -> str:
+        return "-" if value is None else f"{value:.6g}"
+
+    counts = [str(row.evaluations.get(name, 0)) for name in names]
+    violation = "0" if row.violation == 0 else f"{row.violation:.2e}"
+    gap = "-" if row.gap is None else f"{max(row.gap, 0.0):.3g}"
+    return [
+        str(row.trial),
+        row.kind,
+        number(row.best),
+        number(row.bound),
+        gap,
+        violation,
+        *counts,
+        f"{row.seconds:.1f}",
+    ]

@@ -1,0 +1,67 @@
+"""Results as tables and text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grisaille.modeling.problem import Problem
+from grisaille.records import History
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def entry_names(problem: Problem) -> list[str]:
+    """A name for each entry of a flat design point: `x[0]`, `x[1]`, `temperature`."""
+    names = []
+    for variable in problem.variables:
+        for index in np.ndindex(variable.shape):
+            names.append(variable.name + (str(list(index)).replace(" ", "") if index else ""))
+    return names
+
+
+def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
+    """One row per trial, objective and bound in the user's sense."""
+    import pandas
+
+    rows: list[dict[str, Any]] = []
+    for trial in history:
+        promise = trial.suggestion.promise
+        row: dict[str, Any] = {"trial": trial.number, "kind": str(trial.suggestion.kind)}
+        row.update(zip(entry_names(problem), trial.x.tolist(), strict=True))
+        row["objective"] = problem.sense * trial.objective
+        row["bound"] = np.nan if promise is None else problem.sense * promise
+        row["violation"] = trial.violation
+        row.update({f"constraint[{k}]": g for k, g in enumerate(trial.constraints.tolist())})
+        for box in problem.boxes:
+            row[f"evaluations {box.name}"] = sum(o.box == box.name for o in trial.observations)
+        row["seconds suggesting"], row["seconds evaluating"] = trial.seconds
+        rows.append(row)
+    return pandas.DataFrame(rows)
+
+
+def describe_result(result: Any) -> str:
+    """A result for a person to read."""
+    problem: Problem = result.problem
+    goal = "minimum" if problem.sense == 1 else "maximum"
+    lines = [f"status       {result.status}: {result.message}"]
+    if result.x is None:
+        return "\n".join([*lines, "x            nothing was evaluated"])
+    lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else "   (infeasible)"))
+    low, high = f"{result.lower_bound:.6g}", f"{result.upper_bound:.6g}"
+    lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} (estimated)")
+    if problem.constraints:
+        worst = int(np.argmax(result.constr))
+        lines.append(
+            f"violation    {result.maxcv:.3g}   (tightest: {problem.constraint_labels[worst]})"
+        )
+    for variable in problem.variables:
+        value = np.array2string(np.asarray(result[variable]), precision=6, max_line_width=90)
+        lines.append(f"{variable.name:<12} {value}")
+    counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
+    lines.append(f"evaluations  {counts or 'none needed'} in {result.nit} trials")
+    if result.learned:
+        lines.append(f"learned      hyper-parameters of {', '.join(result.learned)}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Search of a box with inequalities; knows no Gaussian process and no graph."""

@@ -1,0 +1,129 @@
+"""What solvers solve: a box with K inequalities, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+# A constraint counts as met when it is violated by at most this part of its own spread.
+FEASIBILITY = 1e-7
+
+Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""Batched: points (batch, D) to objectives (batch,) and constraints (batch, K), met when <= 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxProblem:
+    """Minimize an objective over a box, subject to inequalities.
+
+    Attributes:
+        lower: (D,).
+        upper: (D,).
+        evaluate: Objective and constraints of a batch of points, differentiable where smooth.
+        continuous: False when objective or constraints jump, so that a search should also try
+            steps that no gradient suggests.
+    """
+
+    lower: Tensor
+    upper: Tensor
+    evaluate: Evaluate
+    continuous: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The best point a solver found.
+
+    Attributes:
+        point: (D,), the best feasible point, else the point of least violation.
+        value: Objective there.
+        violation: Largest violation of a constraint there, at least 0, in the constraint's units.
+        feasible: Whether the point meets all constraints to rounding. False proves nothing: a
+            search that finds no feasible point has not shown that there is none.
+        evaluations: How many points were evaluated.
+    """
+
+    point: Tensor
+    value: float
+    violation: float
+    feasible: bool
+    evaluations: int
+
+
+class Solver(Protocol):
+    """A search of a box."""
+
+    def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
+        """Search the box.
+
+        Args:
+            problem: What to minimize.
+            hints: (H, D), points worth starting from: the incumbent, the last solution.
+            seed: Where randomness comes from.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Typical spreads of the objective and of each constraint, so that they can be compared.
+
+    Attributes:
+        objective: A positive number.
+        constraints: (K,), positive.
+    """
+
+    objective: Tensor
+    constraints: Tensor
+
+    @staticmethod
+    def of(objectives: Tensor, constraints: Tensor) -> Scale:
+        """Spreads seen in a sample: half the distance between the 10 % and 90 % quantiles."""
+        spreads = []
+        for column in [objectives, *constraints.T]:
+            finite = column[torch.isfinite(column)]
+            if not len(finite):
+                spreads.append(torch.ones((), dtype=column.dtype))
+                continue
+            low, high = torch.quantile(finite, torch.tensor([0.1, 0.9], dtype=column.dtype))
+            width = (high - low) / 2
+            size = finite.abs().median()
+            usable = width > 1e-12 * size
+            spreads.append(width if usable else torch.where(size > 0, size, torch.ones_like(size)))
+        return Scale(spreads[0], torch.stack(spreads[1:]) if len(spreads) > 1 else constraints[0])
+
+    def violation(self, constraints: Tensor) -> Tensor:
+        """Sum of scaled violations, (batch, K) to (batch,); infinite where not a number."""
+        excess = (constraints / self.constraints).clamp_min(0).sum(-1)
+        return torch.nan_to_num(excess, nan=torch.inf)
+
+
+def best_of(
+    points: Tensor, objectives: Tensor, constraints: Tensor, scale: Scale, evaluations: int
+) -> Solution:
+    """The feasible point of least objective, or else the point of least violation."""
+    violation = scale.violation(constraints)
+    objectives = torch.nan_to_num(objectives, nan=torch.inf)
+    feasible = (violation <= FEASIBILITY) & torch.isfinite(objectives)
+    if feasible.any():
+        index = int(torch.where(feasible, objectives, torch.inf).argmin())
+    else:
+        # Where the objective is not a number, the point is of no use at all.
+        index = int(torch.where(torch.isfinite(objectives), violation, torch.inf).argmin())
+    worst = constraints[index].clamp_min(0).max().item() if constraints.shape[1] else 0.0
+    return Solution(
+        points[index], objectives[index].item(), worst, bool(feasible[index]), evaluations
+    )
+
+
+def evaluate_in_chunks(
+    problem: BoxProblem, points: Tensor, chunk: int = 4096
+) -> tuple[Tensor, Tensor]:
+    """Objective and constraints of many points without gradients, memory kept small."""
+    with torch.no_grad():
+        parts = [problem.evaluate(part) for part in points.split(chunk)]
+    return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])

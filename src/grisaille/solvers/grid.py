@@ -1,0 +1,50 @@
+"""Grid search: the paper's first suggestion for the auxiliary problem, in low dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grisaille.errors import ModelError
+from grisaille.solvers.box import BoxProblem, Scale, Solution, best_of, evaluate_in_chunks
+
+_MOST_POINTS = 20_000_000
+_BLOCK = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Evaluates every point of a regular grid, bounds included, and the hints.
+
+    Attributes:
+        points: Points per dimension of the box.
+    """
+
+    points: int = 21
+
+    def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
+        """Search the box; `seed` is not used, a grid has no randomness."""
+        dimensions = len(problem.lower)
+        total = self.points**dimensions
+        if self.points < 2 or total > _MOST_POINTS:
+            raise ModelError(
+                f"a grid of {self.points} points in each of {dimensions} dimensions has {total:.3g}"
+                f" points: use at least 2 and at most {_MOST_POINTS:.0e} in all, or gs.MultiStart()"
+            )
+        width = problem.upper - problem.lower
+        best: list[Tensor] = [hints] if len(hints) else []
+        scale: Scale | None = None
+        for start in range(0, total, _BLOCK):
+            # The digits of a point's number, written to base `points`, are its grid coordinates.
+            number = torch.arange(start, min(start + _BLOCK, total))
+            digits = [number // self.points**j % self.points for j in range(dimensions)]
+            block = problem.lower + width * torch.stack(digits, 1) / (self.points - 1)
+            objectives, constraints = evaluate_in_chunks(problem, block)
+            if scale is None:
+                scale = Scale.of(objectives, constraints)
+            best.append(best_of(block, objectives, constraints, scale, total).point.unsqueeze(0))
+        assert scale is not None
+        candidates = torch.cat(best)
+        return best_of(candidates, *evaluate_in_chunks(problem, candidates), scale, total)

@@ -1,0 +1,257 @@
+"""Multi-start search: screening of the whole box, then local search from all starts at once.
+
+The local search is sequential quadratic programming in a trust region with an exact penalty
+(Fletcher's Sl1QP), run as one batch: an iteration costs one forward pass for all starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grisaille.solvers.box import (
+    BoxProblem,
+    Scale,
+    Solution,
+    best_of,
+    evaluate_in_chunks,
+)
+from grisaille.solvers.quadratic import solve_quadratic
+
+_SCREEN_PENALTY = 10.0
+_ZOOMS = (0.1, 0.03, 0.01)
+_JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiStart:
+    """Sobol screening with boundary points and hints, then batched local search.
+
+    Attributes:
+        starts: How many local searches; the hints come on top.
+        samples: How many points screening evaluates; a few thousand more zoom in on the best.
+        iterations: Most steps of a local search.
+    """
+
+    starts: int = 24
+    samples: int = 2048
+    iterations: int = 60
+
+    def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
+        """Search the box; the answer is the best point found, not a proof."""
+        points = torch.cat([hints, self._cover(problem, seed)])
+        objectives, constraints = evaluate_in_chunks(problem, points)
+        scale = Scale.of(objectives, constraints)
+        points, objectives, constraints = self._zoom(
+            problem, scale, points, objectives, constraints, seed
+        )
+        merit = _merit(objectives, constraints, scale, _SCREEN_PENALTY)
+        chosen = _spread_out(points, merit, self.starts, problem)
+        starts = torch.cat([hints, points[chosen]])
+        ends = _local_search(problem, scale, starts, self.iterations)
+        final = evaluate_in_chunks(problem, ends)
+        return best_of(
+            torch.cat([points, ends]),
+            torch.cat([objectives, final[0]]),
+            torch.cat([constraints, final[1]]),
+            scale,
+            len(points) + len(starts) * self.iterations,
+        )
+
+    def _cover(self, problem: BoxProblem, seed: int) -> Tensor:
+        """Sobol points, in one half of which some coordinates are moved to a bound."""
+        dimensions = len(problem.lower)
+        engine = torch.quasirandom.SobolEngine(dimensions, scramble=True, seed=seed)
+        unit = engine.draw(self.samples, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(seed)
+        half = self.samples // 2
+        chance = torch.rand(half, 1, generator=generator, dtype=torch.float64)
+        moved = torch.rand(half, dimensions, generator=generator, dtype=torch.float64) < chance
+        unit[:half] = torch.where(moved, unit[:half].round(), unit[:half])
+        return problem.lower + (problem.upper - problem.lower) * unit
+
+    def _zoom(
+        self,
+        problem: BoxProblem,
+        scale: Scale,
+        points: Tensor,
+        objectives: Tensor,
+        constraints: Tensor,
+        seed: int,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Sample around the best points in ever smaller boxes: needs no gradient at all."""
+        generator = torch.Generator().manual_seed(seed + 1)
+        width = problem.upper - problem.lower
+        for radius in _ZOOMS if problem.continuous else _JUMP_ZOOMS:
+            merit = _merit(objectives, constraints, scale, _SCREEN_PENALTY)
+            centers = points[_spread_out(points, merit, 2 * self.starts, problem)]
+            count = max(1, self.samples // (4 * len(centers)))
+            noise = torch.randn(count, *centers.shape, generator=generator, dtype=torch.float64)
+            # Half of the moves change few coordinates, which is what many dimensions need.
+            rare = torch.rand(noise.shape, generator=generator, dtype=torch.float64) < 0.3
+            noise[: count // 2] = torch.where(rare[: count // 2], noise[: count // 2], 0.0)
+            near = (centers + radius * width * noise).reshape(-1, len(width))
+            near = torch.clamp(near, problem.lower, problem.upper)
+            found = evaluate_in_chunks(problem, near)
+            points = torch.cat([points, near])
+            objectives = torch.cat([objectives, found[0]])
+            constraints = torch.cat([constraints, found[1]])
+        return points, objectives, constraints
+
+
+def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float) -> Tensor:
+    merit = objectives / scale.objective + penalty * scale.violation(constraints)
+    return torch.nan_to_num(merit, nan=torch.inf)
+
+
+def _spread_out(points: Tensor, merit: Tensor, count: int, problem: BoxProblem) -> Tensor:
+    """Indices of points of small merit that keep a distance from one another."""
+    order = merit.argsort()[: 40 * count]
+    unit = (points[order] - problem.lower) / (problem.upper - problem.lower)
+    gap = 0.1
+    chosen: list[int] = []
+    available = torch.ones(len(order), dtype=torch.bool)
+    while len(chosen) < min(count, len(order)):
+        left = torch.nonzero(available)
+        if not len(left):  # nobody is far enough away: come closer
+            gap /= 4
+            available = torch.ones(len(order), dtype=torch.bool)
+            available[chosen] = False
+            if chosen and gap > 1e-6:
+                near = (unit[:, None] - unit[None, chosen]).abs().amax(-1).amin(-1) < gap
+                available &= ~near
+            continue
+        pick = int(left[0])
+        chosen.append(pick)
+        available &= (unit - unit[pick]).abs().amax(-1) >= gap
+        available[pick] = False
+    return order[chosen]
+
+
+def _local_search(problem: BoxProblem, scale: Scale, starts: Tensor, iterations: int) -> Tensor:
+    """Improve all starts at once; where a start stays infeasible, with ever higher penalties."""
+    penalty = torch.full((len(starts),), 10.0, dtype=torch.float64)
+    ends = starts
+    for _ in range(3):
+        ends = _trust_region(problem, scale, ends, penalty, iterations)
+        violation = scale.violation(evaluate_in_chunks(problem, ends)[1])
+        infeasible = violation > 1e-9
+        if not infeasible.any():
+            break
+        penalty = torch.where(infeasible, 30.0 * penalty, penalty)
+    return ends
+
+
+def _trust_region(
+    problem: BoxProblem, scale: Scale, starts: Tensor, penalty: Tensor, iterations: int
+) -> Tensor:
+    """Sequential quadratic programming on unit-box coordinates, batched over starts."""
+    width = problem.upper - problem.lower
+    unit = ((starts - problem.lower) / width).clamp(0, 1)
+    dimensions = unit.shape[1]
+    value, rows, gradient, jacobian = _linearize(problem, scale, unit)
+    hessian = torch.eye(dimensions, dtype=unit.dtype).repeat(len(unit), 1, 1)
+    radius = torch.full((len(unit),), 0.2, dtype=unit.dtype)
+    active = torch.arange(len(unit))
+
+    for _ in range(iterations):
+        # Only starts that still move take part.
+        active = active[radius[active] > 1e-9]
+        if not len(active):
+            break
+        a = active
+        low = torch.maximum(-unit[a], -radius[a, None])
+        high = torch.minimum(1 - unit[a], radius[a, None])
+        step, multipliers = solve_quadratic(
+            hessian[a], gradient[a], jacobian[a], -rows[a], low, high, penalty[a]
+        )
+        curved = (step.unsqueeze(1) @ hessian[a] @ step.unsqueeze(2)).reshape(-1)
+        linear = (gradient[a] * step).sum(1)
+        predicted_rows = rows[a] + (jacobian[a] @ step.unsqueeze(2)).squeeze(2)
+        before = value[a] + penalty[a] * rows[a].clamp_min(0).sum(1)
+        expected = before - (
+            value[a] + linear + curved / 2 + penalty[a] * predicted_rows.clamp_min(0).sum(1)
+        )
+        candidate = (unit[a] + step).clamp(0, 1)
+        new_value, new_rows, new_gradient, new_jacobian = _linearize(problem, scale, candidate)
+        after = new_value + penalty[a] * new_rows.clamp_min(0).sum(1)
+        gained = torch.nan_to_num(before - after, nan=-torch.inf)
+        ratio = gained / expected.clamp_min(1e-16)
+
+        _update_hessian(
+            hessian, a, step, gradient[a], jacobian[a], new_gradient, new_jacobian, multipliers
+        )
+        length = step.abs().amax(1)
+        accepted = (ratio > 1e-4) & (gained > 0)
+        shrink = torch.where(ratio < 0.25, 0.4 * torch.minimum(length, radius[a]), radius[a])
+        grow = (ratio > 0.75) & (length > 0.9 * radius[a])
+        radius[a] = torch.where(grow, (2 * radius[a]).clamp_max(1.0), shrink)
+        finished = expected <= 1e-12 * (1 + before.abs())
+        radius[a] = torch.where(finished, 0.0, radius[a])
+        moved = a[accepted]
+        unit[moved] = candidate[accepted]
+        value[moved] = new_value[accepted]
+        rows[moved] = new_rows[accepted]
+        gradient[moved] = new_gradient[accepted]
+        jacobian[moved] = new_jacobian[accepted]
+    return problem.lower + width * unit
+
+
+def _linearize(
+    problem: BoxProblem, scale: Scale, unit: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Scaled objective (S,), constraints (S, K), gradient (S, D) and Jacobian (S, K, D)."""
+    points = unit.detach().requires_grad_(True)
+    width = problem.upper - problem.lower
+    objectives, constraints = problem.evaluate(problem.lower + width * points)
+    columns = torch.cat(
+        [(objectives / scale.objective).unsqueeze(1), constraints / scale.constraints], 1
+    )
+    gradients = []
+    for j in range(columns.shape[1]):
+        if columns.requires_grad:
+            (slope,) = torch.autograd.grad(
+                columns[:, j].sum(), points, retain_graph=True, materialize_grads=True
+            )
+        else:  # a locally constant problem, floor(x) say
+            slope = torch.zeros_like(points)
+        # A branch of np.where that is not taken may have no derivative.
+        gradients.append(torch.nan_to_num(slope, nan=0.0, posinf=1e8, neginf=-1e8))
+    jacobian = torch.stack(gradients, 1)
+    columns = columns.detach()
+    return columns[:, 0].clone(), columns[:, 1:].clone(), jacobian[:, 0], jacobian[:, 1:]
+
+
+def _update_hessian(
+    hessian: Tensor,
+    active: Tensor,
+    step: Tensor,
+    old_gradient: Tensor,
+    old_jacobian: Tensor,
+    new_gradient: Tensor,
+    new_jacobian: Tensor,
+    multipliers: Tensor,
+) -> None:
+    """Damped BFGS update of the Hessian of the Lagrangian, in place."""
+    change = new_gradient - old_gradient
+    change = change + ((new_jacobian - old_jacobian) * multipliers.unsqueeze(2)).sum(1)
+    current = hessian[active]
+    product = (current @ step.unsqueeze(2)).squeeze(2)
+    curvature = (step * product).sum(1)
+    slope = (step * change).sum(1)
+    # Powell's damping keeps the matrix positive definite where the Lagrangian is not convex.
+    damping = torch.where(
+        slope >= 0.2 * curvature, 1.0, 0.8 * curvature / (curvature - slope).clamp_min(1e-300)
+    ).unsqueeze(1)
+    damped = damping * change + (1 - damping) * product
+    denominator = (step * damped).sum(1)
+    usable = (curvature > 1e-20) & (denominator > 1e-20) & torch.isfinite(damped).all(1)
+    updated = (
+        current
+        - product.unsqueeze(2) * product.unsqueeze(1) / curvature.clamp_min(1e-300)[:, None, None]
+        + damped.unsqueeze(2) * damped.unsqueeze(1) / denominator.clamp_min(1e-300)[:, None, None]
+    )
+    sound = usable & torch.isfinite(updated).all(2).all(1)
+    hessian[active] = torch.where(sound[:, None, None], updated, current)

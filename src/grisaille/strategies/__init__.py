@@ -1,0 +1,1 @@
+"""How to choose what to try next."""

@@ -1,0 +1,54 @@
+"""What a strategy is: a pure function of problem, history and seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.modeling.problem import Problem
+from grisaille.records import History, Suggestion
+
+Evaluation = Literal["separate", "chained"]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a decision may depend on.
+
+    Attributes:
+        problem: The problem.
+        history: Everything observed so far.
+        seed: The study's seed.
+        evaluation: "separate" when black boxes may be evaluated on their own at an invented state.
+        remaining: Trials left, this one included; None when the budget is open.
+    """
+
+    problem: Problem
+    history: History
+    seed: int
+    evaluation: Evaluation = "separate"
+    remaining: int | None = None
+
+    @property
+    def trial_seed(self) -> int:
+        """Where randomness of this trial comes from: (seed, trial number), nothing else."""
+        return int(np.random.SeedSequence([self.seed, len(self.history)]).generate_state(1)[0])
+
+
+class Strategy(Protocol):
+    """Chooses what to try next. The same situation always gives the same answer."""
+
+    def suggest(self, situation: Situation) -> Suggestion:
+        """What to try next."""
+        ...
+
+    def bound(self, situation: Situation) -> float | None:
+        """A lower bound on the minimized objective after the history; None if it knows none."""
+        ...
+
+    def incumbent(self, situation: Situation) -> Incumbent | None:
+        """The best point tried; None before the first trial."""
+        ...

@@ -1,0 +1,1 @@
+"""The loop: suggest, evaluate, remember, stop, report."""

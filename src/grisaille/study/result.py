@@ -1,0 +1,191 @@
+"""What a study found."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import OptimizeResult
+from torch import Tensor
+
+from grisaille.confidence.beliefs import is_learned
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.errors import ModelError
+from grisaille.modeling.expression import Expression
+from grisaille.modeling.problem import Problem
+from grisaille.modeling.program import BoxCall, Program
+from grisaille.records import History
+from grisaille.strategies.strategy import Situation, Strategy
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+
+class Status(StrEnum):
+    """Why a study stopped."""
+
+    MAX_TRIALS = "max_trials"
+    TIMEOUT = "timeout"
+    GAP_TOL = "gap_tol"
+    CALLBACK = "callback"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    NO_BLACK_BOX = "no_black_box"
+
+
+_REASON = {
+    Status.MAX_TRIALS: "all trials were made",
+    Status.TIMEOUT: "the time was up",
+    Status.GAP_TOL: "best value and estimated bound are within gap_tol",
+    Status.CALLBACK: "the callback asked to stop",
+    Status.INTERRUPTED: "interrupted from the keyboard; everything evaluated is in the result",
+    Status.NO_BLACK_BOX: "the problem has no black box: solved at once by multi-start search",
+}
+
+
+class Result(OptimizeResult):  # type: ignore[misc]
+    """SciPy's `OptimizeResult`, with a bound, a gap and the history.
+
+    `result[expression]` is the value of any expression at the recommended point.
+
+    Attributes:
+        x: The recommended point, flat: the best feasible point that was evaluated. When none was
+            feasible, the one of least violation, and `success` is False. None before any trial.
+        fun: Objective at x in the user's sense. With noise it is the posterior mean, not the
+            luckiest sample.
+        success: Whether x is feasible.
+        maxcv: Largest constraint violation at x; 0 when feasible.
+        constr: The constraint bodies at x as observed, met when <= 0.
+        lower_bound: The optimum is estimated not to lie below this.
+        upper_bound: The optimum is estimated not to lie above this. One of the two bounds is the
+            value at x and the other one is the optimistic bound.
+        gap: upper_bound - lower_bound; infinite when one is missing.
+        certified: Whether the optimistic bound is proved. False: it comes from a search that may
+            miss, and from learned bands unless all kernels were given.
+        status: Why it stopped, a `Status`.
+        message: The same in a sentence.
+        evaluations: How often each black box was evaluated, by name.
+        nfev: All of these together.
+        nit: Number of trials.
+        history: Every trial and observation.
+        problem: The problem that was solved.
+    """
+
+    x: Array | None
+    fun: float
+    success: bool
+    maxcv: float
+    constr: Array
+    lower_bound: float
+    upper_bound: float
+    gap: float
+    certified: bool
+    status: Status
+    message: str
+    evaluations: dict[str, int]
+    nfev: int
+    nit: int
+    history: History
+    problem: Problem
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, Expression):
+            return self._value(key)
+        return super().__getitem__(key)
+
+    def _value(self, expression: Expression) -> Any:
+        if self.x is None:
+            raise ModelError("the result holds no trial, so no expression has a value in it")
+        program = Program([expression], self.problem.variables)
+        chain = self.history.trials[self._best].chain
+        known = {call.key: chain[call.columns] for call in self.problem.program.calls}
+
+        def resolve(call: BoxCall, _states: Tensor) -> Tensor:
+            if call.key not in known:
+                raise ModelError(
+                    f"{expression!r} calls black box {call.box.name!r} in a way the problem does "
+                    "not, so its value was never evaluated: call the function yourself"
+                )
+            return torch.tensor(known[call.key]).unsqueeze(0)
+
+        (value,) = program.run(torch.tensor(self.x).unsqueeze(0), resolve)
+        array = value[0].numpy().copy()
+        return float(array) if array.shape == () else array
+
+    @property
+    def _best(self) -> int:
+        return int(self["best_trial"])
+
+    def plot(self, path: str | None = None) -> Figure:
+        """Convergence of best value and bound, and of violations; saved when `path` is given."""
+        from grisaille.reporting.plots import plot_convergence
+
+        return plot_convergence(self.problem, self.history, self.fun, self._bound, path)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per trial: point, objective, constraints, bound, evaluations, seconds."""
+        from grisaille.reporting.tables import trials_table
+
+        return trials_table(self.problem, self.history)
+
+    @property
+    def _bound(self) -> float | None:
+        bound = self.lower_bound if self.problem.sense == 1 else self.upper_bound
+        return bound if np.isfinite(bound) else None
+
+    def __repr__(self) -> str:
+        from grisaille.reporting.tables import describe_result
+
+        return describe_result(self)
+
+    __str__ = __repr__
+
+
+def build_result(
+    situation: Situation,
+    strategy: Strategy,
+    status: Status,
+    message: str | None,
+    bound: float | None,
+) -> Result:
+    """The result of a history; `bound` is on the minimized objective, the last promise if None."""
+    problem, history = situation.problem, situation.history
+    best: Incumbent | None = strategy.incumbent(situation)
+    if bound is None and len(history):
+        bound = history.trials[-1].suggestion.promise
+    found = best is not None and best.feasible
+    value = best.objective if best is not None else np.nan
+    above = value if found else np.inf
+    below = -np.inf if bound is None else min(bound, above)
+    low, high = (below, above) if problem.sense == 1 else (-above, -below)
+    trial = None if best is None else history.trials[best.trial]
+    counts = {box.name: history.counts().get(box.name, 0) for box in problem.boxes}
+    reason = message or _REASON[status]
+    if best is not None and not best.feasible:
+        reason += "; no point tried meets all constraints, x violates them least"
+    return Result(
+        x=None if trial is None else trial.x,
+        fun=problem.sense * value,
+        success=bool(found),
+        maxcv=np.nan if best is None else best.violation,
+        constr=np.zeros(0) if trial is None else trial.constraints,
+        lower_bound=low,
+        upper_bound=high,
+        gap=high - low,
+        certified=False,
+        status=status,
+        message=reason,
+        evaluations=counts,
+        nfev=sum(counts.values()),
+        nit=len(history),
+        history=history,
+        problem=problem,
+        learned=[box.name for box in problem.boxes if is_learned(box)],
+        best_trial=-1 if best is None else best.trial,
+    )

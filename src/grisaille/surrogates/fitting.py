@@ -1,0 +1,141 @@
+"""Hyper-parameters: taken from the kernel when given, else learned with BoTorch and GPyTorch.
+
+Learning sees inputs scaled to the unit box and standardized outputs, so that BoTorch's priors
+mean what they say; what comes back is in the user's units.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.surrogates.kernels import Kernel, Linear, Matern
+from grisaille.surrogates.posterior import Hyperparameters
+
+Array = NDArray[np.float64]
+
+# Noise variance, in standardized units, that learning assumes for a noise-free black box.
+_NOISE_FREE = 1e-6
+
+
+def given(kernel: Kernel, noise: Array | None, inputs: int, outputs: int) -> Hyperparameters:
+    """The hyper-parameters a kernel was given with; zero prior mean (the paper's setting)."""
+    assert kernel.lengthscale is not None
+    assert kernel.variance is not None
+    lengthscale = torch.tensor(kernel.lengthscale, dtype=torch.float64).expand(outputs, inputs)
+    variance = torch.full((outputs,), kernel.variance, dtype=torch.float64)
+    deviation = torch.zeros(outputs, dtype=torch.float64) if noise is None else torch.tensor(noise)
+    zeros = torch.zeros(outputs, dtype=torch.float64)
+    center = torch.zeros(inputs, dtype=torch.float64)
+    return Hyperparameters(lengthscale.clone(), variance, deviation**2, zeros, center)
+
+
+def learned(
+    kernel: Kernel, noise: Array | None, inputs: Array, outputs: Array, lower: Array, upper: Array
+) -> Hyperparameters:
+    """Hyper-parameters of maximum posterior probability, given observations.
+
+    Args:
+        kernel: The kernel family.
+        noise: Standard deviation of the noise per output, (k,); None to learn it.
+        inputs: (n, d).
+        outputs: (n, k).
+        lower: (d,), lower end of the box that inputs are scaled by.
+        upper: (d,), its upper end.
+    """
+    return _learned(
+        kernel,
+        None if noise is None else tuple(noise.tolist()),
+        *(np.ascontiguousarray(a, dtype=float).tobytes() for a in (inputs, outputs, lower, upper)),
+        inputs.shape[1],
+        outputs.shape[1],
+    )
+
+
+@lru_cache(maxsize=256)
+def _learned(
+    kernel: Kernel,
+    noise: tuple[float, ...] | None,
+    input_bytes: bytes,
+    output_bytes: bytes,
+    lower_bytes: bytes,
+    upper_bytes: bytes,
+    d: int,
+    k: int,
+) -> Hyperparameters:
+    lower, upper = (torch.tensor(np.frombuffer(b)) for b in (lower_bytes, upper_bytes))
+    inputs = torch.tensor(np.frombuffer(input_bytes).reshape(-1, d))
+    outputs = torch.tensor(np.frombuffer(output_bytes).reshape(-1, k))
+    center = outputs.mean(0)
+    spread = outputs.std(0) if len(outputs) > 1 else torch.zeros(k, dtype=torch.float64)
+    spread = torch.where(spread > 1e-12 * (1 + center.abs()), spread, torch.ones_like(spread))
+    standard = (outputs - center) / spread
+    deviation = None if noise is None else torch.tensor(noise, dtype=torch.float64) / spread
+    model = _fit(kernel, (inputs - lower) / (upper - lower), standard, deviation)
+
+    lengthscale, variance = _kernel_values(model.covar_module, kernel, d, k)
+    learned_noise = (
+        model.likelihood.noise.detach().reshape(k) if deviation is None else deviation**2
+    )
+    mean = model.mean_module.constant.detach().reshape(k)
+    return Hyperparameters(
+        lengthscale=lengthscale * (upper - lower),
+        variance=variance * spread**2,
+        noise=learned_noise * spread**2,
+        mean=center + mean * spread,
+        center=lower,
+    )
+
+
+def _fit(kernel: Kernel, inputs: Tensor, outputs: Tensor, deviation: Tensor | None) -> Any:
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    known_noise = None
+    if deviation is not None:
+        known_noise = (deviation**2).clamp_min(_NOISE_FREE).expand_as(outputs)
+    # A failed fit is tried again from random values: they must not come from, or disturb, the
+    # global generator.
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.manual_seed(0)
+        model = SingleTaskGP(
+            inputs,
+            outputs,
+            train_Yvar=known_noise,
+            covar_module=_covariance_module(kernel, inputs.shape[1], outputs.shape[1]),
+            outcome_transform=None,
+        )
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model
+
+
+def _covariance_module(kernel: Kernel, d: int, k: int) -> Any:
+    from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
+    from gpytorch.kernels import LinearKernel, MaternKernel
+
+    batch = torch.Size([k]) if k > 1 else torch.Size()
+    if isinstance(kernel, Linear):
+        return LinearKernel(ard_num_dims=d, batch_shape=batch)
+    module = get_covar_module_with_dim_scaled_prior(
+        ard_num_dims=d, batch_shape=batch, use_rbf_kernel=not isinstance(kernel, Matern)
+    )
+    if isinstance(kernel, Matern):
+        assert isinstance(module, MaternKernel)
+        module.nu = kernel.smoothness
+    return module
+
+
+def _kernel_values(module: Any, kernel: Kernel, d: int, k: int) -> tuple[Tensor, Tensor]:
+    """Length-scales (k, d) and variances (k,) of a fitted covariance module."""
+    ones = torch.ones(k, dtype=torch.float64)
+    if isinstance(kernel, Linear):
+        return module.variance.detach().reshape(k, -1).expand(k, d) ** -0.5, ones
+    return module.lengthscale.detach().reshape(k, d), ones

@@ -1,0 +1,166 @@
+"""Kernels: linear, squared-exponential and Matérn, each with a length-scale per input.
+
+A kernel with `lengthscale` and `variance` is used as it is, in the user's own units and with zero
+prior mean, as in the paper. One without them is a family whose hyper-parameters are learned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from grisaille.errors import ModelError
+
+
+class Kernel(Protocol):
+    """A covariance function: variance * correlation(s / lengthscale, s' / lengthscale)."""
+
+    @property
+    def lengthscale(self) -> tuple[float, ...] | None:
+        """One per input or one for all; None to learn them."""
+
+    @property
+    def variance(self) -> float | None:
+        """The factor; None to learn it."""
+
+    def __hash__(self) -> int: ...
+
+    def correlation(self, first: Tensor, second: Tensor) -> Tensor:
+        """Correlations of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
+        ...
+
+    def diagonal(self, inputs: Tensor) -> Tensor:
+        """Correlation of each scaled input with itself, (..., n, d) to (..., n)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SquaredExponential:
+    """k(s, s') = variance * exp(-|(s - s') / lengthscale|^2 / 2)."""
+
+    lengthscale: tuple[float, ...] | None
+    variance: float | None
+
+    def __init__(self, lengthscale: ArrayLike | None = None, variance: float | None = None) -> None:
+        _set_hyperparameters(self, lengthscale, variance)
+
+    def correlation(self, first: Tensor, second: Tensor) -> Tensor:
+        """Correlations of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
+        return torch.exp(-0.5 * _squared_distance(first, second))
+
+    def diagonal(self, inputs: Tensor) -> Tensor:
+        """Ones: (..., n, d) to (..., n)."""
+        return torch.ones_like(inputs[..., 0])
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Matern:
+    """The Matérn kernel of smoothness 1/2, 3/2 or 5/2, with r = |(s - s') / lengthscale|.
+
+    variance * exp(-r), (1 + a) exp(-a) with a = sqrt(3) r, and (1 + a + a^2 / 3) exp(-a) with
+    a = sqrt(5) r.
+    """
+
+    smoothness: float
+    lengthscale: tuple[float, ...] | None
+    variance: float | None
+
+    def __init__(
+        self,
+        smoothness: float = 2.5,
+        lengthscale: ArrayLike | None = None,
+        variance: float | None = None,
+    ) -> None:
+        if smoothness not in (0.5, 1.5, 2.5):
+            raise ModelError(f"Matern smoothness {smoothness!r} is not there: use 0.5, 1.5 or 2.5")
+        object.__setattr__(self, "smoothness", float(smoothness))
+        _set_hyperparameters(self, lengthscale, variance)
+
+    def correlation(self, first: Tensor, second: Tensor) -> Tensor:
+        """Correlations of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
+        # The floor keeps the square root differentiable where two inputs coincide.
+        squared = _squared_distance(first, second).clamp_min(1e-24)
+        scaled = torch.sqrt(2 * self.smoothness * squared)
+        decay = torch.exp(-scaled)
+        if self.smoothness == 0.5:
+            return decay
+        if self.smoothness == 1.5:
+            return (1 + scaled) * decay
+        return (1 + scaled + scaled * scaled / 3) * decay
+
+    def diagonal(self, inputs: Tensor) -> Tensor:
+        """Ones: (..., n, d) to (..., n)."""
+        return torch.ones_like(inputs[..., 0])
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Linear:
+    """k(s, s') = variance * sum_j s_j s'_j / lengthscale_j^2: linear functions."""
+
+    lengthscale: tuple[float, ...] | None
+    variance: float | None
+
+    def __init__(self, lengthscale: ArrayLike | None = None, variance: float | None = None) -> None:
+        _set_hyperparameters(self, lengthscale, variance)
+
+    def correlation(self, first: Tensor, second: Tensor) -> Tensor:
+        """Inner products of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
+        return first @ second.transpose(-1, -2)
+
+    def diagonal(self, inputs: Tensor) -> Tensor:
+        """Squared lengths: (..., n, d) to (..., n)."""
+        return (inputs * inputs).sum(-1)
+
+
+def check_kernel(kernel: object, box: str, inputs: int) -> None:
+    """Refuse what is not a kernel, or has a wrong number of length-scales.
+
+    Raises:
+        ModelError: Says which black box it is and what to pass.
+    """
+    if not isinstance(kernel, SquaredExponential | Matern | Linear):
+        raise ModelError(
+            f"black box {box!r} has kernel={kernel!r}: pass gs.SquaredExponential(), gs.Matern() "
+            "or gs.Linear()"
+        )
+    if kernel.lengthscale is not None and len(kernel.lengthscale) not in (1, inputs):
+        raise ModelError(
+            f"black box {box!r} takes {inputs} numbers, but its kernel has "
+            f"{len(kernel.lengthscale)} length-scales: pass one, or one per input"
+        )
+
+
+def _set_hyperparameters(
+    kernel: object, lengthscale: ArrayLike | None, variance: float | None
+) -> None:
+    if (lengthscale is None) != (variance is None):
+        raise ModelError(
+            f"a {type(kernel).__name__} kernel needs both lengthscale and variance, or neither to "
+            f"have them learned; got lengthscale={lengthscale!r} and variance={variance!r}"
+        )
+    scales = None
+    if lengthscale is not None and variance is not None:
+        scales = tuple(float(v) for v in np.atleast_1d(np.asarray(lengthscale, dtype=float)))
+        variance = float(variance)
+        if not all(np.isfinite(v) and v > 0 for v in (*scales, variance)):
+            raise ModelError(
+                f"a {type(kernel).__name__} kernel has lengthscale={lengthscale!r} and variance="
+                f"{variance!r}: they must be positive numbers"
+            )
+    object.__setattr__(kernel, "lengthscale", scales)
+    object.__setattr__(kernel, "variance", variance)
+
+
+def _squared_distance(first: Tensor, second: Tensor) -> Tensor:
+    # One matrix product instead of all differences; rounding may leave it barely below zero.
+    squared = (
+        (first * first).sum(-1).unsqueeze(-1)
+        + (second * second).sum(-1).unsqueeze(-2)
+        - 2 * first @ second.transpose(-1, -2)
+    )
+    return squared.clamp_min(0)

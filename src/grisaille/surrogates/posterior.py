@@ -1,0 +1,143 @@
+"""The posterior of a Gaussian process, frozen into plain tensors (Eq. mean_cov).
+
+GPyTorch fits hyper-parameters; a search then asks for thousands of means and deviations with
+gradients, and plain tensors answer several times faster than its lazy machinery.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from grisaille.surrogates.kernels import Kernel
+
+# Noise is never taken to be below this part of the kernel's variance. It keeps every Cholesky
+# factor well defined however many inputs coincide (they do near convergence), and adds at most
+# 1e-4 prior standard deviations to a deviation.
+LEAST_NOISE = 1e-8
+
+
+class Surrogate(Protocol):
+    """Belief about one black box."""
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """Everything about a Gaussian process but its data, for k outputs and d inputs.
+
+    Attributes:
+        lengthscale: (k, d), in the inputs' units.
+        variance: (k,), kernel variance in squared output units.
+        noise: (k,), noise variance lambda in squared output units.
+        mean: (k,), constant prior mean.
+        center: (d,), the point that is taken as the origin of inputs.
+    """
+
+    lengthscale: Tensor
+    variance: Tensor
+    noise: Tensor
+    mean: Tensor
+    center: Tensor
+
+    @property
+    def regularization(self) -> Tensor:
+        """Lambda as used: the noise, but not less than rounding needs; (k,)."""
+        return torch.maximum(self.noise, LEAST_NOISE * self.variance)
+
+
+class Posterior:
+    """Independent Gaussian processes for the outputs of one black box, given observations.
+
+    mean(s) = m + k(s)' (K + lambda I)^-1 (y - m), variance(s) = k(s, s) - k(s)' (K + lambda I)^-1
+    k(s), through the Cholesky factor L of K + lambda I.
+
+    Args:
+        kernel: The kernel family.
+        hyperparameters: Its hyper-parameters.
+        inputs: (n, d).
+        outputs: (n, k).
+    """
+
+    def __init__(
+        self, kernel: Kernel, hyperparameters: Hyperparameters, inputs: Tensor, outputs: Tensor
+    ) -> None:
+        self.kernel = kernel
+        self.hyperparameters = hyperparameters
+        self.inputs = inputs
+        self.outputs = outputs
+        self._scaled = self._scale(inputs)
+        covariance = self._covariance(self._scaled, self._scaled)
+        identity = torch.eye(len(inputs), dtype=inputs.dtype)
+        noise = hyperparameters.regularization[:, None, None]
+        self._set_factor(torch.linalg.cholesky(covariance + noise * identity))
+
+    def extended(self, inputs: Tensor, outputs: Tensor) -> Posterior:
+        """The posterior with one more observation, inputs (d,) and outputs (k,), in O(n^2)."""
+        longer = object.__new__(Posterior)
+        longer.kernel = self.kernel
+        longer.hyperparameters = self.hyperparameters
+        longer.inputs = torch.cat([self.inputs, inputs.unsqueeze(0)])
+        longer.outputs = torch.cat([self.outputs, outputs.unsqueeze(0)])
+        longer._scaled = self._scale(longer.inputs)
+        new = longer._scaled[:, -1:, :]
+        column = self._covariance(self._scaled, new)
+        row = torch.linalg.solve_triangular(self._factor, column, upper=False).transpose(1, 2)
+        noise = self.hyperparameters.regularization[:, None]
+        left = self._covariance_diagonal(new) + noise - (row * row).sum(-1)
+        corner = torch.maximum(left, noise).sqrt().unsqueeze(-1)  # what is left is at least lambda
+        zeros = torch.zeros_like(row).transpose(1, 2)
+        longer._set_factor(
+            torch.cat([torch.cat([self._factor, zeros], 2), torch.cat([row, corner], 2)], 1)
+        )
+        return longer
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        scaled = self._scale(states)
+        cross = self._covariance(self._scaled, scaled)  # (k, n, batch)
+        mean = self.hyperparameters.mean[:, None] + (self._weights * cross).sum(1)
+        solved = torch.linalg.solve_triangular(self._factor, cross, upper=False)
+        variance = self._covariance_diagonal(scaled) - (solved * solved).sum(1)
+        # Rounding may leave a variance barely negative; the floor is far below any real one.
+        floor = 1e-14 * self.hyperparameters.variance[:, None]
+        return mean.T, torch.maximum(variance, floor).sqrt().T
+
+    def _set_factor(self, factor: Tensor) -> None:
+        self._factor = factor
+        residual = (self.outputs - self.hyperparameters.mean).T.unsqueeze(-1)
+        self._weights = torch.cholesky_solve(residual, factor)  # (k, n, 1)
+
+    def _scale(self, states: Tensor) -> Tensor:
+        """(batch, d) to (k, batch, d)."""
+        centered = states - self.hyperparameters.center
+        return centered / self.hyperparameters.lengthscale.unsqueeze(1)
+
+    def _covariance(self, first: Tensor, second: Tensor) -> Tensor:
+        correlation = self.kernel.correlation(first, second)
+        return self.hyperparameters.variance[:, None, None] * correlation
+
+    def _covariance_diagonal(self, scaled: Tensor) -> Tensor:
+        return self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)
+
+
+class ModelSurrogate:
+    """A user's own BoTorch model as a surrogate: the slower road.
+
+    Args:
+        model: Anything with BoTorch's `posterior(X)`, in the user's own units.
+    """
+
+    def __init__(self, model: object) -> None:
+        self.model = model
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        posterior = self.model.posterior(states.unsqueeze(1))  # type: ignore[attr-defined]
+        return posterior.mean.squeeze(1), posterior.variance.clamp_min(0).sqrt().squeeze(1)
