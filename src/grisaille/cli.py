@@ -92,7 +92,7 @@ def _demo(options: argparse.Namespace) -> int:
     if result.x is not None:
         feed, temperature = result.x
         print(
-            f"Feed {feed:.3f} kg/s of B at {temperature:.2f} °C: a profit of {-result.fun:.2f} $/s, and "
+            f"Feed {feed:.3f} kg/s of B at {temperature:.2f} °C: profit {-result.fun:.2f} $/s, and "
             f"no setting is estimated to earn more than {-result.lower_bound:.2f} $/s."
         )
     return _finish(result, options.plot or Path("grisaille-demo.png"))

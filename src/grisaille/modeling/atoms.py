@@ -7,6 +7,7 @@ picks entries by their flat position, so that NumPy itself works out what an ind
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -87,18 +88,23 @@ def _matmul(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _matmul_shape(left: Shape, right: Shape) -> Shape:
-    return tuple(np.matmul(np.empty(left), np.empty(right)).shape)
+    return tuple(np.matmul(np.zeros(left), np.zeros(right)).shape)
+
+
+def _flat(value: Tensor) -> Tensor:
+    """One row per point; the row's length is spelled out, because -1 fails on empty values."""
+    return value.reshape(value.shape[0], math.prod(value.shape[1:]))
 
 
 def _take(value: Tensor, positions: tuple[int, ...], shape: Shape) -> Tensor:
-    flat = value.reshape(value.shape[0], -1)
+    flat = _flat(value)
     index = torch.tensor(positions, dtype=torch.long)
     return flat[:, index].reshape(flat.shape[:1] + shape)
 
 
 def _join(*values: Tensor) -> Tensor:
     batch = max(v.shape[0] for v in values)
-    return torch.cat([v.reshape(v.shape[0], -1).expand(batch, -1) for v in values], dim=1)
+    return torch.cat([_flat(v).expand(batch, -1) for v in values], dim=1)
 
 
 def _where(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:

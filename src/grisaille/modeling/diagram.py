@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from grisaille.errors import ModelError
 from grisaille.modeling import atoms
-from grisaille.modeling.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.modeling.expression import Call, Expression, Operation, Variable
 from grisaille.modeling.text import formula
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ def draw(problem: Problem) -> list[DrawnNode]:
         position[key_of[expression]] = len(nodes)
         nodes.append(DrawnNode(kind, label, reads))
 
+    def rename(key: bytes, name: str) -> None:
+        names.update({e: name for e, k in key_of.items() if k == key})
+
     for node in program.nodes:
         expression = node.expression
         if isinstance(expression, Variable):
@@ -76,15 +79,17 @@ def draw(problem: Problem) -> list[DrawnNode]:
         elif isinstance(expression, Call):
             for argument in (canonical[key_of[a]] for a in expression.arguments):
                 if _is_formula(argument) and key_of[argument] not in position:
-                    add(argument, "white", formula(argument, names), leaves(argument))
-                    names[argument] = f"w{sum(n.kind == 'white' for n in nodes)}"
+                    name = f"w{1 + sum(n.kind == 'white' for n in nodes)}"
+                    text = formula(argument, names)
+                    add(argument, "white", f"{name} = {text}", leaves(argument))
+                    rename(key_of[argument], name)
             box = expression.box
             uses[box.name] = uses.get(box.name, 0) + 1
             label = box.name if uses[box.name] == 1 else f"{box.name} #{uses[box.name]}"
             arguments = [canonical[key_of[a]] for a in expression.arguments]
             reads = tuple(dict.fromkeys(p for a in arguments for p in leaves(a)))
             add(expression, "black", label, reads)
-            names.update({e: label for e, key in key_of.items() if key == node.key})
+            rename(node.key, label)
     verb = "minimize" if problem.sense == 1 else "maximize"
     goals = [(f"{verb} {formula(problem.objective, names)}", problem.objective)]
     for constraint in problem.constraints:
@@ -97,13 +102,16 @@ def draw(problem: Problem) -> list[DrawnNode]:
 
 def _is_formula(expression: Expression) -> bool:
     """Whether an argument is worth a node of its own: more than a variable or a pick from one."""
-    while isinstance(expression, Operation) and expression.atom in (atoms.take, atoms.join):
-        if any(_is_formula(a) for a in expression.arguments):
-            return True
-        if len(expression.arguments) > 1:
-            return False
-        expression = expression.arguments[0]
-    return not isinstance(expression, Variable | Call | Constant)
+    seen: set[Expression] = set()
+    stack = [expression]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Operation) and part not in seen:
+            if part.atom not in (atoms.take, atoms.join):
+                return True
+            seen.add(part)
+            stack.extend(part.arguments)
+    return False
 
 
 def _span(variable: Variable) -> str:

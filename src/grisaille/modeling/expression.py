@@ -6,10 +6,12 @@ record a new expression (`numpy_dispatch` has the table); nothing is computed he
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, NDArray
 
 from grisaille.errors import ModelError
@@ -90,11 +92,18 @@ class Expression:
 
     def _relaid(self, layout: Any) -> Expression:
         """The entries that `layout` picks from an array of their flat positions."""
-        picked = np.asarray(layout(np.arange(self.size).reshape(self.shape)))
-        positions = tuple(int(i) for i in picked.ravel())
-        if picked.shape == self.shape and positions == tuple(range(self.size)):
-            return self
-        return Operation(atoms.take, (self,), (positions, picked.shape))
+        try:
+            picked = np.asarray(layout(np.arange(self.size).reshape(self.shape)))
+        except ValueError as error:
+            raise ModelError(f"{self!r} has shape {self.shape}: {error}") from error
+        source, positions = self, tuple(int(i) for i in picked.ravel())
+        if isinstance(self, Operation) and self.atom is atoms.take:
+            # A pick from a pick is one pick, so that x[1:][0] and x[1] are the same node.
+            source = self.arguments[0]
+            positions = tuple(self.parameters[0][i] for i in positions)
+        if picked.shape == source.shape and positions == tuple(range(source.size)):
+            return source
+        return Operation(atoms.take, (source,), (positions, picked.shape))
 
     # --- operators -------------------------------------------------------------------------
     def __add__(self, other: Any) -> Expression:
@@ -226,17 +235,12 @@ class Variable(Expression):
     ) -> None:
         if not isinstance(name, str) or not name:
             raise ModelError(f"a variable needs a name, got {name!r}: gs.Variable('x', ...)")
-        dimensions = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-        if any(int(size) != size or size < 1 for size in dimensions):
-            raise ModelError(
-                f"variable {name!r} has shape {shape!r}: every axis needs at least one entry"
-            )
-        super().__init__(tuple(int(size) for size in dimensions))
+        super().__init__(_dimensions(name, shape))
         self.name = name
         self.lower = self._bound("lower", lower)
         self.upper = self._bound("upper", upper)
         wrong = np.argwhere(~(self.lower < self.upper))
-        if wrong.size:
+        if len(wrong):
             entry = tuple(int(i) for i in wrong[0])
             where = f" at entry {list(entry)}" if entry else ""
             raise ModelError(
@@ -252,7 +256,7 @@ class Variable(Expression):
                 f"search covers the whole box; pass {side}=..."
             )
         try:
-            bound = np.array(np.broadcast_to(np.asarray(given, dtype=float), self.shape))
+            bound = np.array(np.broadcast_to(real_numbers(given), self.shape))
         except (TypeError, ValueError) as error:
             raise ModelError(
                 f"variable {self.name!r} has shape {self.shape}, but its {side} bound is "
@@ -266,13 +270,26 @@ class Variable(Expression):
         return bound
 
 
+def _dimensions(name: str, shape: int | Sequence[int]) -> Shape:
+    try:
+        dimensions = tuple(shape) if np.iterable(shape) else (shape,)
+        if all(operator.index(size) >= 1 for size in dimensions):
+            return tuple(operator.index(size) for size in dimensions)
+    except TypeError:
+        pass
+    raise ModelError(
+        f"variable {name!r} has shape {shape!r}: pass () for a scalar, or how many entries each "
+        "axis has, at least one"
+    )
+
+
 class Constant(Expression):
     """A known number or array."""
 
     __slots__ = ("value",)
 
     def __init__(self, value: ArrayLike) -> None:
-        array = np.array(value, dtype=float)
+        array = real_numbers(value)
         array.setflags(write=False)
         super().__init__(array.shape)
         self.value = array
@@ -339,10 +356,18 @@ class Constraint:
         self.body = left if _is_zero(right) else -right if _is_zero(left) else left - right
 
     def __and__(self, other: Constraint) -> Constraint:
-        return Constraint(operate(atoms.maximum, self.body, other.body), Constant(0.0))
+        return self._combined(atoms.maximum, "&", other)
 
     def __or__(self, other: Constraint) -> Constraint:
-        return Constraint(operate(atoms.minimum, self.body, other.body), Constant(0.0))
+        return self._combined(atoms.minimum, "|", other)
+
+    def _combined(self, atom: Atom, sign: str, other: Any) -> Constraint:
+        if not isinstance(other, Constraint):
+            raise ModelError(
+                f"({self!r}) {sign} {other!r}: both sides must be comparisons of expressions, "
+                f"each in parentheses, such as (y <= 1) {sign} (z >= 0)"
+            )
+        return Constraint(operate(atom, self.body, other.body), Constant(0.0))
 
     def __bool__(self) -> NoReturn:
         raise ModelError(
@@ -359,6 +384,18 @@ class Constraint:
 
 def _is_zero(expression: Expression) -> bool:
     return isinstance(expression, Constant) and not expression.shape and expression.value == 0
+
+
+def real_numbers(value: Any) -> NDArray[np.float64]:
+    """A new array of floats.
+
+    Raises:
+        TypeError: Text (even "3"), complex numbers, None; ValueError: other things NumPy refuses.
+    """
+    array = np.asarray(value)
+    if value is None or array.dtype.kind not in "biufO":
+        raise TypeError(f"{value!r} is not made of real numbers")
+    return array.astype(float)
 
 
 def as_expression(value: Any) -> Expression:
@@ -388,15 +425,15 @@ def operate(atom: Atom, *arguments: Any) -> Expression:
 def reduce(atom: Atom, value: Any, axis: int | tuple[int, ...] | None) -> Expression:
     """Apply a reduction over all axes, or over those given."""
     expression = as_expression(value)
-    given = range(expression.ndim) if axis is None else np.atleast_1d(axis)
-    for one in given:
-        if not -expression.ndim <= one < expression.ndim:
-            raise ModelError(
-                f"{atom.name} over axis {one} of {expression!r}, which has shape "
-                f"{expression.shape}: that axis does not exist"
-            )
-    axes = tuple(sorted({int(one) % expression.ndim for one in given}))
-    return Operation(atom, (expression,), (axes,))
+    given = tuple(range(expression.ndim)) if axis is None else axis
+    try:
+        axes = sorted(normalize_axis_tuple(given, expression.ndim))
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"{atom.name} over axis {axis!r} of {expression!r}, which has shape "
+            f"{expression.shape}: {error}"
+        ) from error
+    return Operation(atom, (expression,), (tuple(axes),))
 
 
 def join(parts: Sequence[Any], arrange: Any) -> Expression:

@@ -13,7 +13,14 @@ from torch import Tensor
 
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
 from grisaille.modeling.atoms import Atom, Shape
-from grisaille.modeling.expression import Call, Expression, Operation, as_expression
+from grisaille.modeling.expression import (
+    Call,
+    Constraint,
+    Expression,
+    Operation,
+    as_expression,
+    real_numbers,
+)
 
 Array = NDArray[np.float64]
 
@@ -62,13 +69,13 @@ class BlackBox:
         separable: bool = True,
     ) -> None:
         self.fn = fn
-        self.name = name or _name_of(fn, "black box")
+        self.name = _name_of(fn, name, "black box")
         self.output_names, self.output_shape = _outputs(outputs, f"black box {self.name!r}")
         self.noise = self._per_output("noise", noise)
-        if self.noise is not None and (self.noise < 0).any():
+        if self.noise is not None and not ((self.noise >= 0) & np.isfinite(self.noise)).all():
             raise ModelError(
-                f"black box {self.name!r} has noise {noise!r}: a standard deviation is at least 0; "
-                "None lets it be learned"
+                f"black box {self.name!r} has noise {noise!r}: a standard deviation is finite and "
+                "at least 0; None lets it be learned"
             )
         if norm_bound is not None and not (np.isfinite(norm_bound) and norm_bound > 0):
             raise ModelError(
@@ -86,8 +93,8 @@ class BlackBox:
         self.lower = self._per_output("lower", lower)
         self.upper = self._per_output("upper", upper)
         _check_order(self.name, "lower", self.lower, "upper", self.upper)
-        self.input_lower = None if input_lower is None else np.asarray(input_lower, dtype=float)
-        self.input_upper = None if input_upper is None else np.asarray(input_upper, dtype=float)
+        self.input_lower = self._per_input("input_lower", input_lower)
+        self.input_upper = self._per_input("input_upper", input_upper)
         _check_order(self.name, "input_lower", self.input_lower, "input_upper", self.input_upper)
         self.model = model
         self.separable = separable
@@ -110,14 +117,13 @@ class BlackBox:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """An expression when an argument is one, else the plain function's value."""
-        arguments = self._bind(args, kwargs)
-        if not any(_is_symbolic(a) for a in arguments):
+        if not any(_is_symbolic(a) for a in (*args, *kwargs.values())):
             if self.fn is None:
                 raise ProtocolError(
                     f"black box {self.name!r} has no function (fn=None): it is evaluated outside"
                 )
             return self.fn(*args, **kwargs)
-        expressions = tuple(as_expression(a) for a in arguments)
+        expressions = tuple(as_expression(a) for a in self._bind(args, kwargs))
         shapes = tuple(e.shape for e in expressions)
         if self.argument_shapes is None:
             self.argument_shapes = shapes
@@ -157,10 +163,8 @@ class BlackBox:
                 raise EvaluationError(f"{where} returned no {missing[0]!r}: it has that output")
             answer = [answer[n] for n in self.output_names]
         try:
-            if answer is None or isinstance(answer, str | bytes):
-                raise TypeError
-            array = np.asarray(answer, dtype=float)
-        except (TypeError, ValueError) as error:
+            array = real_numbers(answer)
+        except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
             raise EvaluationError(
                 f"{where} returned {answer!r}: it must return {expected}"
                 + (" (does it lack a return statement?)" if answer is None else "")
@@ -178,7 +182,8 @@ class BlackBox:
 
     def split(self, inputs: Array) -> list[Any]:
         """Flat inputs as the values the function is called with."""
-        assert self.argument_shapes is not None
+        if self.argument_shapes is None:
+            raise ProtocolError(f"black box {self.name!r} was never called with an expression")
         values: list[Any] = []
         start = 0
         for shape in self.argument_shapes:
@@ -216,8 +221,8 @@ class BlackBox:
         if given is None:
             return None
         try:
-            array = np.broadcast_to(np.asarray(given, dtype=float), (self.outputs,))
-        except ValueError as error:
+            array = np.broadcast_to(real_numbers(given), (self.outputs,))
+        except (TypeError, ValueError) as error:
             raise ModelError(
                 f"black box {self.name!r} has {self.outputs} outputs but {what}={given!r}: pass "
                 "one number, or one per output"
@@ -225,6 +230,19 @@ class BlackBox:
         if np.isnan(array).any():
             raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
         return np.array(array)
+
+    def _per_input(self, what: str, given: ArrayLike | None) -> Array | None:
+        if given is None:
+            return None
+        try:
+            array = real_numbers(given)
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"black box {self.name!r} has {what}={given!r}: pass one number, or one per input"
+            ) from error
+        if np.isnan(array).any():
+            raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
+        return array
 
     def _check_input_range(self, what: str, given: Array | None) -> None:
         if given is not None and given.shape not in ((), (self.inputs,)):
@@ -274,10 +292,10 @@ class WhiteBox:
         outputs: int = 1,
         vectorized: bool = False,
     ) -> None:
-        if not callable(fn):
-            raise ModelError(f"gs.white_box needs a function, got {fn!r}")
+        if fn is None:
+            raise ModelError("gs.white_box needs a function, got None")
         self.fn = fn
-        self.name = name or _name_of(fn, "white box")
+        self.name = _name_of(fn, name, "white box")
         self.vectorized = vectorized
         _, self.output_shape = _outputs(outputs, f"white box {self.name!r}")
         self.atom = Atom(self.name, self._evaluate, lambda *_shapes: self.output_shape)
@@ -295,17 +313,25 @@ class WhiteBox:
 
     def _values(self, *arguments: Tensor) -> Tensor:
         batch = max(a.shape[0] for a in arguments)
-        arrays = [a.expand(batch, *a.shape[1:]).detach().numpy() for a in arguments]
+        # Copies, because a function may change its arguments in place.
+        arrays = [a.detach().expand(batch, *a.shape[1:]).numpy().copy() for a in arguments]
         try:
             if self.vectorized:
-                answer = np.asarray(self.fn(*arrays), dtype=float)
+                answers = self.fn(*arrays)
+                nothing = answers is None
             else:
                 rows = zip(*arrays, strict=True)
-                answer = np.array(
-                    [self.fn(*(float(v) if v.ndim == 0 else v for v in row)) for row in rows],
-                    dtype=float,
+                answers = [self.fn(*(float(v) if v.ndim == 0 else v for v in row)) for row in rows]
+                nothing = any(answer is None for answer in answers)
+            if nothing:
+                raise TypeError("it returned None (does it lack a return statement?)")
+            values = real_numbers(answers).copy(order="C")
+            if values.shape[:1] != (batch,):
+                raise ValueError(
+                    f"it returned shape {values.shape} for {batch} points: the first axis must "
+                    "count the points"
                 )
-            return torch.as_tensor(answer.reshape((batch, *self.output_shape)))
+            return torch.as_tensor(values.reshape((batch, *self.output_shape)))
         except Exception as error:
             example = ", ".join(np.array2string(a[0], precision=6) for a in arrays)
             raise EvaluationError(
@@ -373,9 +399,11 @@ def functools_target(fn: Callable[..., Any] | None) -> Callable[..., Any] | None
     return getattr(fn, "func", fn)
 
 
-def _name_of(fn: Callable[..., Any] | None, kind: str) -> str:
+def _name_of(fn: Callable[..., Any] | None, given: str | None, kind: str) -> str:
     if fn is not None and not callable(fn):
         raise ModelError(f"a {kind} needs a function, got {fn!r}")
+    if given:
+        return given
     name = getattr(functools_target(fn), "__name__", None) or type(fn).__name__
     if fn is None or name == "<lambda>":
         raise ModelError(f"a {kind} without a named function needs a name: pass name='...'")
@@ -395,7 +423,10 @@ def _outputs(outputs: int | Sequence[str], who: str) -> tuple[tuple[str, ...], S
 def _check_order(
     name: str, low_name: str, low: Array | None, high_name: str, high: Array | None
 ) -> None:
-    if low is not None and high is not None and not (low < high).all():
+    if low is None or high is None:
+        return
+    fits = low.shape == high.shape or not low.shape or not high.shape
+    if not fits or not (low < high).all():
         raise ModelError(
             f"black box {name!r} has {low_name}={low.tolist()} and {high_name}={high.tolist()}: "
             "each lower value must be below its upper value"
@@ -411,4 +442,4 @@ def _counts(shapes: tuple[Shape, ...]) -> str:
 def _is_symbolic(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(_is_symbolic(v) for v in value)
-    return isinstance(value, Expression)
+    return isinstance(value, Expression | Constraint)

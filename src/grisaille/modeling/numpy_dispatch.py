@@ -73,9 +73,16 @@ _RECORD_UFUNC: dict[Any, Callable[..., Any]] = {
 
 def apply_ufunc(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
     """Record a NumPy ufunc such as `np.exp`."""
-    if method != "__call__" or options:
-        detail = f"np.{ufunc.__name__}.{method}" if method != "__call__" else ", ".join(options)
-        raise ModelError(f"np.{ufunc.__name__} with {detail} cannot be recorded on an expression")
+    if method != "__call__":
+        raise ModelError(
+            f"np.{ufunc.__name__}.{method} cannot be recorded on an expression: use np.sum, "
+            "np.prod, np.max or np.min, or gs.white_box"
+        )
+    if options:
+        raise ModelError(
+            f"np.{ufunc.__name__} with {', '.join(options)}= cannot be recorded on an expression: "
+            "leave it out (an array a that is changed by a += y: write a = a + y)"
+        )
     if ufunc in _ATOM_OF_UFUNC:
         return operate(_ATOM_OF_UFUNC[ufunc], *inputs)
     if ufunc in _RECORD_UFUNC:
@@ -90,9 +97,10 @@ def apply_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     try:
         return _RECORD_FUNCTION[function](*args, **kwargs)
     except TypeError as error:
+        reason = str(error).split("() ", 1)[-1]  # Python names the function of our table first
         raise ModelError(
             f"np.{function.__name__} was given arguments that cannot be recorded on an "
-            f"expression: {error}"
+            f"expression: {reason}"
         ) from error
 
 
@@ -119,14 +127,25 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 def _dot(a: Any, b: Any) -> Expression:
     left, right = as_expression(a), as_expression(b)
+    if left.ndim > 1 and right.ndim > 2:
+        raise ModelError(
+            f"np.dot of shapes {left.shape} and {right.shape} cannot be recorded: use @ for a "
+            "stack of matrix products"
+        )
     return left @ right if left.shape and right.shape else left * right
 
 
 def _norm(x: Any, ord: Any = None, axis: Any = None) -> Expression:
     value = as_expression(x)
-    if axis is None and value.ndim > 1 and ord is not None:
-        raise ModelError("np.linalg.norm of a matrix is recorded only as the Frobenius norm")
-    if ord in (None, 2):
+    if value.ndim == 0:
+        return abs(value)
+    of_matrix = value.ndim > 1 if axis is None else np.ndim(axis) > 0 and len(axis) > 1
+    if of_matrix and ord not in (None, "fro"):
+        raise ModelError(
+            f"np.linalg.norm of a matrix with ord={ord!r} cannot be recorded: only the Frobenius "
+            "norm can; for norms of its rows or columns pass axis=1 or axis=0"
+        )
+    if ord in (None, 2) or of_matrix:
         return reduce(atoms.norm, value, axis)
     if ord == 1:
         return reduce(atoms.total, abs(value), axis)
@@ -149,6 +168,8 @@ _RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
     np.prod: lambda a, axis=None: reduce(atoms.product, a, axis),
     np.max: lambda a, axis=None: reduce(atoms.largest, a, axis),
     np.min: lambda a, axis=None: reduce(atoms.smallest, a, axis),
+    np.amax: lambda a, axis=None: reduce(atoms.largest, a, axis),
+    np.amin: lambda a, axis=None: reduce(atoms.smallest, a, axis),
     np.clip: _clip,
     np.where: _where,
     np.dot: _dot,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -12,30 +13,35 @@ from grisaille.modeling.expression import Call, Constant, Expression, Operation,
 _BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "@": 2, "**": 3}
 _ATOMIC = 4
 _LONGEST = 72
+_DEEPEST = 12
 
 
 def formula(expression: Expression, names: Mapping[Expression, str] | None = None) -> str:
     """The expression as text, with `names` in place of the expressions they are given for."""
-    text = _write(expression, names or {}, depth=0)[0]
+    text = _write(expression, names or {}, itertools.count(), depth=0)[0]
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def _write(expression: Expression, names: Mapping[Expression, str], depth: int) -> tuple[str, int]:
-    """Text and how tightly it binds."""
+def _write(
+    expression: Expression, names: Mapping[Expression, str], written: Iterator[int], depth: int
+) -> tuple[str, int]:
+    """Text and how tightly it binds; `written` counts the parts so far."""
     if expression in names:
         return names[expression], _ATOMIC
     if isinstance(expression, Variable):
         return expression.name, _ATOMIC
     if isinstance(expression, Constant):
         return _number(expression)
-    if depth > 12:  # deeper parts would be cut off by the length limit anyway
+    # Every part adds a letter, so what comes this late or this deep is beyond the longest text;
+    # writing it out regardless would take forever where parts are shared many times over.
+    if depth > _DEEPEST or next(written) > _LONGEST + _DEEPEST:
         return "...", _ATOMIC
 
     def write(part: Expression) -> str:
-        return _write(part, names, depth + 1)[0]
+        return _write(part, names, written, depth + 1)[0]
 
     def bound(part: Expression, binding: int) -> str:
-        text, own = _write(part, names, depth + 1)
+        text, own = _write(part, names, written, depth + 1)
         return text if own >= binding else f"({text})"
 
     if isinstance(expression, Call):

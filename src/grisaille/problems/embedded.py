@@ -61,8 +61,8 @@ class GaussianDraw:
 
     def _covariance(self, states: Tensor) -> Tensor:
         scaled, knots = states / self._lengthscale, self._knots / self._lengthscale
-        correlation: Tensor = KERNEL.correlation(scaled, knots)
-        return self._variance * correlation
+        covariance: Tensor = self._variance * KERNEL.correlation(scaled, knots)
+        return covariance
 
     def batch(self, states: Tensor) -> Tensor:
         """Values at many points at once, (batch, d) to (batch, k), differentiable."""
@@ -74,16 +74,20 @@ class GaussianDraw:
         return np.asarray(self.batch(torch.tensor(state).unsqueeze(0))[0].numpy())
 
 
-def lp_with_embedded_gp(seed: int) -> KnownProblem:
+def lp_with_embedded_gp(seed: int, learn: bool = False) -> KnownProblem:
     """The paper's experiment: a linear program in x and h(x), h drawn from a Gaussian process.
 
     minimize c1'x + c2'h(x) subject to A1 x + A2 h(x) + b <= 0, x in [-2, 2]^2. Instances without
     a feasible point are drawn again.
+
+    Args:
+        seed: Which instance.
+        learn: True to leave the kernel of h to be learned, as in practice; by default it is given.
     """
     for generator in _generators(seed):
         x = Variable("x", 2, lower=-2, upper=2)
         draw = GaussianDraw(generator, 2, [(-2.0, 2.0)] * 2)
-        h = BlackBox(draw, name="h", outputs=2, noise=0, kernel=KERNEL)
+        h = BlackBox(draw, name="h", outputs=2, noise=0, kernel=None if learn else KERNEL)
         angles = generator.uniform(0, 2 * np.pi, 7)
         c1, c2, b, *rows = np.stack([np.cos(angles), np.sin(angles)], 1)
         y = h(x)

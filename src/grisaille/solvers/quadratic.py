@@ -39,77 +39,63 @@ def solve_quadratic(
         The steps p, (S, D), inside their box, and the multipliers of the rows, (S, K).
     """
     penalty = penalty.unsqueeze(-1)
-    width = high - low
-    # The step is measured from the middle in half-widths, so all unknowns are of one size.
-    half, middle = width / 2, (high + low) / 2
-    scaled_hessian = hessian * half.unsqueeze(-1) * half.unsqueeze(-2)
-    scaled_gradient = (gradient + (hessian @ middle.unsqueeze(-1)).squeeze(-1)) * half
+    d = gradient.shape[-1]
+    # The step is measured from the middle of its box in half-widths, so all unknowns are of one
+    # size: u in [-1, 1].
+    half, middle = (high - low) / 2, (high + low) / 2
+    bound = bound - _times(matrix, middle)
+    gradient = (gradient + _times(hessian, middle)) * half
+    hessian = hessian * half.unsqueeze(-1) * half.unsqueeze(-2)
     matrix = matrix * half.unsqueeze(-2)
-    bound = bound - (matrix / half.unsqueeze(-2) @ middle.unsqueeze(-1)).squeeze(-1)
+    transposed = matrix.transpose(-1, -2)
 
-    size = scaled_gradient.abs().amax(-1, keepdim=True).clamp_min(1e-8)
-    p = torch.zeros_like(scaled_gradient)
-    z_low, z_high = (size + torch.zeros_like(p) for _ in range(2))
-    y = penalty * 0.5 + torch.zeros_like(bound)
-    excess = (matrix @ p.unsqueeze(-1)).squeeze(-1) - bound
-    s = excess.clamp_min(0) + 1.0
-    w = s - excess
-    count = 2 * p.shape[-1] + 2 * bound.shape[-1]
+    size = gradient.abs().amax(-1, keepdim=True).clamp_min(1e-8)
+    u = torch.zeros_like(gradient)
+    slack = (-bound).clamp_min(0) + 1.0
+    # Four groups of quantities that stay positive, and their multipliers: the rooms to the lower
+    # and upper ends of the box, the room of each row, and the slacks.
+    rooms = torch.cat([u + 1, 1 - u, slack + bound, slack], -1)
+    prices = torch.cat([size.expand_as(u), size.expand_as(u), *[penalty / 2 + 0 * bound] * 2], -1)
+    rows, slacks = slice(2 * d, 2 * d + bound.shape[-1]), slice(2 * d + bound.shape[-1], None)
+    centering = torch.full_like(size, 0.1)
     goal = _TOLERANCE * (size + penalty)
 
     for _ in range(_ITERATIONS):
-        room_low, room_high = p + 1, 1 - p
-        v = penalty - y
-        complementarity = (
-            (z_low * room_low).sum(-1)
-            + (z_high * room_high).sum(-1)
-            + (y * w).sum(-1)
-            + (v * s).sum(-1)
-        ).unsqueeze(-1) / count
+        complementarity = (rooms * prices).mean(-1, keepdim=True)
         if bool((complementarity <= goal).all()):
             break
-        target = 0.1 * complementarity
-        primal = (matrix @ p.unsqueeze(-1)).squeeze(-1) - s + w - bound
-        dual = (
-            (scaled_hessian @ p.unsqueeze(-1)).squeeze(-1)
-            + scaled_gradient
-            + (matrix.transpose(-1, -2) @ y.unsqueeze(-1)).squeeze(-1)
+        target = centering * complementarity
+        pull = target / prices - rooms
+        ratio = rooms / prices
+        weight = 1 / (ratio[:, rows] + ratio[:, slacks])
+        offset = _times(matrix, u) - rooms[:, slacks] + rooms[:, rows] - bound
+        offset = offset + pull[:, rows] - pull[:, slacks]
+        push = target / rooms
+        curvature = prices / rooms
+        system = hessian + transposed @ (weight.unsqueeze(-1) * matrix)
+        system = system + torch.diag_embed(
+            curvature[:, :d] + curvature[:, d : 2 * d] + 1e-12 * size
         )
-        weight = 1 / (w / y + s / v)
-        offset = primal + (target / y - w) - (target / v - s)
-        diagonal = z_low / room_low + z_high / room_high
-        system = scaled_hessian + matrix.transpose(-1, -2) @ (weight.unsqueeze(-1) * matrix)
-        system = system + torch.diag_embed(diagonal + 1e-12 * size)
-        right = (
-            -dual
-            + target / room_low
-            - target / room_high
-            - (matrix.transpose(-1, -2) @ (weight * offset).unsqueeze(-1)).squeeze(-1)
-        )
+        right = push[:, :d] - push[:, d : 2 * d] - gradient - _times(hessian, u)
+        right = right - _times(transposed, prices[:, rows] + weight * offset)
         factor, failed = torch.linalg.cholesky_ex(system)
         if bool(failed.any()):  # rounding at the very end: the steps so far are good enough
             break
-        dp = torch.cholesky_solve(right.unsqueeze(-1), factor).squeeze(-1)
-        dy = weight * ((matrix @ dp.unsqueeze(-1)).squeeze(-1) + offset)
-        dw = target / y - w - w / y * dy
-        ds = target / v - s + s / v * dy
-        dz_low = target / room_low - z_low - z_low / room_low * dp
-        dz_high = target / room_high - z_high + z_high / room_high * dp
-        pairs = (
-            (room_low, dp),
-            (room_high, -dp),
-            (z_low, dz_low),
-            (z_high, dz_high),
-            (y, dy),
-            (v, -dy),
-            (w, dw),
-            (s, ds),
+        du = torch.cholesky_solve(right.unsqueeze(-1), factor).squeeze(-1)
+        dy = weight * (_times(matrix, du) + offset)
+        moves = torch.cat(
+            [du, -du, pull[:, rows] - ratio[:, rows] * dy, pull[:, slacks] + ratio[:, slacks] * dy],
+            -1,
         )
-        longest = torch.ones_like(size)
-        for value, change in pairs:
-            if value.shape[-1]:
-                ratio = torch.where(change < 0, -value / change, torch.inf)
-                longest = torch.minimum(longest, 0.995 * ratio.amin(-1, keepdim=True))
-        p, y, w, s = p + longest * dp, y + longest * dy, w + longest * dw, s + longest * ds
-        z_low, z_high = z_low + longest * dz_low, z_high + longest * dz_high
-    return torch.clamp(middle + half * p, low, high), y
+        changes = push - prices - curvature * moves
+        values, steps = torch.cat([rooms, prices], -1), torch.cat([moves, changes], -1)
+        reach = torch.where(steps < 0, -values / steps, torch.inf).amin(-1, keepdim=True)
+        longest = (0.995 * reach).clamp_max(1.0)
+        u, rooms, prices = u + longest * du, rooms + longest * moves, prices + longest * changes
+        # A long step was possible, so the next one may aim lower.
+        centering = (1 - longest).square().clamp(0.01, 0.3)
+    return torch.clamp(middle + half * u, low, high), prices[:, rows]
+
+
+def _times(matrices: Tensor, vectors: Tensor) -> Tensor:
+    return (matrices @ vectors.unsqueeze(-1)).squeeze(-1)

@@ -3,7 +3,9 @@
 Each trial solves the auxiliary problem: the best objective over all design points and all
 intermediate values that the confidence bands allow. Its solution is tried; its value is a bound.
 Its points approach active constraints from the infeasible side (paper notes, point 6), so some
-trials instead go to a point that is believed feasible with certainty and good.
+trials instead go to a point that is believed feasible with certainty and good. And where
+hyper-parameters are learned, the bands may be too narrow: once they leave next to nothing to gain,
+trials are spent on doubting them, with beta doubled until there is something to gain again.
 """
 
 from __future__ import annotations
@@ -26,6 +28,11 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.strategies.strategy import Situation
 
 Array = NDArray[np.float64]
+
+# A gap below these parts of the objective's spread is nearly closed, and closed.
+_NEARLY_CLOSED = 1e-2
+_CLOSED = 1e-4
+_DOUBLINGS = 3
 
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=8, samples=512, iterations=40)
@@ -76,6 +83,12 @@ class Optimistic:
                 return Suggestion(
                     TrialKind.RECOMMENDED, recommended, promise=promise, optimum=optimum
                 )
+        # Nearly closed, every other trial still follows the bands; closed, none needs to.
+        tolerance = _NEARLY_CLOSED if len(history) % 2 else _CLOSED
+        if self._is_closed(situation, incumbent, promise, tolerance):
+            plausible, solution = self._doubt(plausible, situation, incumbent)
+            states, _ = plausible.trace(solution.point)
+            x = solution.point[: problem.program.size].numpy().copy()
         queries = []
         if situation.evaluation == "separate":
             # Calls of the first layer are made along the chain anyway, at the same inputs.
@@ -127,6 +140,34 @@ class Optimistic:
             torch.stack(hints) if hints else plausible.lower.new_zeros(0, len(plausible.lower))
         )
         return self.solver.solve(plausible.box_problem(), stacked, situation.trial_seed)
+
+    def _is_closed(
+        self,
+        situation: Situation,
+        incumbent: Incumbent | None,
+        value: float | None,
+        tolerance: float,
+    ) -> bool:
+        """Whether learned bands leave next to nothing to gain: they may be too narrow."""
+        if not any(is_learned(box) for box in situation.problem.boxes):
+            return False
+        if incumbent is None or not incumbent.feasible or value is None:
+            return False
+        spread = float(np.std([t.objective for t in situation.history]))
+        return incumbent.objective - value <= tolerance * spread
+
+    def _doubt(
+        self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
+    ) -> tuple[PlausibleSet, Solution]:
+        """Solve the auxiliary problem with bands so wide that they leave something to gain."""
+        beta = self.beta
+        for _ in range(_DOUBLINGS):
+            beta *= 2
+            plausible = PlausibleSet(plausible.program, plausible.beliefs, beta)
+            solution = self._solve_auxiliary(plausible, situation, incumbent)
+            if not self._is_closed(situation, incumbent, solution.value, _NEARLY_CLOSED):
+                break
+        return plausible, solution
 
     def _recommendation(
         self,

@@ -119,7 +119,8 @@ def _fit(kernel: Kernel, inputs: Tensor, outputs: Tensor, deviation: Tensor | No
 
 def _covariance_module(kernel: Kernel, d: int, k: int) -> Any:
     from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
-    from gpytorch.kernels import LinearKernel, MaternKernel
+    from gpytorch.kernels import LinearKernel, MaternKernel, ScaleKernel
+    from gpytorch.priors import LogNormalPrior
 
     batch = torch.Size([k]) if k > 1 else torch.Size()
     if isinstance(kernel, Linear):
@@ -130,12 +131,17 @@ def _covariance_module(kernel: Kernel, d: int, k: int) -> Any:
     if isinstance(kernel, Matern):
         assert isinstance(module, MaternKernel)
         module.nu = kernel.smoothness
-    return module
+    # BoTorch's default has no variance of its own: it trusts the standardized outputs. Here they
+    # cluster around the optimum, which makes their spread far too small; the likelihood knows.
+    scaled = ScaleKernel(module, batch_shape=batch, outputscale_prior=LogNormalPrior(0.0, 1.0))
+    scaled.outputscale = 1.0
+    return scaled
 
 
 def _kernel_values(module: Any, kernel: Kernel, d: int, k: int) -> tuple[Tensor, Tensor]:
     """Length-scales (k, d) and variances (k,) of a fitted covariance module."""
-    ones = torch.ones(k, dtype=torch.float64)
     if isinstance(kernel, Linear):
-        return module.variance.detach().reshape(k, -1).expand(k, d) ** -0.5, ones
-    return module.lengthscale.detach().reshape(k, d), ones
+        lengthscale = module.variance.detach().reshape(k, -1).expand(k, d) ** -0.5
+        return lengthscale, torch.ones(k, dtype=torch.float64)
+    lengthscale = module.base_kernel.lengthscale.detach().reshape(k, d)
+    return lengthscale, module.outputscale.detach().reshape(k)
