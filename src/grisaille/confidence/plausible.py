@@ -145,9 +145,12 @@ class PlausibleSet:
             Objective (batch,), constraints (batch, K), their deviations (batch, K), which are
             beta standard deviations to first order.
         """
-        batch, m = len(design), self.program.box_outputs
-        center = torch.zeros(1, m, dtype=torch.float64)
-        axes = torch.eye(m, dtype=torch.float64)
+        batch = len(design)
+        # Without constraints nothing needs a deviation, and one pass is enough.
+        constrained = len(self.program.outputs) > 1
+        m = self.program.box_outputs if constrained else 0
+        center = torch.zeros(1, self.program.box_outputs, dtype=torch.float64)
+        axes = torch.eye(self.program.box_outputs, dtype=torch.float64)[:m]
         probes = torch.cat([center, axes, -axes])
         points = torch.cat(
             [

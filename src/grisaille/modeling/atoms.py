@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -98,8 +99,12 @@ def _flat(value: Tensor) -> Tensor:
 
 def _take(value: Tensor, positions: tuple[int, ...], shape: Shape) -> Tensor:
     flat = _flat(value)
-    index = torch.tensor(positions, dtype=torch.long)
-    return flat[:, index].reshape(flat.shape[:1] + shape)
+    return flat[:, _index(positions)].reshape(flat.shape[:1] + shape)
+
+
+@lru_cache(maxsize=4096)
+def _index(positions: tuple[int, ...]) -> Tensor:
+    return torch.tensor(positions, dtype=torch.long)
 
 
 def _join(*values: Tensor) -> Tensor:

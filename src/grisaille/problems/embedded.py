@@ -66,7 +66,8 @@ class GaussianDraw:
 
     def batch(self, states: Tensor) -> Tensor:
         """Values at many points at once, (batch, d) to (batch, k), differentiable."""
-        return self._covariance(states) @ self._weights
+        values: Tensor = self._covariance(states) @ self._weights
+        return values
 
     def __call__(self, *arguments: float | Array) -> Array:
         """Values at one point, as a black box is called."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from grisaille.solvers.box import (
+    FEASIBILITY,
     BoxProblem,
     Scale,
     Solution,
@@ -22,6 +23,12 @@ from grisaille.solvers.quadratic import solve_quadratic
 
 _SCREEN_PENALTY = 10.0
 _ZOOMS = (0.1, 0.03, 0.01)
+_SMALLEST_RADIUS = 1e-8
+_SMALLEST_GAIN = 3e-10
+_ONE_VALLEY = 0.02
+# After a few steps a start is given up when this many more like the next would not make it best.
+_WARM_UP = 6
+_HOPE = 30.0
 _JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
 
 
@@ -131,21 +138,22 @@ def _spread_out(points: Tensor, merit: Tensor, count: int, problem: BoxProblem) 
 
 
 def _local_search(problem: BoxProblem, scale: Scale, starts: Tensor, iterations: int) -> Tensor:
-    """Improve all starts at once; where a start stays infeasible, with ever higher penalties."""
-    penalty = torch.full((len(starts),), 10.0, dtype=torch.float64)
-    ends = starts
-    for _ in range(3):
-        ends = _trust_region(problem, scale, ends, penalty, iterations)
-        violation = scale.violation(evaluate_in_chunks(problem, ends)[1])
-        infeasible = violation > 1e-9
-        if not infeasible.any():
+    """Improve all starts at once; ends that are infeasible, but lower, go on with more penalty."""
+    found = []
+    for penalty in (10.0, 1000.0):
+        ends = _trust_region(problem, scale, starts, penalty, iterations)
+        found.append(ends)
+        objectives, constraints = evaluate_in_chunks(problem, ends)
+        feasible = scale.violation(constraints) <= FEASIBILITY
+        best = torch.where(feasible, objectives, torch.inf).amin()
+        starts = ends[~feasible & (objectives < best)]
+        if not len(starts):
             break
-        penalty = torch.where(infeasible, 30.0 * penalty, penalty)
-    return ends
+    return torch.cat(found)
 
 
 def _trust_region(
-    problem: BoxProblem, scale: Scale, starts: Tensor, penalty: Tensor, iterations: int
+    problem: BoxProblem, scale: Scale, starts: Tensor, penalty: float, iterations: int
 ) -> Tensor:
     """Sequential quadratic programming on unit-box coordinates, batched over starts."""
     width = problem.upper - problem.lower
@@ -156,27 +164,29 @@ def _trust_region(
     radius = torch.full((len(unit),), 0.2, dtype=unit.dtype)
     active = torch.arange(len(unit))
 
-    for _ in range(iterations):
-        # Only starts that still move take part.
-        active = active[radius[active] > 1e-9]
+    for iteration in range(iterations):
+        # Only starts that still move take part, and of those in one valley only the best.
+        if iteration % 4 == 3:
+            radius[_overtaken(unit, value + penalty * rows.clamp_min(0).sum(1))] = 0.0
+        active = active[radius[active] > _SMALLEST_RADIUS]
         if not len(active):
             break
         a = active
         low = torch.maximum(-unit[a], -radius[a, None])
         high = torch.minimum(1 - unit[a], radius[a, None])
         step, multipliers = solve_quadratic(
-            hessian[a], gradient[a], jacobian[a], -rows[a], low, high, penalty[a]
+            hessian[a], gradient[a], jacobian[a], -rows[a], low, high, penalty
         )
         curved = (step.unsqueeze(1) @ hessian[a] @ step.unsqueeze(2)).reshape(-1)
         linear = (gradient[a] * step).sum(1)
         predicted_rows = rows[a] + (jacobian[a] @ step.unsqueeze(2)).squeeze(2)
-        before = value[a] + penalty[a] * rows[a].clamp_min(0).sum(1)
+        before = value[a] + penalty * rows[a].clamp_min(0).sum(1)
         expected = before - (
-            value[a] + linear + curved / 2 + penalty[a] * predicted_rows.clamp_min(0).sum(1)
+            value[a] + linear + curved / 2 + penalty * predicted_rows.clamp_min(0).sum(1)
         )
         candidate = (unit[a] + step).clamp(0, 1)
         new_value, new_rows, new_gradient, new_jacobian = _linearize(problem, scale, candidate)
-        after = new_value + penalty[a] * new_rows.clamp_min(0).sum(1)
+        after = new_value + penalty * new_rows.clamp_min(0).sum(1)
         gained = torch.nan_to_num(before - after, nan=-torch.inf)
         ratio = gained / expected.clamp_min(1e-16)
 
@@ -188,7 +198,9 @@ def _trust_region(
         shrink = torch.where(ratio < 0.25, 0.4 * torch.minimum(length, radius[a]), radius[a])
         grow = (ratio > 0.75) & (length > 0.9 * radius[a])
         radius[a] = torch.where(grow, (2 * radius[a]).clamp_max(1.0), shrink)
-        finished = expected <= 1e-12 * (1 + before.abs())
+        finished = expected <= _SMALLEST_GAIN * (1 + before.abs())
+        if iteration >= _WARM_UP:
+            finished |= before - _HOPE * expected > before.amin()
         radius[a] = torch.where(finished, 0.0, radius[a])
         moved = a[accepted]
         unit[moved] = candidate[accepted]
@@ -197,6 +209,14 @@ def _trust_region(
         gradient[moved] = new_gradient[accepted]
         jacobian[moved] = new_jacobian[accepted]
     return problem.lower + width * unit
+
+
+def _overtaken(unit: Tensor, merit: Tensor) -> Tensor:
+    """Which points have a better one so near that both must be in one valley."""
+    near = (unit.unsqueeze(0) - unit.unsqueeze(1)).abs().amax(-1) < _ONE_VALLEY
+    better = merit.unsqueeze(0) < merit.unsqueeze(1)
+    equal = (merit.unsqueeze(0) == merit.unsqueeze(1)).triu(1).T  # of equals the first stays
+    return (near & (better | equal)).any(1)
 
 
 def _linearize(

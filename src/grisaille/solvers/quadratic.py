@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 _ITERATIONS = 40
-_TOLERANCE = 1e-11
+_TOLERANCE = 1e-9
 
 
 def solve_quadratic(
@@ -22,7 +22,7 @@ def solve_quadratic(
     bound: Tensor,
     low: Tensor,
     high: Tensor,
-    penalty: Tensor,
+    penalty: float,
 ) -> tuple[Tensor, Tensor]:
     """Solve S programs of D unknowns and K rows at once.
 
@@ -33,12 +33,11 @@ def solve_quadratic(
         bound: b, (S, K).
         low: (S, D), below `high`.
         high: (S, D).
-        penalty: (S,), price of a unit of slack.
+        penalty: Price of a unit of slack.
 
     Returns:
         The steps p, (S, D), inside their box, and the multipliers of the rows, (S, K).
     """
-    penalty = penalty.unsqueeze(-1)
     d = gradient.shape[-1]
     # The step is measured from the middle of its box in half-widths, so all unknowns are of one
     # size: u in [-1, 1].
@@ -55,7 +54,9 @@ def solve_quadratic(
     # Four groups of quantities that stay positive, and their multipliers: the rooms to the lower
     # and upper ends of the box, the room of each row, and the slacks.
     rooms = torch.cat([u + 1, 1 - u, slack + bound, slack], -1)
-    prices = torch.cat([size.expand_as(u), size.expand_as(u), *[penalty / 2 + 0 * bound] * 2], -1)
+    prices = torch.cat(
+        [size.expand_as(u), size.expand_as(u), *[torch.full_like(bound, penalty / 2)] * 2], -1
+    )
     rows, slacks = slice(2 * d, 2 * d + bound.shape[-1]), slice(2 * d + bound.shape[-1], None)
     centering = torch.full_like(size, 0.1)
     goal = _TOLERANCE * (size + penalty)

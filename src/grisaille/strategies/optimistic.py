@@ -35,7 +35,7 @@ _CLOSED = 1e-4
 _DOUBLINGS = 3
 
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
-_CAUTIOUS_SEARCH = MultiStart(starts=8, samples=512, iterations=40)
+_CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,8 @@ def _learned(
     deviation = None if noise is None else torch.tensor(noise, dtype=torch.float64) / spread
     model = _fit(kernel, (inputs - lower) / (upper - lower), standard, deviation)
 
-    lengthscale, variance = _kernel_values(model.covar_module, kernel, d, k)
+    with torch.no_grad():
+        lengthscale, variance = _kernel_values(model.covar_module, kernel, d, k)
     learned_noise = (
         model.likelihood.noise.detach().reshape(k) if deviation is None else deviation**2
     )
@@ -94,6 +95,7 @@ def _learned(
 
 
 def _fit(kernel: Kernel, inputs: Tensor, outputs: Tensor, deviation: Tensor | None) -> Any:
+    """A BoTorch model of inputs (n, d) in the unit box and standardized outputs (n, k), fitted."""
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import SingleTaskGP
     from gpytorch.mlls import ExactMarginalLogLikelihood
@@ -113,8 +115,46 @@ def _fit(kernel: Kernel, inputs: Tensor, outputs: Tensor, deviation: Tensor | No
             covar_module=_covariance_module(kernel, inputs.shape[1], outputs.shape[1]),
             outcome_transform=None,
         )
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
+        # BoTorch fits several outputs side by side, which is faster still.
+        single = outputs.shape[1] == 1
+        closure = _Loss(likelihood, kernel, inputs, outputs) if single else None
+        fit_gpytorch_mll(likelihood, closure=closure)
     return model
+
+
+class _Loss:
+    """Minus the log posterior density of a one-output model's hyper-parameters, with gradients.
+
+    The same number as GPyTorch's in less than half the time: with few observations its lazy
+    operators cost more than the arithmetic.
+    """
+
+    def __init__(self, likelihood: Any, kernel: Kernel, inputs: Tensor, outputs: Tensor) -> None:
+        self._likelihood = likelihood
+        self._kernel = kernel
+        self._inputs = inputs
+        self._outputs = outputs
+        self._parameters = [p for p in likelihood.parameters() if p.requires_grad]
+
+    def __call__(self) -> tuple[Tensor, list[Tensor]]:
+        model = self._likelihood.model
+        n, d = self._inputs.shape
+        lengthscale, variance = _kernel_values(model.covar_module, self._kernel, d, 1)
+        scaled = self._inputs / lengthscale
+        covariance = variance * self._kernel.correlation(scaled, scaled)
+        noise = model.likelihood.noise.reshape(-1).expand(n)
+        factor = torch.linalg.cholesky(covariance + torch.diag(noise))
+        residual = self._outputs - model.mean_module.constant
+        solved = torch.linalg.solve_triangular(factor, residual, upper=False)
+        loss = 0.5 * solved.square().sum() + factor.diagonal().log().sum()
+        for _name, module, prior, value, _set in self._likelihood.named_priors():
+            loss = loss - prior.log_prob(value(module)).sum()
+        loss = loss / n
+        gradients = torch.autograd.grad(loss, self._parameters)
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
+            parameter.grad = gradient
+        return loss, list(gradients)
 
 
 def _covariance_module(kernel: Kernel, d: int, k: int) -> Any:
@@ -139,9 +179,9 @@ def _covariance_module(kernel: Kernel, d: int, k: int) -> Any:
 
 
 def _kernel_values(module: Any, kernel: Kernel, d: int, k: int) -> tuple[Tensor, Tensor]:
-    """Length-scales (k, d) and variances (k,) of a fitted covariance module."""
+    """Length-scales (k, d) and variances (k,) of a covariance module."""
     if isinstance(kernel, Linear):
-        lengthscale = module.variance.detach().reshape(k, -1).expand(k, d) ** -0.5
+        lengthscale = module.variance.reshape(k, -1).expand(k, d) ** -0.5
         return lengthscale, torch.ones(k, dtype=torch.float64)
-    lengthscale = module.base_kernel.lengthscale.detach().reshape(k, d)
-    return lengthscale, module.outputscale.detach().reshape(k)
+    lengthscale = module.base_kernel.lengthscale.reshape(k, d)
+    return lengthscale, module.outputscale.reshape(k)

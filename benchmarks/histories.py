@@ -1,0 +1,23 @@
+"""Histories to measure with: the same design points in every run."""
+
+from __future__ import annotations
+
+import torch
+
+from grisaille.modeling.problem import Problem
+from grisaille.records import History, Suggestion, TrialKind
+from grisaille.study.evaluation import Evaluator
+
+
+def sobol_history(problem: Problem, trials: int, seed: int) -> History:
+    """A history of scrambled Sobol points, each evaluated along the real chain."""
+    program = problem.program
+    engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=seed)
+    unit = engine.draw(trials, dtype=torch.float64).numpy()
+    design = program.lower + (program.upper - program.lower) * unit
+    return History(
+        tuple(
+            Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number, 0.0)
+            for number, x in enumerate(design)
+        )
+    )

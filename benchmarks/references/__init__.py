@@ -1,0 +1,1 @@
+"""Independent references: what others would do on the same data, written with BoTorch alone."""

@@ -1,0 +1,192 @@
+"""How long one suggestion takes, next to what others need on the same 50 observations.
+
+`python -m benchmarks.speed` measures, in one process and in turns, one suggestion with its
+hyper-parameter fits against
+
+- one plain BoTorch suggestion that sees the problem as a black box: on the LP with an embedded
+  Gaussian process (its kernel left to be learned) and on the Williams-Otto reactor;
+- one EI-FN suggestion, in each form of `benchmarks.references.function_networks.Acquisition`: on
+  Rosenbrock-5.
+
+Repetition r gives seed r to both sides. Absolute seconds belong to the machine; the ratio of the
+medians is what is judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+import torch
+
+import grisaille as gs
+from benchmarks.histories import sobol_history
+from benchmarks.recording import write_result
+from benchmarks.references.botorch_blackbox import suggest_blackbox
+from benchmarks.references.function_networks import Acquisition, suggest_network
+from grisaille.modeling.problem import Problem
+from grisaille.problems import lp_with_embedded_gp, rosenbrock, williams_otto
+from grisaille.records import History
+from grisaille.strategies.strategy import Evaluation, Situation
+from grisaille.surrogates import fitting
+
+OBSERVATIONS = 50
+REPETITIONS = 5
+THREADS = (1, 2)
+_REMAINING = 10
+_HISTORY_SEED = 0
+
+Suggest = Callable[[int], object]
+"""Makes one suggestion from a seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """One problem, and whom we are measured against on it.
+
+    Attributes:
+        problem: Name of the problem.
+        ours: One suggestion of ours.
+        references: One suggestion of each reference, by name.
+        bars: The most that ours / reference may be, for the references that are judged.
+    """
+
+    problem: str
+    ours: Suggest
+    references: dict[str, Suggest]
+    bars: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of every repetition, in order."""
+
+    problem: str
+    threads: int
+    bars: dict[str, float]
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    def record(self) -> dict[str, object]:
+        """Everything measured, with medians and ratios of medians."""
+        medians = {name: median(values) for name, values in self.seconds.items()}
+        references = [name for name in self.seconds if name != "grisaille"]
+        ratios = {name: medians["grisaille"] / medians[name] for name in references}
+        return {
+            "problem": self.problem,
+            "threads": self.threads,
+            "seconds": self.seconds,
+            "median seconds": medians,
+            "ratio": ratios,
+            "bar": self.bars,
+            "met": {name: ratios[name] <= bar for name, bar in self.bars.items()},
+        }
+
+
+def main() -> None:
+    """Measure every contest with every number of threads, print and write the results."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed")
+    parser.add_argument("--threads", type=int, nargs="+", default=THREADS, help="default: 1 2")
+    arguments = parser.parse_args()
+    contests = [against_botorch(lp_with_embedded_gp(0, learn=True).problem, "LP, kernel learned")]
+    contests.append(against_botorch(williams_otto().problem, "Williams-Otto"))
+    contests.append(against_function_networks(rosenbrock().problem, "Rosenbrock-5"))
+    records = []
+    for threads in arguments.threads:
+        torch.set_num_threads(threads)
+        for contest in contests:
+            record = measure(contest, threads).record()
+            records.append(record)
+            show(record)
+    write_result(
+        "speed",
+        {
+            "observations": OBSERVATIONS,
+            "repetitions": REPETITIONS,
+            "processors": os.cpu_count(),
+            "measurements": records,
+        },
+    )
+
+
+def against_botorch(problem: Problem, name: str) -> Contest:
+    """Ours, evaluating separately, against plain BoTorch on the problem as a black box."""
+    history = sobol_history(problem, OBSERVATIONS, _HISTORY_SEED)
+    design = np.array([trial.x for trial in history])
+    objectives = np.array([trial.objective for trial in history])
+    constraints = np.array([trial.constraints for trial in history])
+
+    def botorch(seed: int) -> object:
+        program = problem.program
+        return suggest_blackbox(
+            design, objectives, constraints, program.lower, program.upper, seed=seed
+        )
+
+    ours = our_suggestion(problem, history, "separate")
+    return Contest(name, ours, {"BoTorch": botorch}, {"BoTorch": 1.0})
+
+
+def against_function_networks(problem: Problem, name: str) -> Contest:
+    """Ours, observing the chain only, against every form of EI-FN."""
+    history = sobol_history(problem, OBSERVATIONS, _HISTORY_SEED)
+
+    def network(acquisition: Acquisition) -> Suggest:
+        return lambda seed: suggest_network(problem, history, seed=seed, acquisition=acquisition)
+
+    references = {f"EI-FN, {form}": network(form) for form in Acquisition}
+    ours = our_suggestion(problem, history, "chained")
+    return Contest(name, ours, references, dict.fromkeys(references, 0.1))
+
+
+def our_suggestion(problem: Problem, history: History, evaluation: Evaluation) -> Suggest:
+    """One suggestion of ours that learns its hyper-parameters anew."""
+    strategy = gs.Optimistic()
+
+    def suggest(seed: int) -> object:
+        fitting._learned.cache_clear()
+        return strategy.suggest(Situation(problem, history, seed, evaluation, _REMAINING))
+
+    return suggest
+
+
+def measure(contest: Contest, threads: int) -> Timing:
+    """Time all sides in turns, after one unmeasured suggestion of each."""
+    sides = {"grisaille": contest.ours, **contest.references}
+    timing = Timing(contest.problem, threads, contest.bars, {name: [] for name in sides})
+    for suggest in sides.values():
+        suggest(REPETITIONS)
+    for repetition in range(REPETITIONS):
+        for name, suggest in sides.items():
+            timing.seconds[name].append(seconds_of(suggest, repetition))
+    return timing
+
+
+def seconds_of(suggest: Suggest, seed: int) -> float:
+    """Seconds that one suggestion takes."""
+    gc.collect()
+    started = time.perf_counter()
+    suggest(seed)
+    return time.perf_counter() - started
+
+
+def show(record: dict[str, object]) -> None:
+    """Print one measurement."""
+    medians, ratios, bars = record["median seconds"], record["ratio"], record["bar"]
+    assert isinstance(medians, dict)
+    assert isinstance(ratios, dict)
+    assert isinstance(bars, dict)
+    print(f"{record['problem']}, {record['threads']} thread(s)")
+    for name, value in medians.items():
+        line = f"  {name:<20} {value:8.3f} s"
+        if name in ratios:
+            line += f"   ours / theirs {ratios[name]:.3f}, at most {bars[name]:g} wanted"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

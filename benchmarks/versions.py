@@ -1,0 +1,12 @@
+"""What a benchmark ran with, to be stored beside its numbers."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on."""
+    packages = ("grisaille", "torch", "botorch", "gpytorch", "numpy", "scipy")
+    return {"python": platform.python_version(), **{p: version(p) for p in packages}}
