@@ -16,11 +16,13 @@ class TrialKind(StrEnum):
     """Why a point was tried.
 
     INITIAL: to learn hyper-parameters; OPTIMISTIC: it solves the auxiliary problem (Alg. 2 line
-    2); RECOMMENDED: it is believed feasible and good.
+    2); DOUBTING: the same with wider bands, because learned bands leave next to nothing to gain;
+    RECOMMENDED: it is believed feasible and good.
     """
 
     INITIAL = "initial"
     OPTIMISTIC = "optimistic"
+    DOUBTING = "doubting"
     RECOMMENDED = "recommended"
 
 

@@ -12,7 +12,12 @@ from grisaille.records import History, TrialKind
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_GREYS = {TrialKind.INITIAL: "0.75", TrialKind.OPTIMISTIC: "0.45", TrialKind.RECOMMENDED: "0.0"}
+_GREYS = {
+    TrialKind.INITIAL: "0.75",
+    TrialKind.OPTIMISTIC: "0.45",
+    TrialKind.DOUBTING: "1.0",
+    TrialKind.RECOMMENDED: "0.0",
+}
 
 
 def plot_convergence(

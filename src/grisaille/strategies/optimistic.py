@@ -29,11 +29,15 @@ from grisaille.strategies.strategy import Situation
 
 Array = NDArray[np.float64]
 
-# A gap below these parts of the objective's spread is nearly closed, and closed.
+# Relative gaps (see _relative_gap) from which the bands leave little, and nothing, to gain.
 _NEARLY_CLOSED = 1e-2
-_CLOSED = 1e-4
+_CLOSED = 1e-3
+# How often beta may be doubled to doubt the bands.
 _DOUBLINGS = 3
-
+# The last trials go to recommendations, because a user wants a feasible point.
+_CLOSING_TRIALS = 2
+# Distance kept from constraints, in their spreads: the search is that exact, and no more.
+_MARGIN = 1e-6
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
@@ -66,36 +70,28 @@ class Optimistic:
             raise ModelError(f"Optimistic(initial={self.initial!r}): at least 1, or None")
 
     def suggest(self, situation: Situation) -> Suggestion:
-        """The next point of the initial design, of the algorithm, or of the recommendation."""
+        """The next point of the initial design, of the algorithm, or one of its companions."""
         problem, history = situation.problem, situation.history
         if len(history) < self._initial_points(situation):
-            return Suggestion(TrialKind.INITIAL, _sobol_point(problem, situation))
+            return Suggestion(TrialKind.INITIAL, _sobol_point(situation))
         plausible = self._plausible_set(problem, history)
         incumbent = self.incumbent(situation)
         solution = self._solve_auxiliary(plausible, situation, incumbent)
-        states, outputs = plausible.trace(solution.point)
-        x = solution.point[: problem.program.size].numpy().copy()
         promise = solution.value if solution.feasible else None
-        optimum = (x, outputs)
-        if self.recommend:
-            recommended = self._recommendation(plausible, situation, incumbent, promise)
-            if recommended is not None:
-                return Suggestion(
-                    TrialKind.RECOMMENDED, recommended, promise=promise, optimum=optimum
-                )
-        # Nearly closed, every other trial still follows the bands; closed, none needs to.
-        tolerance = _NEARLY_CLOSED if len(history) % 2 else _CLOSED
-        if self._is_closed(situation, incumbent, promise, tolerance):
-            plausible, solution = self._doubt(plausible, situation, incumbent)
+        states, outputs = plausible.trace(solution.point)
+        optimum = (_design(problem, solution), outputs)
+        gap = _relative_gap(history, incumbent, promise)
+
+        recommended = self._recommendation(plausible, situation, incumbent, promise, gap)
+        if recommended is not None:
+            return Suggestion(TrialKind.RECOMMENDED, recommended, (), promise, optimum)
+        kind = TrialKind.OPTIMISTIC
+        if self._doubts(situation, gap):
+            kind = TrialKind.DOUBTING
+            plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
             states, _ = plausible.trace(solution.point)
-            x = solution.point[: problem.program.size].numpy().copy()
-        queries = []
-        if situation.evaluation == "separate":
-            # Calls of the first layer are made along the chain anyway, at the same inputs.
-            for index, call in enumerate(problem.program.calls):
-                if call.box.separable and not call.first_layer:
-                    queries.append(Query(index, states[index]))
-        return Suggestion(TrialKind.OPTIMISTIC, x, tuple(queries), promise, optimum)
+        queries = self._queries(situation, states)
+        return Suggestion(kind, _design(problem, solution), queries, promise, optimum)
 
     def bound(self, situation: Situation) -> float | None:
         """The optimum of the auxiliary problem after the history, None if none was found."""
@@ -141,31 +137,31 @@ class Optimistic:
         )
         return self.solver.solve(plausible.box_problem(), stacked, situation.trial_seed)
 
-    def _is_closed(
-        self,
-        situation: Situation,
-        incumbent: Incumbent | None,
-        value: float | None,
-        tolerance: float,
-    ) -> bool:
-        """Whether learned bands leave next to nothing to gain: they may be too narrow."""
+    def _queries(self, situation: Situation, states: list[Array]) -> tuple[Query, ...]:
+        """Each black box at its optimistic state (Alg. 1 line 4), where the chain is elsewhere."""
+        if situation.evaluation == "chained":
+            return ()
+        # Calls of the first layer are made along the chain anyway, at the same inputs.
+        calls = enumerate(situation.problem.program.calls)
+        return tuple(
+            Query(i, states[i]) for i, call in calls if call.box.separable and not call.first_layer
+        )
+
+    def _doubts(self, situation: Situation, gap: float) -> bool:
+        """Whether to distrust learned bands: they leave next to nothing to gain."""
         if not any(is_learned(box) for box in situation.problem.boxes):
             return False
-        if incumbent is None or not incumbent.feasible or value is None:
-            return False
-        spread = float(np.std([t.objective for t in situation.history]))
-        return incumbent.objective - value <= tolerance * spread
+        # While the gap is only nearly closed, every other trial goes on closing it.
+        return gap <= (_NEARLY_CLOSED if len(situation.history) % 2 else _CLOSED)
 
-    def _doubt(
+    def _with_wider_bands(
         self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
     ) -> tuple[PlausibleSet, Solution]:
-        """Solve the auxiliary problem with bands so wide that they leave something to gain."""
-        beta = self.beta
+        """Solve the auxiliary problem with beta doubled until there is something to gain."""
         for _ in range(_DOUBLINGS):
-            beta *= 2
-            plausible = PlausibleSet(plausible.program, plausible.beliefs, beta)
+            plausible = PlausibleSet(plausible.program, plausible.beliefs, 2 * plausible.beta)
             solution = self._solve_auxiliary(plausible, situation, incumbent)
-            if not self._is_closed(situation, incumbent, solution.value, _NEARLY_CLOSED):
+            if _relative_gap(situation.history, incumbent, solution.value) > _NEARLY_CLOSED:
                 break
         return plausible, solution
 
@@ -175,33 +171,46 @@ class Optimistic:
         situation: Situation,
         incumbent: Incumbent | None,
         promise: float | None,
+        gap: float,
     ) -> Array | None:
         """A believed-feasible point worth a trial now, or None."""
         history = situation.history
-        if incumbent is None:
+        if not self.recommend or incumbent is None:
             return None
-        closing = situation.remaining is not None and situation.remaining <= 2
+        closing = situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
         just_did = history.trials[-1].suggestion.kind is TrialKind.RECOMMENDED
-        if just_did and not closing:
+        if not closing and (just_did or gap <= _NEARLY_CLOSED):
             return None
         constraints = np.array([t.constraints for t in history])
-        spread = constraints.std(0) + np.abs(constraints).mean(0)
+        margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
         hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
         solution = _CAUTIOUS_SEARCH.solve(
-            plausible.cautious_problem(1e-6 * torch.tensor(spread)), hints, situation.trial_seed
+            plausible.cautious_problem(torch.tensor(margin)), hints, situation.trial_seed
         )
         if not solution.feasible:
             return None
         if incumbent.feasible and promise is not None:
             gain = incumbent.objective - solution.value
-            gap = incumbent.objective - promise
-            if gain <= 0 or (gain < gap / 2 and not closing):
+            if gain <= 0 or (not closing and gain < (incumbent.objective - promise) / 2):
                 return None
-        return solution.point.numpy().copy()
+        return _design(situation.problem, solution)
 
 
-def _sobol_point(problem: Problem, situation: Situation) -> Array:
-    program = problem.program
+def _design(problem: Problem, solution: Solution) -> Array:
+    """The design point of a solution, whatever else it holds."""
+    return np.array(solution.point[: problem.program.size].numpy())
+
+
+def _relative_gap(history: History, incumbent: Incumbent | None, promise: float | None) -> float:
+    """The gap in standard deviations of the objectives seen; infinite when it is unknown."""
+    if incumbent is None or not incumbent.feasible or promise is None:
+        return np.inf
+    spread = float(np.std([t.objective for t in history]))
+    return (incumbent.objective - promise) / spread if spread > 0 else np.inf
+
+
+def _sobol_point(situation: Situation) -> Array:
+    program = situation.problem.program
     engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.seed)
     unit: Array = engine.draw(len(situation.history) + 1, dtype=torch.float64)[-1].numpy()
     return program.lower + (program.upper - program.lower) * unit
