@@ -72,7 +72,9 @@ class Coefficients:
         slopes = (objective[1:] - objective[0]).numpy()
         rows = (constraints[1:] - constraints[0]).T.numpy()
         assert objective[0] == 0
-        return Coefficients(slopes[:2], slopes[2:], rows[:, :2], rows[:, 2:], constraints[0].numpy())
+        return Coefficients(
+            slopes[:2], slopes[2:], rows[:, :2], rows[:, 2:], constraints[0].numpy()
+        )
 
 
 def solve_by_brute_force(plausible: PlausibleSet) -> Reference:

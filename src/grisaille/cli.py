@@ -144,7 +144,11 @@ def _load(file: Path) -> Problem:
         sys.path.pop(0)
     problem = names.get("problem")
     if not isinstance(problem, Problem):
-        found = "nothing of that name" if problem is None else f"a {type(problem).__name__}"
+        found = (
+            "nothing of that name"
+            if problem is None
+            else f"an object of type {type(problem).__name__}"
+        )
         raise ModelError(
             f"{file} must define problem = gs.Problem(...) at its top level, found {found}"
         )

@@ -9,7 +9,15 @@ from modeling_helpers import assert_gradients_right, assert_same_as_numpy, free,
 import grisaille as gs
 from grisaille.errors import ModelError
 
-BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+BINARY = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+]
 BROADCASTS = [
     ((), ()),
     ((), (3,)),

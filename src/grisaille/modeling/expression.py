@@ -79,6 +79,14 @@ class Expression:
         summed = self.sum(axis)
         return summed / (self.size / summed.size)
 
+    def max(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """Largest entry, or along `axis`."""
+        return reduce(atoms.largest, self, axis)
+
+    def min(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """Smallest entry, or along `axis`."""
+        return reduce(atoms.smallest, self, axis)
+
     def __getitem__(self, key: Any) -> Expression:
         return self._relaid(lambda positions: positions[key])
 
@@ -129,6 +137,21 @@ class Expression:
 
     def __rtruediv__(self, other: Any) -> Expression:
         return operate(atoms.divide, other, self)
+
+    def __floordiv__(self, other: Any) -> Expression:
+        return operate(atoms.floor, self / other)
+
+    def __rfloordiv__(self, other: Any) -> Expression:
+        return operate(atoms.floor, other / self)
+
+    def __mod__(self, other: Any) -> Expression:
+        return self - as_expression(other) * (self // other)
+
+    def __rmod__(self, other: Any) -> Expression:
+        return as_expression(other) % self
+
+    def __xor__(self, other: Any) -> NoReturn:
+        raise ModelError(f"{self!r} ^ ... is no power in Python: write **")
 
     def __pow__(self, other: Any) -> Expression:
         return operate(atoms.power, self, other)

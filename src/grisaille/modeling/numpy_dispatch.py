@@ -62,6 +62,8 @@ _ATOM_OF_UFUNC = {
 
 _RECORD_UFUNC: dict[Any, Callable[..., Any]] = {
     np.positive: lambda a: a,
+    np.floor_divide: lambda a, b: as_expression(a) // b,
+    np.remainder: lambda a, b: as_expression(a) % b,
     np.less_equal: lambda a, b: as_expression(a) <= b,
     np.greater_equal: lambda a, b: as_expression(a) >= b,
     np.less: lambda a, b: as_expression(a) < b,

@@ -107,13 +107,13 @@ def best_of(
 ) -> Solution:
     """The feasible point of least objective, or else the point of least violation."""
     violation = scale.violation(constraints)
-    objectives = torch.nan_to_num(objectives, nan=torch.inf)
-    feasible = (violation <= FEASIBILITY) & torch.isfinite(objectives)
+    # Where the objective is infinite or not a number, the point is of no use at all.
+    usable = torch.isfinite(objectives)
+    feasible = usable & (violation <= FEASIBILITY)
     if feasible.any():
         index = int(torch.where(feasible, objectives, torch.inf).argmin())
     else:
-        # Where the objective is not a number, the point is of no use at all.
-        index = int(torch.where(torch.isfinite(objectives), violation, torch.inf).argmin())
+        index = int(torch.where(usable, violation, torch.inf).argmin())
     worst = constraints[index].clamp_min(0).max().item() if constraints.shape[1] else 0.0
     return Solution(
         points[index], objectives[index].item(), worst, bool(feasible[index]), evaluations

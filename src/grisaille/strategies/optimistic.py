@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import believe, is_learned
+from grisaille.confidence.beliefs import believe, is_exact, is_learned
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.errors import ModelError
@@ -106,7 +106,8 @@ class Optimistic:
         if not len(situation.history):
             return None
         program = situation.problem.program
-        beliefs = believe(program, situation.history)
+        exact = all(is_exact(box) for box in program.boxes)
+        beliefs = {} if exact else believe(program, situation.history)
         return find_incumbent(program, situation.history, beliefs, self.beta)
 
     def _initial_points(self, situation: Situation) -> int:

@@ -17,7 +17,7 @@ from grisaille.errors import ModelError
 from grisaille.modeling.expression import Expression
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, Program
-from grisaille.records import History
+from grisaille.records import History, TrialKind
 from grisaille.strategies.strategy import Situation, Strategy
 
 if TYPE_CHECKING:
@@ -154,11 +154,9 @@ def build_result(
     message: str | None,
     bound: float | None,
 ) -> Result:
-    """The result of a history; `bound` is on the minimized objective, the last promise if None."""
+    """The result of a history; `bound` is on the minimized objective, None if there is none."""
     problem, history = situation.problem, situation.history
     best: Incumbent | None = strategy.incumbent(situation)
-    if bound is None and len(history):
-        bound = history.trials[-1].suggestion.promise
     found = best is not None and best.feasible
     value = best.objective if best is not None else np.nan
     above = value if found else np.inf
@@ -169,6 +167,10 @@ def build_result(
     reason = message or _REASON[status]
     if best is not None and not best.feasible:
         reason += "; no point tried meets all constraints, x violates them least"
+        if bound is None and history.trials[-1].suggestion.kind is not TrialKind.INITIAL:
+            reason += (
+                "; no plausible feasible point was found either (not a proof that none exists)"
+            )
     return Result(
         x=None if trial is None else trial.x,
         fun=problem.sense * value,

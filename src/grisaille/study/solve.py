@@ -36,6 +36,10 @@ def solve(
 ) -> Result:
     """See `Problem.solve`."""
     _check_arguments(trials, evaluation, seed, timeout, gap_tol)
+    if strategy is not None and not hasattr(strategy, "suggest"):
+        raise ModelError(
+            f"solve(strategy={strategy!r}): pass a strategy object such as gs.Optimistic()"
+        )
     if not problem.boxes:
         return _solve_white(problem, seed)
     strategy = Optimistic() if strategy is None else strategy
@@ -82,10 +86,16 @@ def solve(
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except GrisailleError as error:
-            error.result = build_result(situation, strategy, Status.FAILED, str(error), None)
+            promise = _last_promise(situation.history)
+            error.result = build_result(situation, strategy, Status.FAILED, str(error), promise)
             raise
-    bound = None if status is Status.INTERRUPTED else strategy.bound(situation)
-    return build_result(situation, strategy, status, None, bound)
+    if status is Status.INTERRUPTED:  # whoever pressed Ctrl-C does not want another search
+        return build_result(situation, strategy, status, None, _last_promise(situation.history))
+    return build_result(situation, strategy, status, None, strategy.bound(situation))
+
+
+def _last_promise(history: History) -> float | None:
+    return history.trials[-1].suggestion.promise if len(history) else None
 
 
 def _row(situation: Situation, strategy: Strategy, trial: Trial, seconds: float) -> Row:

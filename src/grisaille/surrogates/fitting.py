@@ -74,7 +74,7 @@ def _learned(
     outputs = torch.tensor(np.frombuffer(output_bytes).reshape(-1, k))
     center = outputs.mean(0)
     spread = outputs.std(0) if len(outputs) > 1 else torch.zeros(k, dtype=torch.float64)
-    spread = torch.where(spread > 1e-12 * (1 + center.abs()), spread, torch.ones_like(spread))
+    spread = torch.where(spread > 1e-12 * center.abs(), spread, torch.ones_like(spread))
     standard = (outputs - center) / spread
     deviation = None if noise is None else torch.tensor(noise, dtype=torch.float64) / spread
     model = _fit(kernel, (inputs - lower) / (upper - lower), standard, deviation)

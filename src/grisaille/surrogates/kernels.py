@@ -6,6 +6,7 @@ prior mean, as in the paper. One without them is a family whose hyper-parameters
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,7 +52,7 @@ class SquaredExponential:
 
     def correlation(self, first: Tensor, second: Tensor) -> Tensor:
         """Correlations of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
-        return torch.exp(-0.5 * _squared_distance(first, second))
+        return torch.exp(-0.5 * _distance(first, second).square())
 
     def diagonal(self, inputs: Tensor) -> Tensor:
         """Ones: (..., n, d) to (..., n)."""
@@ -83,9 +84,7 @@ class Matern:
 
     def correlation(self, first: Tensor, second: Tensor) -> Tensor:
         """Correlations of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
-        # The floor keeps the square root differentiable where two inputs coincide.
-        squared = _squared_distance(first, second).clamp_min(1e-24)
-        scaled = torch.sqrt(2 * self.smoothness * squared)
+        scaled = math.sqrt(2 * self.smoothness) * _distance(first, second)
         decay = torch.exp(-scaled)
         if self.smoothness == 0.5:
             return decay
@@ -156,11 +155,8 @@ def _set_hyperparameters(
     object.__setattr__(kernel, "variance", variance)
 
 
-def _squared_distance(first: Tensor, second: Tensor) -> Tensor:
-    # One matrix product instead of all differences; rounding may leave it barely below zero.
-    squared = (
-        (first * first).sum(-1).unsqueeze(-1)
-        + (second * second).sum(-1).unsqueeze(-2)
-        - 2 * first @ second.transpose(-1, -2)
-    )
-    return squared.clamp_min(0)
+def _distance(first: Tensor, second: Tensor) -> Tensor:
+    # From the differences themselves: by way of a matrix product, rounding would move neighbours
+    # far from the origin so far apart that no Cholesky factor exists. Where two inputs coincide
+    # the derivative is taken as 0.
+    return torch.cdist(first, second, compute_mode="donot_use_mm_for_euclid_dist")

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from grisaille.surrogates.kernels import Kernel
 
-# Noise is never taken to be below this part of the kernel's variance. It keeps every Cholesky
-# factor well defined however many inputs coincide (they do near convergence), and adds at most
-# 1e-4 prior standard deviations to a deviation.
+# Noise is never taken to be below this part of an observation's prior variance. It keeps every
+# Cholesky factor well defined however many inputs coincide (they do near convergence), and adds at
+# most 1e-4 prior standard deviations to a deviation.
 LEAST_NOISE = 1e-8
 
 
@@ -46,11 +46,6 @@ class Hyperparameters:
     mean: Tensor
     center: Tensor
 
-    @property
-    def regularization(self) -> Tensor:
-        """Lambda as used: the noise, but not less than rounding needs; (k,)."""
-        return torch.maximum(self.noise, LEAST_NOISE * self.variance)
-
 
 class Posterior:
     """Independent Gaussian processes for the outputs of one black box, given observations.
@@ -74,9 +69,8 @@ class Posterior:
         self.outputs = outputs
         self._scaled = self._scale(inputs)
         covariance = self._covariance(self._scaled, self._scaled)
-        identity = torch.eye(len(inputs), dtype=inputs.dtype)
-        noise = hyperparameters.regularization[:, None, None]
-        self._set_factor(torch.linalg.cholesky(covariance + noise * identity))
+        noise = torch.diag_embed(self._regularization(self._scaled))
+        self._set_factor(torch.linalg.cholesky(covariance + noise))
 
     def extended(self, inputs: Tensor, outputs: Tensor) -> Posterior:
         """The posterior with one more observation, inputs (d,) and outputs (k,), in O(n^2)."""
@@ -89,7 +83,7 @@ class Posterior:
         new = longer._scaled[:, -1:, :]
         column = self._covariance(self._scaled, new)
         row = torch.linalg.solve_triangular(self._factor, column, upper=False).transpose(1, 2)
-        noise = self.hyperparameters.regularization[:, None]
+        noise = self._regularization(new)
         left = self._covariance_diagonal(new) + noise - (row * row).sum(-1)
         corner = torch.maximum(left, noise).sqrt().unsqueeze(-1)  # what is left is at least lambda
         zeros = torch.zeros_like(row).transpose(1, 2)
@@ -122,6 +116,13 @@ class Posterior:
     def _covariance(self, first: Tensor, second: Tensor) -> Tensor:
         correlation = self.kernel.correlation(first, second)
         return self.hyperparameters.variance[:, None, None] * correlation
+
+    def _regularization(self, scaled: Tensor) -> Tensor:
+        """Lambda as used: the noise, but not less than rounding needs; (k, n, d) to (k, n)."""
+        prior = torch.maximum(
+            self._covariance_diagonal(scaled), self.hyperparameters.variance[:, None]
+        )
+        return torch.maximum(self.hyperparameters.noise[:, None], LEAST_NOISE * prior)
 
     def _covariance_diagonal(self, scaled: Tensor) -> Tensor:
         return self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)

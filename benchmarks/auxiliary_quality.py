@@ -1,0 +1,176 @@
+"""How often multi-start search finds the optimum of an auxiliary problem.
+
+`python -m benchmarks.auxiliary_quality [--instances 100] [--processes 2]` takes auxiliary problems
+of the LP with an embedded Gaussian process and compares default multi-start search, without hints,
+with brute force (`benchmarks.references.embedded_lp`). Instance i is the LP of seed i with 5 to 50
+observations: those of uniformly random design points for even i, and for odd i all trials of a
+real run with default settings. Each is solved with the default beta, 2, which is judged, and
+with 3.
+
+A miss is a value more than 1e-3 above the reference, or no feasible point where the reference has
+one. Where multi-start search is the better one by more than 1e-4, the reference is at fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.recording import write_result
+from benchmarks.references.embedded_lp import solve_by_brute_force
+from grisaille.confidence.beliefs import believe
+from grisaille.confidence.plausible import PlausibleSet
+from grisaille.modeling.problem import Problem
+from grisaille.problems import lp_with_embedded_gp
+from grisaille.records import History, Suggestion, TrialKind
+from grisaille.solvers.multistart import MultiStart
+from grisaille.study.evaluation import Evaluator
+
+INSTANCES = 100
+OBSERVATIONS = range(5, 51)
+BETAS = (2.0, 3.0)
+TOLERANCE = 1e-3
+REFERENCE_TOLERANCE = 1e-4
+BAR = 0.99
+
+Row = dict[str, object]
+
+
+def main() -> None:
+    """Compare on every instance, print and write the results."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.auxiliary_quality")
+    parser.add_argument("--instances", type=int, default=INSTANCES)
+    parser.add_argument("--processes", type=int, default=2)
+    arguments = parser.parse_args()
+    rows: list[Row] = []
+    with get_context("spawn").Pool(arguments.processes) as pool:
+        for part in pool.imap(compare, range(arguments.instances)):
+            rows += part
+            for row in part:
+                if row["verdict"] != "found":
+                    print(row, flush=True)
+    path = Path(__file__).parent / "results" / "auxiliary_quality.csv"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    columns = {f"beta {beta:g}": summarize(rows, beta) for beta in BETAS}
+    for name, summary in columns.items():
+        print(name, *(f"  {key}: {value}" for key, value in summary.items()), sep="\n")
+    write_result(
+        "auxiliary_quality",
+        {
+            "solver": repr(MultiStart()),
+            "tolerance": TOLERANCE,
+            "bar": BAR,
+            "met": columns["beta 2"]["share found"] >= BAR,
+            **columns,
+        },
+    )
+
+
+def compare(instance: int) -> list[Row]:
+    """Solve the auxiliary problem of one instance both ways, with every beta."""
+    torch.set_num_threads(1)
+    problem = lp_with_embedded_gp(instance).problem
+    observations = OBSERVATIONS[instance // 2 % len(OBSERVATIONS)]
+    kind = ("random", "run")[instance % 2]
+    if kind == "random":
+        history = random_history(problem, observations, instance)
+    else:
+        history = problem.solve(observations, seed=instance, progress=False).history
+    beliefs = believe(problem.program, history)
+    rows = []
+    for beta in BETAS:
+        plausible = PlausibleSet(problem.program, beliefs, beta)
+        rows.append(
+            {
+                "seed": instance,
+                "observations": observations,
+                "history": kind,
+                "beta": beta,
+                **solve_both_ways(plausible, instance),
+            }
+        )
+    return rows
+
+
+def random_history(problem: Problem, observations: int, seed: int) -> History:
+    """Uniformly random design points, evaluated."""
+    program = problem.program
+    generator = np.random.default_rng(seed)
+    design = generator.uniform(program.lower, program.upper, (observations, program.size))
+    return History(
+        tuple(
+            Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number, 0.0)
+            for number, x in enumerate(design)
+        )
+    )
+
+
+def solve_both_ways(plausible: PlausibleSet, seed: int) -> Row:
+    """Default multi-start search without hints, and brute force."""
+    nothing = plausible.lower.new_zeros(0, len(plausible.lower))
+    started = time.perf_counter()
+    solution = MultiStart().solve(plausible.box_problem(), nothing, seed)
+    searched = time.perf_counter()
+    reference = solve_by_brute_force(plausible)
+    finished = time.perf_counter()
+    possible = bool(np.isfinite(reference.value))
+    # Brute force minimizes exactly where multi-start search may use its feasibility tolerance.
+    difference = solution.value - reference.value if solution.feasible and possible else np.nan
+    if possible and (not solution.feasible or difference > TOLERANCE):
+        verdict = "missed" if solution.feasible else "false infeasible"
+    elif solution.feasible and (not possible or difference < -REFERENCE_TOLERANCE):
+        verdict = "reference missed"
+    else:
+        verdict = "found"
+    return {
+        "verdict": verdict,
+        "reference": reference.value,
+        "multistart": solution.value,
+        "difference": difference,
+        "reference_doubt": reference.value - reference.floor if possible else np.nan,
+        "reference_feasible": possible,
+        "multistart_feasible": solution.feasible,
+        "reference_x1": reference.x[0],
+        "reference_x2": reference.x[1],
+        "multistart_x1": solution.point[0].item(),
+        "multistart_x2": solution.point[1].item(),
+        "reference_seconds": round(finished - searched, 3),
+        "multistart_seconds": round(searched - started, 3),
+    }
+
+
+def summarize(rows: list[Row], beta: float) -> dict[str, float]:
+    """What is judged, for one beta."""
+    mine = [row for row in rows if row["beta"] == beta]
+    verdicts = [row["verdict"] for row in mine]
+
+    def column(name: str) -> np.ndarray:
+        return np.array([row[name] for row in mine], dtype=float)
+
+    return {
+        "instances": len(mine),
+        "share found": 1 - sum(v in ("missed", "false infeasible") for v in verdicts) / len(mine),
+        **{v: verdicts.count(v) for v in ("missed", "false infeasible", "reference missed")},
+        "infeasible for both": int(
+            ((1 - column("reference_feasible")) * (1 - column("multistart_feasible"))).sum()
+        ),
+        "largest difference": float(np.nanmax(column("difference"))),
+        "least difference": float(np.nanmin(column("difference"))),
+        "largest doubt about the reference": float(np.nanmax(column("reference_doubt"))),
+        "median seconds of multi-start search": float(np.median(column("multistart_seconds"))),
+        "median seconds of the reference": float(np.median(column("reference_seconds"))),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The paper's algorithm: which points are tried, and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import grisaille as gs
+from grisaille import problems
+from grisaille.records import Suggestion, TrialKind
+from grisaille.strategies.strategy import Situation
+
+KERNEL = gs.SquaredExponential(lengthscale=0.7, variance=0.5)
+
+
+def two_layers(**options: object) -> gs.Problem:
+    x = gs.Variable("x", 2, lower=-2, upper=2)
+    inner = gs.BlackBox(lambda x: np.sin(x[0]) * x[1] / 2, name="inner", noise=0, kernel=KERNEL)
+    outer = gs.BlackBox(np.cos, name="outer", **{"noise": 0, "kernel": KERNEL, **options})
+    return gs.Problem(minimize=outer(inner(x) ** 2))
+
+
+def test_given_kernels_need_no_initial_design_and_learned_ones_do():
+    given = two_layers().solve(2, progress=False)
+    assert given.history.trials[0].suggestion.kind is TrialKind.OPTIMISTIC
+    learned = problems.bazaraa().problem.solve(9, progress=False)
+    kinds = [t.suggestion.kind for t in learned.history]
+    assert kinds[:3] == [TrialKind.INITIAL] * 3
+    assert TrialKind.INITIAL not in kinds[3:]
+
+
+def test_the_initial_design_is_as_long_as_asked_for():
+    result = problems.bazaraa().problem.solve(7, strategy=gs.Optimistic(initial=5), progress=False)
+    kinds = [t.suggestion.kind for t in result.history]
+    assert kinds.count(TrialKind.INITIAL) == 5
+
+
+def test_separate_evaluation_asks_inner_layers_once_and_outer_layers_at_both_states():
+    result = two_layers().solve(
+        6, strategy=gs.Optimistic(recommend=False), evaluation="separate", progress=False
+    )
+    assert result.evaluations["inner"] == 6
+    assert 6 < result.evaluations["outer"] <= 12
+    for trial in result.history:
+        (query,) = trial.suggestion.queries
+        asked = [o for o in trial.observations if o.box == "outer"]
+        assert any(np.array_equal(o.inputs, query.inputs) for o in asked)
+
+
+def test_chained_evaluation_observes_the_real_chain_only():
+    result = two_layers().solve(4, evaluation="chained", progress=False)
+    assert result.evaluations == {"inner": 4, "outer": 4}
+
+
+def test_a_box_that_is_not_separable_is_never_asked_at_an_invented_state():
+    result = two_layers(separable=False).solve(4, evaluation="separate", progress=False)
+    assert result.evaluations == {"inner": 4, "outer": 4}
+
+
+def test_invented_states_stay_inside_the_declared_input_range():
+    asked = []
+
+    def root(y: float) -> float:
+        asked.append(y)
+        return np.sqrt(y)
+
+    x = gs.Variable("x", lower=-1, upper=1)
+    square = gs.BlackBox(lambda x: x**2, name="square", noise=0, kernel=KERNEL)
+    outer = gs.BlackBox(root, noise=0, kernel=KERNEL, input_lower=0)
+    gs.Problem(minimize=outer(square(x))).solve(6, progress=False)
+    assert len(asked) > 6
+    assert min(asked) >= 0
+
+
+def test_the_last_trials_go_to_recommendations():
+    result = problems.williams_otto().problem.solve(12, seed=0, progress=False)
+    kinds = [t.suggestion.kind for t in result.history]
+    assert TrialKind.RECOMMENDED in kinds[-2:]
+
+
+def test_recommendations_can_be_switched_off():
+    strategy = gs.Optimistic(recommend=False)
+    result = problems.williams_otto().problem.solve(10, strategy=strategy, progress=False)
+    kinds = {t.suggestion.kind for t in result.history}
+    assert TrialKind.RECOMMENDED not in kinds
+
+
+def test_learned_bands_are_doubted_once_they_leave_nothing_to_gain_and_given_ones_never():
+    x = gs.Variable("x", lower=-2, upper=2)
+    learned = gs.BlackBox(lambda x: x**2, name="f", noise=0)
+    strategy = gs.Optimistic(initial=4)
+    result = gs.Problem(minimize=learned(x)).solve(12, strategy=strategy, progress=False)
+    assert TrialKind.DOUBTING in {t.suggestion.kind for t in result.history}
+    given = gs.BlackBox(lambda x: 0.2 * x**2, name="f", noise=0, kernel=KERNEL)
+    result = gs.Problem(minimize=given(x)).solve(14, progress=False)
+    assert result.gap < 1e-2
+    assert TrialKind.DOUBTING not in {t.suggestion.kind for t in result.history}
+
+
+def test_the_promise_is_the_least_value_that_the_bands_allow():
+    known = problems.lp_with_embedded_gp(1)
+    history = known.problem.solve(5, progress=False).history
+    suggestion = gs.Optimistic().suggest(Situation(known.problem, history, 0, "separate", 9))
+    from grisaille.confidence.beliefs import believe
+    from grisaille.confidence.plausible import PlausibleSet
+
+    plausible = PlausibleSet(
+        known.problem.program, believe(known.problem.program, history), beta=2.0
+    )
+    grid = gs.Grid(25).solve(plausible.box_problem(), plausible.lower.new_zeros(0, 4), 0)
+    assert suggestion.promise is not None
+    assert suggestion.promise <= grid.value + 1e-9
+    assert suggestion.promise == pytest.approx(grid.value, abs=0.15)
+    assert suggestion.promise <= known.optimum  # the bands of the true kernel hold here
+
+
+def test_grid_search_can_solve_the_auxiliary_problem():
+    known = problems.sum_of_squares(0)
+    strategy = gs.Optimistic(solver=gs.Grid(9))
+    result = known.problem.solve(8, strategy=strategy, progress=False)
+    assert known.regret(result.fun) < 0.2
+
+
+def test_a_larger_beta_promises_more():
+    known = problems.additive(0)
+    history = known.problem.solve(4, progress=False).history
+    situation = Situation(known.problem, history, 0, "separate", 9)
+    cautious, bold = (
+        gs.Optimistic(beta=1.0).bound(situation),
+        gs.Optimistic(beta=4.0).bound(situation),
+    )
+    assert cautious is not None
+    assert bold is not None
+    assert bold < cautious - 0.1
+
+
+@pytest.mark.parametrize("wrong", [{"beta": 0}, {"beta": float("nan")}, {"initial": 0}])
+def test_wrong_options_are_refused(wrong: dict[str, float]):
+    with pytest.raises(gs.ModelError, match="Optimistic"):
+        gs.Optimistic(**wrong)
+
+
+def test_a_suggestion_lies_inside_the_bounds():
+    known = problems.rosen_suzuki()
+    result = known.problem.solve(10, progress=False)
+    for trial in result.history:
+        assert isinstance(trial.suggestion, Suggestion)
+        assert (trial.x >= -2).all()
+        assert (trial.x <= 2).all()

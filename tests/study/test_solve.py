@@ -1,0 +1,249 @@
+"""The loop: what a user sees of `Problem.solve`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import grisaille as gs
+from grisaille import problems
+
+QUICK = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=128, iterations=20))
+
+
+def parabola(**options: object) -> tuple[gs.Variable, gs.Expression, gs.Problem]:
+    x = gs.Variable("x", lower=-2, upper=3)
+    box = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", **{"noise": 0, **options})
+    y = box(x)
+    return x, y, gs.Problem(minimize=y + 0.5)
+
+
+def test_the_optimum_of_a_parabola_is_found_with_a_small_gap():
+    x, y, problem = parabola()
+    result = problem.solve(12, seed=1, progress=False)
+    assert result.success
+    assert result.fun == pytest.approx(0.5, abs=1e-3)
+    assert result[x] == pytest.approx(1, abs=0.05)
+    assert result[y] + 0.5 == pytest.approx(result.fun)
+    assert result.lower_bound <= result.fun == result.upper_bound
+    assert result.gap == result.upper_bound - result.lower_bound
+    assert not result.certified
+
+
+def test_maximizing_reports_in_the_users_sense():
+    x = gs.Variable("x", lower=-2, upper=3)
+    y = gs.BlackBox(lambda x: 4 - (x - 1) ** 2, name="f", noise=0)(x)
+    result = gs.Problem(maximize=y).solve(12, progress=False)
+    assert result.fun == pytest.approx(4, abs=1e-2)
+    assert result.lower_bound == result.fun
+    assert result.upper_bound >= result.fun
+    assert result[y] == pytest.approx(result.fun)
+
+
+def test_the_recommended_point_of_a_constrained_problem_is_feasible_and_was_evaluated():
+    known = problems.bazaraa()
+    result = known.problem.solve(12, seed=3, progress=False)
+    assert result.success
+    assert result.maxcv == 0
+    assert (result.constr <= 0).all()
+    assert any(np.array_equal(t.x, result.x) for t in result.history)
+    assert known.regret(result.fun) <= 0.02
+
+
+def test_the_same_seed_gives_the_same_study_and_another_seed_another():
+    def points(seed: int) -> np.ndarray:
+        _, _, problem = parabola()
+        result = problem.solve(6, seed=seed, strategy=QUICK, progress=False)
+        return np.array([t.x for t in result.history])
+
+    assert np.array_equal(points(0), points(0))
+    assert not np.array_equal(points(0), points(1))
+
+
+def test_a_decision_depends_on_the_history_alone_not_on_what_was_computed_before():
+    from grisaille.strategies.strategy import Situation
+    from grisaille.surrogates import fitting
+
+    known = problems.williams_otto()
+    result = known.problem.solve(9, seed=2, strategy=QUICK, progress=False)
+    fitting._learned.cache_clear()
+    replayed = gs.History(result.history.trials[:8])
+    again = QUICK.suggest(Situation(known.problem, replayed, 2, "separate", 1))
+    assert np.array_equal(again.x, result.history.trials[8].x)
+    assert again.promise == result.history.trials[8].suggestion.promise
+
+
+def test_trials_count_everything_and_evaluations_are_counted_per_box():
+    _, _, problem = parabola()
+    result = problem.solve(5, strategy=QUICK, progress=False)
+    assert (result.nit, result.nfev, result.evaluations) == (5, 5, {"f": 5})
+    assert result.status == gs.Status.MAX_TRIALS
+
+
+def test_a_closed_gap_stops_early():
+    _, _, problem = parabola()
+    result = problem.solve(40, gap_tol=0.05, progress=False)
+    assert result.status == gs.Status.GAP_TOL
+    assert result.nit < 40
+    assert result.gap <= 0.05
+
+
+def test_no_trial_starts_after_the_timeout():
+    _, _, problem = parabola()
+    result = problem.solve(10, timeout=0, progress=False)
+    assert result.status == gs.Status.TIMEOUT
+    assert result.x is None
+    assert math.isnan(result.fun)
+    assert "nothing was evaluated" in str(result)
+
+
+def test_the_callback_sees_every_trial_and_can_stop():
+    seen: list[gs.Trial] = []
+
+    def callback(trial: gs.Trial) -> bool:
+        seen.append(trial)
+        return len(seen) == 3
+
+    _, _, problem = parabola()
+    result = problem.solve(10, strategy=QUICK, callback=callback, progress=False)
+    assert [t.number for t in seen] == [0, 1, 2]
+    assert result.status == gs.Status.CALLBACK
+
+
+def test_ctrl_c_ends_with_the_result_so_far():
+    calls = 0
+
+    def interrupted(x: float) -> float:
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            raise KeyboardInterrupt
+        return x**2
+
+    x = gs.Variable("x", lower=-1, upper=1)
+    problem = gs.Problem(minimize=gs.BlackBox(interrupted, noise=0)(x))
+    result = problem.solve(10, strategy=QUICK, progress=False)
+    assert result.status == gs.Status.INTERRUPTED
+    assert result.nit == 3
+
+
+def test_a_failing_box_raises_with_what_was_evaluated_before():
+    x = gs.Variable("x", lower=0, upper=1)
+    first = gs.BlackBox(lambda x: x, name="first", noise=0)
+    calls = 0
+
+    def second(y: float) -> float:
+        nonlocal calls
+        calls += 1
+        return y if calls < 3 else math.nan
+
+    problem = gs.Problem(minimize=gs.BlackBox(second, noise=0)(first(x)))
+    with pytest.raises(gs.EvaluationError, match=r"'second' at .* finite number") as caught:
+        problem.solve(10, strategy=QUICK, evaluation="chained", progress=False)
+    result = caught.value.result
+    assert result is not None
+    assert result.status == gs.Status.FAILED
+    assert result.nit == 2
+    # The first box had answered before the second failed: that answer is kept.
+    assert result.evaluations == {"first": 3, "second": 2}
+    assert len(result.history.loose) == 1
+
+
+def test_an_answer_outside_the_declared_range_is_an_assumption_error():
+    _, _, problem = parabola(upper=0.5)
+    with pytest.raises(gs.AssumptionError, match=r"'f' at .* outside the range .* widen"):
+        problem.solve(10, strategy=QUICK, progress=False)
+
+
+def test_a_box_without_a_function_asks_for_one():
+    x = gs.Variable("x", lower=0, upper=1)
+    problem = gs.Problem(minimize=gs.BlackBox(None, name="laboratory")(x))
+    with pytest.raises(gs.ProtocolError, match="'laboratory' has no function"):
+        problem.solve(3, progress=False)
+
+
+def test_a_problem_without_black_boxes_is_solved_and_says_so():
+    x = gs.Variable("x", 2, lower=-2, upper=2)
+    problem = gs.Problem(minimize=np.sum((x - 1) ** 2), subject_to=[x[0] + x[1] <= 1])
+    result = problem.solve(progress=False)
+    assert result.status == gs.Status.NO_BLACK_BOX
+    assert "no black box" in result.message
+    assert result.fun == pytest.approx(0.5, abs=1e-5)
+    assert result.maxcv <= 1e-6
+
+
+def test_an_infeasible_problem_ends_with_the_least_violation_and_no_claim_of_proof():
+    x = gs.Variable("x", lower=-2, upper=3)
+    y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)(x)
+    result = gs.Problem(minimize=x, subject_to=[y <= -0.5]).solve(10, progress=False)
+    assert not result.success
+    assert result.maxcv == pytest.approx(0.5, abs=0.05)
+    assert "not a proof" in result.message
+    assert result.upper_bound == np.inf
+
+
+def test_with_noise_the_value_is_the_posterior_mean_not_the_luckiest_sample():
+    generator = np.random.default_rng(0)
+    x = gs.Variable("x", lower=-1, upper=1)
+    box = gs.BlackBox(lambda x: x**2 + 0.3 * generator.standard_normal(), name="f", noise=0.3)
+    result = gs.Problem(minimize=box(x)).solve(30, progress=False)
+    luckiest = min(t.objective for t in result.history)
+    assert luckiest < -0.3
+    assert abs(result.fun) < 0.25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"trials": 0}, "at least 1"),
+        ({"trials": 2.5}, "whole number"),
+        ({"evaluation": "serial"}, "'separate' or 'chained'"),
+        ({"seed": -1}, "seed"),
+        ({"timeout": -1}, "timeout"),
+        ({"gap_tol": float("nan")}, "gap_tol"),
+        ({"strategy": "optimistic"}, "strategy object"),
+    ],
+)
+def test_bad_arguments_get_a_sentence(arguments: dict[str, object], message: str):
+    _, _, problem = parabola()
+    with pytest.raises(gs.ModelError, match=message):
+        problem.solve(**{"progress": False, **arguments})
+
+
+def test_an_expression_the_problem_never_evaluated_has_no_value():
+    x, _, problem = parabola()
+    result = problem.solve(3, strategy=QUICK, progress=False)
+    other = gs.BlackBox(lambda x: x, name="other", noise=0)
+    stranger = gs.Variable("t", lower=0, upper=1)
+    assert result[2 * x + 1] == 2 * result[x] + 1
+    with pytest.raises(gs.ModelError, match="never evaluated"):
+        result[other(x)]
+    with pytest.raises(gs.ModelError, match="not part of this problem"):
+        result[stranger]
+
+
+def test_a_model_of_the_users_own_is_used():
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    sizes = []
+
+    def own(inputs, outputs):
+        sizes.append(len(inputs))
+        model = SingleTaskGP((inputs + 2) / 5, outputs)
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        model.eval()
+
+        class InUserUnits:
+            def posterior(self, states):
+                return model.posterior((states + 2) / 5)
+
+        return InUserUnits()
+
+    _, _, problem = parabola(model=own)
+    result = problem.solve(8, strategy=QUICK, progress=False)
+    assert max(sizes) >= 7
+    assert result.fun == pytest.approx(0.5, abs=0.05)

@@ -1,0 +1,94 @@
+"""The command line, as a person uses it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from grisaille.cli import main
+
+PROBLEM = """
+    import grisaille as gs
+
+    x = gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: x**2, name="f", noise=0)
+    problem = gs.Problem(minimize=f(x))
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.py"
+    path.write_text(textwrap.dedent(PROBLEM))
+    return path
+
+
+def test_solve_prints_the_answer_and_saves_the_picture(file: Path, tmp_path: Path, capsys):
+    picture = tmp_path / "picture.png"
+    code = main(["solve", str(file), "--trials", "5", "--quiet", "--plot", str(picture)])
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "minimum" in out
+    assert picture.exists()
+
+
+def test_diagram_draws_every_format(file: Path, capsys):
+    for name, mark in (("text", "███"), ("mermaid", "flowchart"), ("dot", "digraph")):
+        assert main(["diagram", str(file), "--format", name]) == 0
+        assert mark in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("answer = 42", "nothing of that name"), ("problem = 42", "found an object of type int")],
+)
+def test_a_file_without_a_problem_is_refused(tmp_path: Path, capsys, content: str, message: str):
+    path = tmp_path / "model.py"
+    path.write_text(content)
+    assert main(["solve", str(path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_missing_file_is_refused(capsys):
+    assert main(["solve", "nowhere.py"]) == 2
+    assert "no file 'nowhere.py'" in capsys.readouterr().err
+
+
+def test_a_failing_box_exits_with_3_and_shows_what_was_evaluated(tmp_path: Path, capsys):
+    path = tmp_path / "model.py"
+    text = textwrap.dedent(PROBLEM).replace("lambda x: x**2", "lambda x: 1 / 0 if x > 0 else x")
+    path.write_text(text)
+    assert main(["solve", str(path), "--trials", "8", "--quiet"]) == 3
+    assert "'f' at" in capsys.readouterr().err
+
+
+def test_the_demo_ends_with_the_answer_in_the_users_units(tmp_path: Path, capsys):
+    picture = tmp_path / "demo.png"
+    assert main(["demo", "--trials", "8", "--quiet", "--plot", str(picture)]) == 0
+    out = capsys.readouterr().out
+    assert "kg/s of B at" in out
+    assert "$/s" in out
+    assert picture.exists()
+
+
+def test_help_does_not_wait_for_pytorch():
+    code = (
+        "import sys\n"
+        "from grisaille.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "assert not {'torch', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "diagram" in done.stdout
+
+
+def test_the_version_is_printed(capsys):
+    from grisaille import __version__
+
+    assert main(["--version"]) == 0
+    assert __version__ in capsys.readouterr().out
