@@ -79,7 +79,7 @@ def _own_model(box: BlackBox, inputs: Array, outputs: Array) -> ModelSurrogate:
             f"model= of black box {box.name!r} returned {model!r}: it must return a fitted BoTorch "
             "model, something with posterior(X)"
         )
-    return ModelSurrogate(model)
+    return ModelSurrogate(model, box.name, box.outputs)
 
 
 def _input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Array]:

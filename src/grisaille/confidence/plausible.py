@@ -122,7 +122,7 @@ class PlausibleSet:
         """Minimize the predicted objective where constraints hold with certainty, over x alone.
 
         Each constraint must hold with the deviation that the bands give it added: the root of
-        the summed squares of its changes when one eta at a time goes to -1 and to 1.
+        the summed squares of how far it rises when one eta at a time goes to -1 or to 1.
 
         Args:
             margin: (K,), a distance to keep beyond that, so that rounding cannot spoil it.
@@ -142,8 +142,8 @@ class PlausibleSet:
             design: (batch, n).
 
         Returns:
-            Objective (batch,), constraints (batch, K), their deviations (batch, K), which are
-            beta standard deviations to first order.
+            Objective (batch,), constraints (batch, K), their deviations (batch, K): how far they
+            may rise, which is beta standard deviations to first order.
         """
         batch = len(design)
         # Without constraints nothing needs a deviation, and one pass is enough.
@@ -161,9 +161,10 @@ class PlausibleSet:
         ).reshape(len(probes) * batch, -1)
         objective, constraints = self.evaluate(points)
         constraints = constraints.reshape(len(probes), batch, -1)
-        change = (constraints[1 : m + 1] - constraints[m + 1 :]) / 2
+        # The worse of the two ends counts: those of z**2 around 0 are alike, yet not harmless.
+        rise = torch.maximum(constraints[1 : m + 1], constraints[m + 1 :]) - constraints[0]
         # The floor keeps the root differentiable for constraints that no black box reaches.
-        deviation = (change.square().sum(0) + 1e-30).sqrt()
+        deviation = (rise.clamp_min(0).square().sum(0) + 1e-30).sqrt()
         return objective[:batch], constraints[0], deviation
 
 

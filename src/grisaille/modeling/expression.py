@@ -142,13 +142,13 @@ class Expression:
         return operate(atoms.floor, self / other)
 
     def __rfloordiv__(self, other: Any) -> Expression:
-        return operate(atoms.floor, other / self)
+        return operate(atoms.floor, operate(atoms.divide, other, self))
 
     def __mod__(self, other: Any) -> Expression:
-        return self - as_expression(other) * (self // other)
+        return operate(atoms.subtract, self, (self // other) * other)
 
     def __rmod__(self, other: Any) -> Expression:
-        return as_expression(other) % self
+        return operate(atoms.subtract, other, self * (other // self))
 
     def __xor__(self, other: Any) -> NoReturn:
         raise ModelError(f"{self!r} ^ ... is no power in Python: write **")

@@ -78,10 +78,23 @@ def plot_convergence(
         if final_bound is not None:
             steps = np.append(steps, len(history) + 0.5)
             values = np.append(values, sense * final_bound)
-        upper.plot(steps, sense * values, "--", color="0.35", lw=1.4, label="bound (estimated)")
+        upper.step(
+            steps,
+            sense * values,
+            "--",
+            where="post",
+            color="0.35",
+            lw=1.4,
+            label="bound (estimated)",
+        )
         both = known & np.isfinite(best)
         upper.fill_between(
-            numbers[both], sense * bound[both], sense * best[both], color="0.9", label="gap"
+            numbers[both],
+            sense * bound[both],
+            sense * best[both],
+            step="post",
+            color="0.92",
+            label="gap",
         )
         _focus(upper, sense * np.concatenate([best, bound, [sense * fun]]))
     upper.set_ylabel("objective (minimize)" if sense == 1 else "objective (maximize)")

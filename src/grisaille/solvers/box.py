@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,7 +41,7 @@ class Solution:
 
     Attributes:
         point: (D,), the best feasible point, else the point of least violation.
-        value: Objective there.
+        value: Objective there; infinite when it is a finite number nowhere.
         violation: Largest violation of a constraint there, at least 0, in the constraint's units.
         feasible: Whether the point meets all constraints to rounding. False proves nothing: a
             search that finds no feasible point has not shown that there is none.
@@ -114,9 +115,13 @@ def best_of(
         index = int(torch.where(feasible, objectives, torch.inf).argmin())
     else:
         index = int(torch.where(usable, violation, torch.inf).argmin())
-    worst = constraints[index].clamp_min(0).max().item() if constraints.shape[1] else 0.0
+    excess = torch.nan_to_num(constraints[index], nan=torch.inf).clamp_min(0)
     return Solution(
-        points[index], objectives[index].item(), worst, bool(feasible[index]), evaluations
+        point=points[index],
+        value=objectives[index].item() if usable[index] else math.inf,
+        violation=excess.max().item() if len(excess) else 0.0,
+        feasible=bool(feasible[index]),
+        evaluations=evaluations,
     )
 
 

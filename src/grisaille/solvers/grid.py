@@ -30,11 +30,12 @@ class Grid:
         total = self.points**dimensions
         if self.points < 2 or total > _MOST_POINTS:
             raise ModelError(
-                f"a grid of {self.points} points in each of {dimensions} dimensions has {total:.3g}"
-                f" points: use at least 2 and at most {_MOST_POINTS:.0e} in all, or gs.MultiStart()"
+                f"a grid of {self.points} points in each of {dimensions} dimensions has "
+                f"{self.points}^{dimensions} points: use at least 2 per dimension and at most "
+                f"{_MOST_POINTS:,} in all, or gs.MultiStart()"
             )
         width = problem.upper - problem.lower
-        best: list[Tensor] = [hints] if len(hints) else []
+        best = [torch.clamp(hints, problem.lower, problem.upper)]
         scale: Scale | None = None
         for start in range(0, total, _BLOCK):
             # The digits of a point's number, written to base `points`, are its grid coordinates.
@@ -47,4 +48,5 @@ class Grid:
             best.append(best_of(block, objectives, constraints, scale, total).point.unsqueeze(0))
         assert scale is not None
         candidates = torch.cat(best)
-        return best_of(candidates, *evaluate_in_chunks(problem, candidates), scale, total)
+        evaluations = total + len(candidates)
+        return best_of(candidates, *evaluate_in_chunks(problem, candidates), scale, evaluations)

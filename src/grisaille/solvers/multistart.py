@@ -48,6 +48,7 @@ class MultiStart:
 
     def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
         """Search the box; the answer is the best point found, not a proof."""
+        hints = torch.clamp(hints, problem.lower, problem.upper)
         points = torch.cat([hints, self._cover(problem, seed)])
         objectives, constraints = evaluate_in_chunks(problem, points)
         scale = Scale.of(objectives, constraints)
@@ -57,14 +58,14 @@ class MultiStart:
         merit = _merit(objectives, constraints, scale, _SCREEN_PENALTY)
         chosen = _spread_out(points, merit, self.starts, problem)
         starts = torch.cat([hints, points[chosen]])
-        ends = _local_search(problem, scale, starts, self.iterations)
+        ends, steps = _local_search(problem, scale, starts, self.iterations)
         final = evaluate_in_chunks(problem, ends)
         return best_of(
             torch.cat([points, ends]),
             torch.cat([objectives, final[0]]),
             torch.cat([constraints, final[1]]),
             scale,
-            len(points) + len(starts) * self.iterations,
+            len(points) + steps + len(ends),
         )
 
     def _cover(self, problem: BoxProblem, seed: int) -> Tensor:
@@ -110,7 +111,7 @@ class MultiStart:
 
 def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float) -> Tensor:
     merit = objectives / scale.objective + penalty * scale.violation(constraints)
-    return torch.nan_to_num(merit, nan=torch.inf)
+    return torch.where(torch.isfinite(merit), merit, torch.inf)
 
 
 def _spread_out(points: Tensor, merit: Tensor, count: int, problem: BoxProblem) -> Tensor:
@@ -137,32 +138,46 @@ def _spread_out(points: Tensor, merit: Tensor, count: int, problem: BoxProblem) 
     return order[chosen]
 
 
-def _local_search(problem: BoxProblem, scale: Scale, starts: Tensor, iterations: int) -> Tensor:
-    """Improve all starts at once; ends that are infeasible, but lower, go on with more penalty."""
+def _local_search(
+    problem: BoxProblem, scale: Scale, starts: Tensor, iterations: int
+) -> tuple[Tensor, int]:
+    """Improve all starts at once; ends that are infeasible, but lower, go on with more penalty.
+
+    Returns:
+        The ends, and how many points were evaluated.
+    """
     found = []
+    evaluations = 0
     for penalty in (10.0, 1000.0):
-        ends = _trust_region(problem, scale, starts, penalty, iterations)
+        ends, steps = _trust_region(problem, scale, starts, penalty, iterations)
         found.append(ends)
+        evaluations += steps + len(ends)
         objectives, constraints = evaluate_in_chunks(problem, ends)
         feasible = scale.violation(constraints) <= FEASIBILITY
         best = torch.where(feasible, objectives, torch.inf).amin()
         starts = ends[~feasible & (objectives < best)]
         if not len(starts):
             break
-    return torch.cat(found)
+    return torch.cat(found), evaluations
 
 
 def _trust_region(
     problem: BoxProblem, scale: Scale, starts: Tensor, penalty: float, iterations: int
-) -> Tensor:
-    """Sequential quadratic programming on unit-box coordinates, batched over starts."""
+) -> tuple[Tensor, int]:
+    """Sequential quadratic programming on unit-box coordinates, batched over starts.
+
+    Returns:
+        The ends, and how many points were evaluated.
+    """
     width = problem.upper - problem.lower
     unit = ((starts - problem.lower) / width).clamp(0, 1)
     dimensions = unit.shape[1]
     value, rows, gradient, jacobian = _linearize(problem, scale, unit)
     hessian = torch.eye(dimensions, dtype=unit.dtype).repeat(len(unit), 1, 1)
-    radius = torch.full((len(unit),), 0.2, dtype=unit.dtype)
+    # A start where something is infinite or not a number has no use for steps.
+    radius = 0.2 * _all_finite(value, rows).to(unit.dtype)
     active = torch.arange(len(unit))
+    evaluations = len(unit)
 
     for iteration in range(iterations):
         # Only starts that still move take part, and of those in one valley only the best.
@@ -186,8 +201,9 @@ def _trust_region(
         )
         candidate = (unit[a] + step).clamp(0, 1)
         new_value, new_rows, new_gradient, new_jacobian = _linearize(problem, scale, candidate)
+        evaluations += len(candidate)
         after = new_value + penalty * new_rows.clamp_min(0).sum(1)
-        gained = torch.nan_to_num(before - after, nan=-torch.inf)
+        gained = torch.where(_all_finite(new_value, new_rows), before - after, -torch.inf)
         ratio = gained / expected.clamp_min(1e-16)
 
         _update_hessian(
@@ -208,7 +224,11 @@ def _trust_region(
         rows[moved] = new_rows[accepted]
         gradient[moved] = new_gradient[accepted]
         jacobian[moved] = new_jacobian[accepted]
-    return problem.lower + width * unit
+    return problem.lower + width * unit, evaluations
+
+
+def _all_finite(value: Tensor, rows: Tensor) -> Tensor:
+    return torch.isfinite(value) & torch.isfinite(rows).all(1)
 
 
 def _overtaken(unit: Tensor, merit: Tensor) -> Tensor:

@@ -60,10 +60,11 @@ def solve_quadratic(
     rows, slacks = slice(2 * d, 2 * d + bound.shape[-1]), slice(2 * d + bound.shape[-1], None)
     centering = torch.full_like(size, 0.1)
     goal = _TOLERANCE * (size + penalty)
+    stuck = torch.zeros_like(size, dtype=torch.bool)
 
     for _ in range(_ITERATIONS):
         complementarity = (rooms * prices).mean(-1, keepdim=True)
-        if bool((complementarity <= goal).all()):
+        if bool(((complementarity <= goal) | stuck).all()):
             break
         target = centering * complementarity
         pull = target / prices - rooms
@@ -80,8 +81,7 @@ def solve_quadratic(
         right = push[:, :d] - push[:, d : 2 * d] - gradient - _times(hessian, u)
         right = right - _times(transposed, prices[:, rows] + weight * offset)
         factor, failed = torch.linalg.cholesky_ex(system)
-        if bool(failed.any()):  # rounding at the very end: the steps so far are good enough
-            break
+        stuck = stuck | (failed > 0).unsqueeze(-1)
         du = torch.cholesky_solve(right.unsqueeze(-1), factor).squeeze(-1)
         dy = weight * (_times(matrix, du) + offset)
         moves = torch.cat(
@@ -89,6 +89,9 @@ def solve_quadratic(
             -1,
         )
         changes = push - prices - curvature * moves
+        if bool(stuck.any()):
+            # Rounding, at the very end as a rule: these steps are good enough, the others go on.
+            du, moves, changes = (torch.where(stuck, 0.0, t) for t in (du, moves, changes))
         values, steps = torch.cat([rooms, prices], -1), torch.cat([moves, changes], -1)
         reach = torch.where(steps < 0, -values / steps, torch.inf).amin(-1, keepdim=True)
         longest = (0.995 * reach).clamp_max(1.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -56,7 +56,8 @@ def solve(
                     status = Status.TIMEOUT
                     break
                 before = time.perf_counter()
-                suggestion = strategy.suggest(situation)
+                with _one_thread():
+                    suggestion = strategy.suggest(situation)
                 best = strategy.incumbent(situation)
                 if gap_tol is not None and best is not None and best.feasible:
                     promise = suggestion.promise
@@ -91,7 +92,24 @@ def solve(
             raise
     if status is Status.INTERRUPTED:  # whoever pressed Ctrl-C does not want another search
         return build_result(situation, strategy, status, None, _last_promise(situation.history))
-    return build_result(situation, strategy, status, None, strategy.bound(situation))
+    with _one_thread():
+        bound = strategy.bound(situation)
+    return build_result(situation, strategy, status, None, bound)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let PyTorch work on one thread for a while.
+
+    The tensors are small: threads that wait for one another cost more than they bring, seconds per
+    trial on a busy machine.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _last_promise(history: History) -> float | None:

@@ -144,12 +144,16 @@ def _set_hyperparameters(
         )
     scales = None
     if lengthscale is not None and variance is not None:
-        scales = tuple(float(v) for v in np.atleast_1d(np.asarray(lengthscale, dtype=float)))
-        variance = float(variance)
-        if not all(np.isfinite(v) and v > 0 for v in (*scales, variance)):
+        try:
+            scales = tuple(float(v) for v in np.atleast_1d(np.asarray(lengthscale, dtype=float)))
+            variance = float(variance)
+            positive = all(np.isfinite(v) and v > 0 for v in (*scales, variance))
+        except (TypeError, ValueError):
+            positive = False
+        if not positive:
             raise ModelError(
                 f"a {type(kernel).__name__} kernel has lengthscale={lengthscale!r} and variance="
-                f"{variance!r}: they must be positive numbers"
+                f"{variance!r}: they must be positive numbers, length-scales one or one per input"
             )
     object.__setattr__(kernel, "lengthscale", scales)
     object.__setattr__(kernel, "variance", variance)

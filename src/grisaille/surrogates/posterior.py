@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from grisaille.errors import ModelError
 from grisaille.surrogates.kernels import Kernel
 
 # Noise is never taken to be below this part of an observation's prior variance. It keeps every
@@ -133,12 +134,30 @@ class ModelSurrogate:
 
     Args:
         model: Anything with BoTorch's `posterior(X)`, in the user's own units.
+        box: Name of the black box it stands for.
+        outputs: How many outputs that has.
     """
 
-    def __init__(self, model: object) -> None:
+    def __init__(self, model: object, box: str, outputs: int) -> None:
         self.model = model
+        self.box = box
+        self.outputs = outputs
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
         posterior = self.model.posterior(states.unsqueeze(1))  # type: ignore[attr-defined]
-        return posterior.mean.squeeze(1), posterior.variance.clamp_min(0).sqrt().squeeze(1)
+        mean, variance = posterior.mean, posterior.variance
+        expected = (len(states), 1, self.outputs)
+        if mean.shape != expected or variance.shape != expected:
+            raise ModelError(
+                f"the model of black box {self.box!r} predicts {tuple(mean.shape[1:])} numbers per "
+                f"point, not {expected[1:]}: model= must return a model of {self.outputs} output"
+                f"{'s' * (self.outputs != 1)}"
+            )
+        if not (torch.isfinite(mean).all() and torch.isfinite(variance).all()):
+            raise ModelError(
+                f"the model of black box {self.box!r} predicts numbers that are not finite: "
+                "check what model= returns"
+            )
+        # The floor keeps the root differentiable where nothing is left to learn.
+        return mean.squeeze(1), variance.clamp_min(1e-300).sqrt().squeeze(1)

@@ -1,0 +1,83 @@
+"""Every example runs, every public name appears in one, and the README tells the truth."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grisaille as gs
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def run(file: Path, folder: Path) -> str:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    done = subprocess.run(
+        [sys.executable, str(file)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_the_example_runs(file: Path, tmp_path: Path):
+    out = run(file, tmp_path)
+    assert out.strip()
+    if file.stem == "first":
+        assert (tmp_path / "convergence.png").exists()
+        assert numbers(out) == pytest.approx(numbers(readme_blocks("text")[0]), rel=2e-3, abs=0.05)
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers of a printed result, the progress lines above it left out."""
+    report = text[text.index("status") :]
+    return [float(n) for n in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", report)]
+
+
+def readme_blocks(language: str) -> list[str]:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", readme, flags=re.DOTALL)
+
+
+def test_the_readme_shows_the_first_example_as_it_is():
+    assert readme_blocks("python")[0] == (ROOT / "examples/first.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", gs.__all__)
+def test_every_public_name_has_a_docstring_and_an_example(name: str):
+    assert getattr(gs, name).__doc__
+    texts = [file.read_text(encoding="utf-8") for file in EXAMPLES]
+    assert any(re.search(rf"\bgs\.{name}\b", text) for text in texts)
+
+
+def test_links_in_the_documents_lead_somewhere():
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
+            if not target.startswith("http"):
+                assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_every_numpy_function_is_in_the_language_page():
+    from grisaille.modeling import numpy_dispatch
+
+    page = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    functions = {
+        *numpy_dispatch._ATOM_OF_UFUNC,
+        *numpy_dispatch._RECORD_UFUNC,
+        *numpy_dispatch._RECORD_FUNCTION,
+    }
+    names = {function.__name__ for function in functions}
+    operators = {"less", "greater", "equal", "not_equal", "less_equal", "greater_equal", "positive"}
+    missing = {name for name in names - operators if not re.search(rf"\b{name}\b", page)}
+    assert not missing
