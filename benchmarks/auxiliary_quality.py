@@ -109,7 +109,7 @@ def random_history(problem: Problem, observations: int, seed: int) -> History:
     design = generator.uniform(program.lower, program.upper, (observations, program.size))
     return History(
         tuple(
-            Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number, 0.0)
+            Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number)
             for number, x in enumerate(design)
         )
     )

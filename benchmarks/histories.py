@@ -17,7 +17,7 @@ def sobol_history(problem: Problem, trials: int, seed: int) -> History:
     design = program.lower + (program.upper - program.lower) * unit
     return History(
         tuple(
-            Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number, 0.0)
+            Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number)
             for number, x in enumerate(design)
         )
     )

@@ -16,7 +16,7 @@ from surrogate_helpers import (
 )
 
 import grisaille as gs
-from grisaille.surrogates.fitting import _fit, learned
+from grisaille.surrogates import fitting
 from grisaille.surrogates.posterior import LEAST_NOISE, Posterior
 
 every_family = pytest.mark.parametrize("kernel", FAMILIES, ids=label)
@@ -326,7 +326,10 @@ def test_an_ill_conditioned_posterior_agrees_with_fifty_digits(kernel):
     inputs = np.append(np.linspace(0.0, 1.0, 15), 1.0 + 1e-9)
     outputs, at = np.sin(3 * inputs), np.array([0.01, 0.4871, 1.0, 1.2])
     posterior = Posterior(
-        kernel, hyperparameters(lengthscale=[1.0]), tensor(inputs[:, None]), tensor(outputs[:, None])
+        kernel,
+        hyperparameters(lengthscale=[1.0]),
+        tensor(inputs[:, None]),
+        tensor(outputs[:, None]),
     )
     mean, deviation = posterior.predict(tensor(at[:, None]))
     expected = exactly(kernel, inputs, outputs, at, 1.0, LEAST_NOISE)
@@ -338,7 +341,7 @@ def test_an_ill_conditioned_posterior_agrees_with_fifty_digits(kernel):
 # --- against BoTorch -------------------------------------------------------------------------------
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_a_fitted_model_predicts_what_botorch_predicts(kernel, outputs):
+def test_a_fitted_model_predicts_what_botorch_predicts(kernel, outputs, monkeypatch):
     rng = np.random.default_rng(3)
     lower, upper = np.array([-5.0, 100.0]), np.array([5.0, 300.0])
     unit = rng.uniform(size=(18, 2))
@@ -347,16 +350,17 @@ def test_a_fitted_model_predicts_what_botorch_predicts(kernel, outputs):
     answers = (clean * (1 + 1e-3 * rng.normal(size=clean.shape)))[:, :outputs]
     at = rng.uniform(size=(30, 2))
 
-    center, spread = answers.mean(0), answers.std(0, ddof=1)
-    model = _fit(kernel, tensor(unit), tensor((answers - center) / spread), None)
-    with torch.no_grad():
-        theirs = model.posterior(tensor(at))
-        expected_mean = center + spread * theirs.mean.numpy()
-        expected_deviation = spread * theirs.variance.sqrt().numpy()
-
-    values = learned(kernel, None, inputs, answers, lower, upper)
+    models, fit = [], fitting._fit
+    monkeypatch.setattr(fitting, "_fit", lambda *a: models.append(fit(*a)) or models[-1])
+    values = fitting.learned(kernel, None, inputs, answers, lower, upper)
     mean, deviation = Posterior(kernel, values, tensor(inputs), tensor(answers)).predict(
         tensor(lower + (upper - lower) * at)
     )
+
+    center, spread = answers.mean(0), answers.std(0, ddof=1)
+    with torch.no_grad():
+        theirs = models[0].posterior(tensor(at))  # of unit inputs and standardized outputs
+        expected_mean = center + spread * theirs.mean.numpy()
+        expected_deviation = spread * theirs.variance.sqrt().numpy()
     np.testing.assert_allclose((mean.numpy() - expected_mean) / spread, 0, atol=2e-6)
     np.testing.assert_allclose(deviation, expected_deviation, rtol=1e-5)

@@ -32,6 +32,20 @@ class Progress(Protocol):
         """Show one more row."""
         ...
 
+    def doing(self, what: str) -> None:
+        """Show what is going on now."""
+        ...
+
+
+class Silence:
+    """Shows nothing."""
+
+    def add(self, row: Row) -> None:
+        """Nothing."""
+
+    def doing(self, what: str) -> None:
+        """Nothing."""
+
 
 _COLUMNS = ("trial", "kind", "best feasible", "bound (est.)", "gap", "violation")
 
@@ -49,7 +63,10 @@ def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
         # What black boxes print appears above the table instead of tearing it.
         with Live(table, console=console, refresh_per_second=8) as view:
             table.refresh = view.refresh
-            yield table
+            try:
+                yield table
+            finally:
+                table.doing("")
     else:
         yield _PlainLines(names)
 
@@ -69,22 +86,30 @@ class _PlainLines:
             print("  ".join(h.rjust(w) for h, w in zip(headers, widths, strict=True)), flush=True)
         print("  ".join(c.rjust(w) for c, w in zip(cells, widths, strict=True)), flush=True)
 
+    def doing(self, what: str) -> None:
+        """Plain lines tell what has happened, not what is going on."""
+
 
 class _LiveTable:
     def __init__(self, names: list[str], height: int) -> None:
         self._names = names
         self._height = height
         self._rows: list[Row] = []
+        self._now = ""
         self.refresh: Any = lambda: None
 
     def add(self, row: Row) -> None:
         self._rows.append(row)
         self.refresh()
 
+    def doing(self, what: str) -> None:
+        self._now = what
+        self.refresh()
+
     def __rich__(self) -> Any:
         from rich.table import Table
 
-        table = Table(box=None, header_style="bold")
+        table = Table(box=None, header_style="bold", caption=self._now, caption_justify="left")
         for header in (*_COLUMNS, *self._names, "seconds"):
             table.add_column(header, justify="right")
         for row in self._rows[-self._height :]:

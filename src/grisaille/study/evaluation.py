@@ -30,7 +30,7 @@ class Evaluator:
         self.suggestion = suggestion
         self.observations: list[Observation] = []
 
-    def run(self, number: int, suggesting_seconds: float) -> Trial:
+    def run(self, number: int) -> Trial:
         """Evaluate the chain at x, then each query that the chain did not answer.
 
         Raises:
@@ -57,7 +57,6 @@ class Evaluator:
             constraints[0].numpy().copy(),
             np.concatenate(chain) if chain else np.zeros(0),
             tuple(self.observations),
-            (suggesting_seconds, 0.0),
         )
 
     def _ask(self, box: BlackBox, inputs: Array) -> Array:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from grisaille.confidence.plausible import PlausibleSet
 from grisaille.errors import GrisailleError, ModelError
 from grisaille.modeling.problem import Problem
 from grisaille.records import History, Suggestion, Trial, TrialKind
-from grisaille.reporting.progress import Progress, Row, show_progress
+from grisaille.reporting.progress import Progress, Row, Silence, show_progress
 from grisaille.solvers.multistart import MultiStart
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Evaluation, Situation, Strategy
@@ -35,66 +35,118 @@ def solve(
     progress: bool | None,
 ) -> Result:
     """See `Problem.solve`."""
-    _check_arguments(trials, evaluation, seed, timeout, gap_tol)
-    if strategy is not None and not hasattr(strategy, "suggest"):
-        raise ModelError(
-            f"solve(strategy={strategy!r}): pass a strategy object such as gs.Optimistic()"
-        )
+    _check_arguments(trials, evaluation, seed, timeout, gap_tol, strategy)
     if not problem.boxes:
         return _solve_white(problem, seed)
-    strategy = Optimistic() if strategy is None else strategy
-    started = time.perf_counter()
-    situation = Situation(problem, History(), seed, evaluation, trials)
-    status = Status.MAX_TRIALS
-    view: AbstractContextManager[Progress | None] = (
-        nullcontext() if progress is False else show_progress(problem, live=progress)
-    )
+    run = Run(strategy or Optimistic(), Situation(problem, History(), seed, evaluation, trials))
+    view = nullcontext(Silence()) if progress is False else show_progress(problem, progress)
     with view as table:
         try:
-            while len(situation.history) < trials:
-                if timeout is not None and time.perf_counter() - started >= timeout:
-                    status = Status.TIMEOUT
-                    break
-                before = time.perf_counter()
-                with _one_thread():
-                    suggestion = strategy.suggest(situation)
-                best = strategy.incumbent(situation)
-                if gap_tol is not None and best is not None and best.feasible:
-                    promise = suggestion.promise
-                    if promise is not None and best.objective - promise <= gap_tol:
-                        status = Status.GAP_TOL
-                        break
-                evaluator = Evaluator(problem, suggestion)
-                suggested = time.perf_counter()
-                try:
-                    trial = evaluator.run(len(situation.history), suggested - before)
-                except BaseException:
-                    loose = (*situation.history.loose, *evaluator.observations)
-                    kept = dataclasses.replace(situation.history, loose=loose)
-                    situation = dataclasses.replace(situation, history=kept)
-                    raise
-                evaluating = time.perf_counter() - suggested
-                trial = dataclasses.replace(trial, seconds=(suggested - before, evaluating))
-                history = situation.history.with_trial(trial)
-                situation = dataclasses.replace(
-                    situation, history=history, remaining=trials - len(history)
-                )
-                if table is not None:
-                    table.add(_row(situation, strategy, trial, time.perf_counter() - started))
-                if callback is not None and callback(trial) is True:
-                    status = Status.CALLBACK
-                    break
+            status = run.until_stopped(timeout, gap_tol, callback, table)
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+            # Whoever pressed Ctrl-C does not want to wait for another search.
+            return run.result(Status.INTERRUPTED, run.last_promise())
         except GrisailleError as error:
-            promise = _last_promise(situation.history)
-            error.result = build_result(situation, strategy, Status.FAILED, str(error), promise)
+            error.result = run.result(Status.FAILED, run.last_promise(), str(error))
             raise
-    if status is Status.INTERRUPTED:  # whoever pressed Ctrl-C does not want another search
-        return build_result(situation, strategy, status, None, _last_promise(situation.history))
-    with _one_thread():
-        bound = strategy.bound(situation)
-    return build_result(situation, strategy, status, None, bound)
+        table.doing("computing the final bound")
+        with _one_thread():
+            bound = run.strategy.bound(run.situation)
+    return run.result(status, bound)
+
+
+@dataclass(slots=True)
+class Run:
+    """A study in progress: a strategy, and the situation it is in."""
+
+    strategy: Strategy
+    situation: Situation
+
+    def until_stopped(
+        self,
+        timeout: float | None,
+        gap_tol: float | None,
+        callback: Callable[[Trial], object] | None,
+        table: Progress,
+    ) -> Status:
+        """Make trials until there is a reason to stop."""
+        started = time.perf_counter()
+        while self.situation.remaining:
+            if timeout is not None and time.perf_counter() - started >= timeout:
+                return Status.TIMEOUT
+            number = len(self.situation.history) + 1
+            before = time.perf_counter()
+            table.doing(f"trial {number}: choosing what to try")
+            with _one_thread():
+                suggestion = self.strategy.suggest(self.situation)
+            if gap_tol is not None and self._gap(suggestion.promise) <= gap_tol:
+                return Status.GAP_TOL
+            table.doing(f"trial {number}: evaluating the black boxes")
+            trial = self._evaluate(suggestion, time.perf_counter() - before)
+            table.add(self._row(trial, time.perf_counter() - started))
+            if callback is not None and callback(trial) is True:
+                return Status.CALLBACK
+        return Status.MAX_TRIALS
+
+    def last_promise(self) -> float | None:
+        """The latest bound there is."""
+        trials = self.situation.history.trials
+        return trials[-1].suggestion.promise if trials else None
+
+    def result(self, status: Status, bound: float | None, message: str | None = None) -> Result:
+        """What has been found so far."""
+        return build_result(self.situation, self.strategy, status, message, bound)
+
+    def _evaluate(self, suggestion: Suggestion, suggesting_seconds: float) -> Trial:
+        history = self.situation.history
+        evaluator = Evaluator(self.situation.problem, suggestion)
+        started = time.perf_counter()
+        try:
+            trial = evaluator.run(len(history))
+        except BaseException:  # whatever it was, what had been answered by then is kept
+            history = replace(history, loose=(*history.loose, *evaluator.observations))
+            self.situation = replace(self.situation, history=history)
+            raise
+        trial = replace(trial, seconds=(suggesting_seconds, time.perf_counter() - started))
+        remaining = None if self.situation.remaining is None else self.situation.remaining - 1
+        self.situation = replace(
+            self.situation, history=history.with_trial(trial), remaining=remaining
+        )
+        return trial
+
+    def _gap(self, promise: float | None) -> float:
+        best = self.strategy.incumbent(self.situation)
+        if best is None or not best.feasible or promise is None:
+            return np.inf
+        return best.objective - promise
+
+    def _row(self, trial: Trial, seconds: float) -> Row:
+        best = self.strategy.incumbent(self.situation)
+        sense = self.situation.problem.sense
+        promise = trial.suggestion.promise
+        gap = self._gap(promise)
+        return Row(
+            trial=trial.number + 1,
+            kind=str(trial.suggestion.kind),
+            best=sense * best.objective if best is not None and best.feasible else None,
+            bound=None if promise is None else sense * promise,
+            gap=gap if np.isfinite(gap) else None,
+            violation=trial.violation,
+            evaluations=self.situation.history.counts(),
+            seconds=seconds,
+        )
+
+
+def _solve_white(problem: Problem, seed: int) -> Result:
+    """A problem without black boxes needs no learning: search it once."""
+    plausible = PlausibleSet(problem.program, {}, beta=1.0)
+    solution = MultiStart(starts=48, samples=8192, iterations=200).solve(
+        plausible.box_problem(), plausible.lower.new_zeros(0, problem.program.size), seed
+    )
+    x = np.array(solution.point.numpy())
+    trial = Evaluator(problem, Suggestion(TrialKind.RECOMMENDED, x)).run(0)
+    run = Run(Optimistic(), Situation(problem, History((trial,)), seed))
+    return run.result(Status.NO_BLACK_BOX, solution.value if solution.feasible else None)
 
 
 @contextmanager
@@ -112,42 +164,13 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _last_promise(history: History) -> float | None:
-    return history.trials[-1].suggestion.promise if len(history) else None
-
-
-def _row(situation: Situation, strategy: Strategy, trial: Trial, seconds: float) -> Row:
-    best = strategy.incumbent(situation)
-    sense = situation.problem.sense
-    promise = trial.suggestion.promise
-    feasible = best is not None and best.feasible
-    return Row(
-        trial=trial.number + 1,
-        kind=str(trial.suggestion.kind),
-        best=sense * best.objective if best is not None and feasible else None,
-        bound=None if promise is None else sense * promise,
-        gap=None if promise is None or best is None or not feasible else best.objective - promise,
-        violation=trial.violation,
-        evaluations=situation.history.counts(),
-        seconds=seconds,
-    )
-
-
-def _solve_white(problem: Problem, seed: int) -> Result:
-    """A problem without black boxes needs no learning: search it once."""
-    plausible = PlausibleSet(problem.program, {}, beta=1.0)
-    solution = MultiStart(starts=48, samples=8192, iterations=200).solve(
-        plausible.box_problem(), torch.zeros(0, problem.program.size, dtype=torch.float64), seed
-    )
-    x = solution.point.numpy().copy()
-    trial = Evaluator(problem, Suggestion(TrialKind.RECOMMENDED, x)).run(0, 0.0)
-    situation = Situation(problem, History((trial,)), seed)
-    bound = solution.value if solution.feasible else None
-    return build_result(situation, Optimistic(), Status.NO_BLACK_BOX, None, bound)
-
-
 def _check_arguments(
-    trials: int, evaluation: str, seed: int, timeout: float | None, gap_tol: float | None
+    trials: int,
+    evaluation: str,
+    seed: int,
+    timeout: float | None,
+    gap_tol: float | None,
+    strategy: object,
 ) -> None:
     if not isinstance(trials, int | np.integer) or isinstance(trials, bool) or trials < 1:
         raise ModelError(f"solve(trials={trials!r}): trials must be a whole number of at least 1")
@@ -158,3 +181,7 @@ def _check_arguments(
     for name, value in (("timeout", timeout), ("gap_tol", gap_tol)):
         if value is not None and not value >= 0:
             raise ModelError(f"solve({name}={value!r}): pass a number of at least 0, or None")
+    if strategy is not None and not hasattr(strategy, "suggest"):
+        raise ModelError(
+            f"solve(strategy={strategy!r}): pass a strategy object such as gs.Optimistic()"
+        )

@@ -79,8 +79,8 @@ def _learned(
     deviation = None if noise is None else torch.tensor(noise, dtype=torch.float64) / spread
     model = _fit(kernel, (inputs - lower) / (upper - lower), standard, deviation)
 
-    with torch.no_grad():
-        lengthscale, variance = _kernel_values(model.covar_module, kernel, d, k)
+    # Constants from here on: a search must not differentiate through them.
+    lengthscale, variance = (v.detach() for v in _kernel_values(model.covar_module, kernel, d, k))
     learned_noise = (
         model.likelihood.noise.detach().reshape(k) if deviation is None else deviation**2
     )
