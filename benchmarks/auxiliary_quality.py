@@ -110,7 +110,7 @@ def random_history(problem: Problem, observations: int, seed: int) -> History:
     return History(
         tuple(
             Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number)
-            for number, x in enumerate(design)
+            for number, x in enumerate(design, 1)
         )
     )
 

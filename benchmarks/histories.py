@@ -18,6 +18,6 @@ def sobol_history(problem: Problem, trials: int, seed: int) -> History:
     return History(
         tuple(
             Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number)
-            for number, x in enumerate(design)
+            for number, x in enumerate(design, 1)
         )
     )

@@ -92,3 +92,15 @@ def test_the_version_is_printed(capsys):
 
     assert main(["--version"]) == 0
     assert __version__ in capsys.readouterr().out
+
+
+def test_a_bare_call_prints_the_help(capsys):
+    assert main([]) == 0
+    assert "commands" in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_refused(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["sovle"])
+    assert stopped.value.code == 2
+    assert "invalid choice: 'sovle'" in capsys.readouterr().err

@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Bayesian optimization of expensive nested grey-box functions.",
     )
     parser.add_argument("--version", action="store_true", help="print the version and stop")
-    parser.set_defaults(run=lambda options: _version() if options.version else parser.print_help())
+    parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="optimize the Williams-Otto reactor, live")
@@ -69,6 +69,11 @@ def _add_run_options(command: argparse.ArgumentParser, trials: int) -> None:
     command.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     command.add_argument("--plot", type=Path, help="save a picture of the convergence here")
     command.add_argument("--quiet", action="store_true", help="print the answer only")
+
+
+def _help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return 0
 
 
 def _version() -> int:

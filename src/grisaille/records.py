@@ -76,7 +76,7 @@ class Trial:
     """One step of a study: a suggestion and everything it taught.
 
     Attributes:
-        number: Counts from 0.
+        number: Counts from 1.
         suggestion: What was asked.
         objective: The objective at x as observed, minimized.
         constraints: The constraint bodies at x as observed, met when <= 0.

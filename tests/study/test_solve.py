@@ -108,7 +108,7 @@ def test_the_callback_sees_every_trial_and_can_stop():
 
     _, _, problem = parabola()
     result = problem.solve(10, strategy=QUICK, callback=callback, progress=False)
-    assert [t.number for t in seen] == [0, 1, 2]
+    assert [t.number for t in seen] == [1, 2, 3]
     assert result.status == gs.Status.CALLBACK
 
 
@@ -247,3 +247,12 @@ def test_a_model_of_the_users_own_is_used():
     result = problem.solve(8, strategy=QUICK, progress=False)
     assert max(sizes) >= 7
     assert result.fun == pytest.approx(0.5, abs=0.05)
+
+
+def test_an_infinite_bound_in_a_vector_constraint_is_no_constraint():
+    x = gs.Variable("x", 2, lower=-2, upper=2)
+    box = gs.BlackBox(lambda x: (x[0] - 1) ** 2 + x[1] ** 2, name="f", noise=0)
+    problem = gs.Problem(minimize=box(x) + x[1], subject_to=[x <= np.array([0.5, np.inf])])
+    result = problem.solve(10, progress=False)
+    assert result.success
+    assert result.fun == pytest.approx(0, abs=0.01)

@@ -131,7 +131,7 @@ def test_smoothness_may_be_any_kind_of_number(smoothness):
     assert gs.Matern(np.float32(smoothness)) == gs.Matern(smoothness)
 
 
-# --- derivatives -----------------------------------------------------------------------------------
+# --- derivatives ---------------------------------------------------------------------------------
 @every_family
 def test_gradients_are_right_away_from_coincident_points(kernel):
     a, b = points(3, 2).requires_grad_(), points(4, 2, seed=1).requires_grad_()

@@ -190,7 +190,7 @@ def test_noise_below_what_rounding_needs_is_raised_to_it_and_no_further():
         np.testing.assert_allclose(deviation[:, 0], expected, rtol=1e-6)
 
 
-# --- one more observation --------------------------------------------------------------------------
+# --- one more observation ------------------------------------------------------------------------
 @every_family
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_one_observation_at_a_time_gives_what_all_at_once_give(kernel, noise):
@@ -228,16 +228,16 @@ def test_extending_leaves_the_shorter_posterior_as_it_was():
 def test_an_observation_never_makes_a_deviation_larger(kernel):
     inputs, outputs, at = random_case(n=20, d=2)
     posterior = Posterior(kernel, hyperparameters(lengthscale=[1.0, 2.0], noise=0.01), *nothing(2))
-    deviation = posterior.predict(tensor(at))[1]
+    prior = deviation = posterior.predict(tensor(at))[1]
     for x, y in zip(tensor(inputs), tensor(outputs), strict=True):
         posterior = posterior.extended(x, y)
         narrower = posterior.predict(tensor(at))[1]
         assert (narrower <= deviation + 1e-12).all()
         deviation = narrower
-    assert (deviation < 0.9 * posterior.kernel.diagonal(tensor(at))[:, None] + 1).all()
+    assert deviation.mean() < 0.9 * prior.mean()
 
 
-# --- duplicates ------------------------------------------------------------------------------------
+# --- duplicates ----------------------------------------------------------------------------------
 @every_family
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("apart", [0.0, 1e-12, 1e-9, 1e-7])
@@ -292,7 +292,7 @@ def test_a_linear_kernel_survives_an_observation_at_the_origin_and_one_far_away(
     assert torch.isfinite(deviation).all()
 
 
-# --- precision -------------------------------------------------------------------------------------
+# --- precision -----------------------------------------------------------------------------------
 def exactly(kernel, inputs, outputs, at, lengthscale, noise):
     """Mean and deviation with 50 digits, one output, variance 1."""
 
@@ -338,7 +338,7 @@ def test_an_ill_conditioned_posterior_agrees_with_fifty_digits(kernel):
     assert expected[1].min() < 2e-4  # and it is ill-conditioned indeed
 
 
-# --- against BoTorch -------------------------------------------------------------------------------
+# --- against BoTorch -----------------------------------------------------------------------------
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_a_fitted_model_predicts_what_botorch_predicts(kernel, outputs, monkeypatch):

@@ -52,6 +52,8 @@ def find_incumbent(
         objectives, constraints, deviations = (m.numpy() for m in means)
         violations = constraints.max(1, initial=0.0).clip(0)
         doubts = (constraints + deviations).max(1, initial=0.0).clip(0)
+    # A point without a value (the root of a negative number, say) is of no use.
+    doubts = np.where(np.isfinite(objectives), doubts, np.inf)
     feasible = doubts <= 0
     best = int(
         np.where(feasible, objectives, np.inf).argmin() if feasible.any() else doubts.argmin()

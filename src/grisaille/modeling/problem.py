@@ -102,7 +102,7 @@ class Problem:
             seed: Makes the run repeatable.
             timeout: Seconds after which no new trial starts.
             gap_tol: Stop when best value and bound are this close, in the objective's units.
-            callback: Called with each `Trial`; returning True stops the run.
+            callback: Called with each `Trial`; a true return value stops the run.
             progress: True for a live table, False for silence, None for a live table in a
                 terminal and plain lines elsewhere.
 

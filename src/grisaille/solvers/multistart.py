@@ -26,6 +26,12 @@ _ZOOMS = (0.1, 0.03, 0.01)
 _SMALLEST_RADIUS = 1e-8
 _SMALLEST_GAIN = 3e-10
 _ONE_VALLEY = 0.02
+_LARGEST_MARGIN = 1e6
+# A coordinate is flat at a point when moving it to a bound changes the scaled merit by less.
+_FLAT = 0.01
+_CROSSED_ENDS = 3
+_CROSSINGS = 8
+_ASIDE = 0.02
 # After a few steps a start is given up when this many more like the next would not make it best.
 _WARM_UP = 6
 _HOPE = 30.0
@@ -59,6 +65,12 @@ class MultiStart:
         chosen = _spread_out(points, merit, self.starts, problem)
         starts = torch.cat([hints, points[chosen]])
         ends, steps = _local_search(problem, scale, starts, self.iterations)
+        crossed, tried = _cross_flats(problem, scale, ends, seed)
+        steps += tried
+        if len(crossed):
+            more, further = _local_search(problem, scale, crossed, self.iterations)
+            ends = torch.cat([ends, more])
+            steps += further
         final = evaluate_in_chunks(problem, ends)
         return best_of(
             torch.cat([points, ends]),
@@ -116,9 +128,9 @@ def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float
 
 def _spread_out(points: Tensor, merit: Tensor, count: int, problem: BoxProblem) -> Tensor:
     """Indices of points of small merit that keep a distance from one another."""
-    order = merit.argsort()[: 40 * count]
+    order = merit.argsort()
     unit = (points[order] - problem.lower) / (problem.upper - problem.lower)
-    gap = 0.1
+    gap = 0.3
     chosen: list[int] = []
     available = torch.ones(len(order), dtype=torch.bool)
     while len(chosen) < min(count, len(order)):
@@ -159,6 +171,37 @@ def _local_search(
         if not len(starts):
             break
     return torch.cat(found), evaluations
+
+
+def _cross_flats(problem: BoxProblem, scale: Scale, ends: Tensor, seed: int) -> tuple[Tensor, int]:
+    """Starts on the other side of coordinates that hardly matter at the best ends.
+
+    Where a band is pinched by an observation, an eta there changes nothing, so no slope asks for
+    its other end; a step further on, that end may be what leads down.
+
+    Returns:
+        The starts, and how many points were evaluated.
+    """
+    merit = _merit(*evaluate_in_chunks(problem, ends), scale, _SCREEN_PENALTY)
+    best = _spread_out(ends, merit, _CROSSED_ENDS, problem)
+    center, level = ends[best], merit[best]
+    dimensions = len(problem.lower)
+    sides = torch.stack([problem.lower, problem.upper])
+    eye = torch.eye(dimensions, dtype=torch.bool)
+    jumps = torch.where(eye, sides[:, None, None, :], center[None, :, None, :])
+    moved = _merit(
+        *evaluate_in_chunks(problem, jumps.reshape(-1, dimensions)), scale, _SCREEN_PENALTY
+    ).reshape(2, len(center), dimensions)
+    flat = (moved - level[:, None]).abs().amax(0) <= _FLAT
+    generator = torch.Generator().manual_seed(seed + 2)
+    shape = (_CROSSINGS, *center.shape)
+    upper = torch.rand(shape, generator=generator, dtype=torch.float64) < 0.5
+    # A little to the side, because right at an observation the band has no slope either.
+    aside = torch.randn(shape, generator=generator, dtype=torch.float64) * (sides[1] - sides[0])
+    near = torch.clamp(center + _ASIDE * aside, sides[0], sides[1])
+    starts = torch.where(flat, torch.where(upper, sides[1], sides[0]), near)
+    starts = starts[:, flat.any(1)].reshape(-1, dimensions)
+    return starts, len(jumps.reshape(-1, dimensions)) + len(ends)
 
 
 def _trust_region(
@@ -261,7 +304,9 @@ def _linearize(
         gradients.append(torch.nan_to_num(slope, nan=0.0, posinf=1e8, neginf=-1e8))
     jacobian = torch.stack(gradients, 1)
     columns = columns.detach()
-    return columns[:, 0].clone(), columns[:, 1:].clone(), jacobian[:, 0], jacobian[:, 1:]
+    # A constraint that is met by an infinite margin (y <= inf) is met by a large one.
+    rows = columns[:, 1:].clamp_min(-_LARGEST_MARGIN)
+    return columns[:, 0].clone(), rows, jacobian[:, 0], jacobian[:, 1:]
 
 
 def _update_hessian(

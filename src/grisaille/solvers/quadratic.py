@@ -59,7 +59,8 @@ def solve_quadratic(
     )
     rows, slacks = slice(2 * d, 2 * d + bound.shape[-1]), slice(2 * d + bound.shape[-1], None)
     centering = torch.full_like(size, 0.1)
-    goal = _TOLERANCE * (size + penalty)
+    # What there is to gain at most, per unknown: by the slope, and by violations that may vanish.
+    goal = _TOLERANCE * (size + penalty * (-bound).clamp_min(0).sum(-1, keepdim=True))
     stuck = torch.zeros_like(size, dtype=torch.bool)
 
     for _ in range(_ITERATIONS):

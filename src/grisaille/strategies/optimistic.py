@@ -182,7 +182,8 @@ class Optimistic:
         just_did = history.trials[-1].suggestion.kind is TrialKind.RECOMMENDED
         if not closing and (just_did or gap <= _NEARLY_CLOSED):
             return None
-        constraints = np.array([t.constraints for t in history])
+        # A margin may be infinite (y <= inf); it says nothing about the spread.
+        constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
         margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
         hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
         solution = _CAUTIOUS_SEARCH.solve(
@@ -206,7 +207,8 @@ def _relative_gap(history: History, incumbent: Incumbent | None, promise: float 
     """The gap in standard deviations of the objectives seen; infinite when it is unknown."""
     if incumbent is None or not incumbent.feasible or promise is None:
         return np.inf
-    spread = float(np.std([t.objective for t in history]))
+    objectives = np.array([t.objective for t in history])
+    spread = float(objectives[np.isfinite(objectives)].std())
     return (incumbent.objective - promise) / spread if spread > 0 else np.inf
 
 

@@ -160,7 +160,9 @@ def build_result(
     found = best is not None and best.feasible
     value = best.objective if best is not None else np.nan
     above = value if found else np.inf
-    below = -np.inf if bound is None else min(bound, above)
+    # A bound that a point beats is refuted: it came from bands, or a search, that were wrong.
+    refuted = bound is not None and bound > above + 1e-9 * (1 + abs(above))
+    below = -np.inf if bound is None or refuted else min(bound, above)
     low, high = (below, above) if problem.sense == 1 else (-above, -below)
     trial = None if best is None else history.trials[best.trial]
     counts = {box.name: history.counts().get(box.name, 0) for box in problem.boxes}

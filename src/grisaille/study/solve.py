@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from grisaille.confidence.plausible import PlausibleSet
-from grisaille.errors import GrisailleError, ModelError
+from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
 from grisaille.records import History, Suggestion, Trial, TrialKind
 from grisaille.reporting.progress import Progress, Row, Silence, show_progress
@@ -35,7 +35,7 @@ def solve(
     progress: bool | None,
 ) -> Result:
     """See `Problem.solve`."""
-    _check_arguments(trials, evaluation, seed, timeout, gap_tol, strategy)
+    _check_arguments(trials, evaluation, seed, timeout, gap_tol, strategy, callback)
     if not problem.boxes:
         return _solve_white(problem, seed)
     run = Run(strategy or Optimistic(), Situation(problem, History(), seed, evaluation, trials))
@@ -46,8 +46,11 @@ def solve(
         except KeyboardInterrupt:
             # Whoever pressed Ctrl-C does not want to wait for another search.
             return run.result(Status.INTERRUPTED, run.last_promise())
-        except GrisailleError as error:
-            error.result = run.result(Status.FAILED, run.last_promise(), str(error))
+        except Exception as error:
+            error.result = run.result(  # type: ignore[attr-defined]
+                Status.FAILED, run.last_promise(), str(error)
+            )
+            error.add_note("What was evaluated before is in this exception's `result`.")
             raise
         table.doing("computing the final bound")
         with _one_thread():
@@ -84,7 +87,7 @@ class Run:
             table.doing(f"trial {number}: evaluating the black boxes")
             trial = self._evaluate(suggestion, time.perf_counter() - before)
             table.add(self._row(trial, time.perf_counter() - started))
-            if callback is not None and callback(trial) is True:
+            if callback is not None and callback(trial):
                 return Status.CALLBACK
         return Status.MAX_TRIALS
 
@@ -102,7 +105,7 @@ class Run:
         evaluator = Evaluator(self.situation.problem, suggestion)
         started = time.perf_counter()
         try:
-            trial = evaluator.run(len(history))
+            trial = evaluator.run(len(history) + 1)
         except BaseException:  # whatever it was, what had been answered by then is kept
             history = replace(history, loose=(*history.loose, *evaluator.observations))
             self.situation = replace(self.situation, history=history)
@@ -126,11 +129,11 @@ class Run:
         promise = trial.suggestion.promise
         gap = self._gap(promise)
         return Row(
-            trial=trial.number + 1,
+            trial=trial.number,
             kind=str(trial.suggestion.kind),
             best=sense * best.objective if best is not None and best.feasible else None,
             bound=None if promise is None else sense * promise,
-            gap=gap if np.isfinite(gap) else None,
+            gap=gap if np.isfinite(gap) and gap >= 0 else None,
             violation=trial.violation,
             evaluations=self.situation.history.counts(),
             seconds=seconds,
@@ -144,7 +147,7 @@ def _solve_white(problem: Problem, seed: int) -> Result:
         plausible.box_problem(), plausible.lower.new_zeros(0, problem.program.size), seed
     )
     x = np.array(solution.point.numpy())
-    trial = Evaluator(problem, Suggestion(TrialKind.RECOMMENDED, x)).run(0)
+    trial = Evaluator(problem, Suggestion(TrialKind.RECOMMENDED, x)).run(1)
     run = Run(Optimistic(), Situation(problem, History((trial,)), seed))
     return run.result(Status.NO_BLACK_BOX, solution.value if solution.feasible else None)
 
@@ -171,6 +174,7 @@ def _check_arguments(
     timeout: float | None,
     gap_tol: float | None,
     strategy: object,
+    callback: object,
 ) -> None:
     if not isinstance(trials, int | np.integer) or isinstance(trials, bool) or trials < 1:
         raise ModelError(f"solve(trials={trials!r}): trials must be a whole number of at least 1")
@@ -179,9 +183,11 @@ def _check_arguments(
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ModelError(f"solve(seed={seed!r}): a seed is a whole number of at least 0")
     for name, value in (("timeout", timeout), ("gap_tol", gap_tol)):
-        if value is not None and not value >= 0:
+        if value is not None and (not isinstance(value, int | float) or not value >= 0):
             raise ModelError(f"solve({name}={value!r}): pass a number of at least 0, or None")
-    if strategy is not None and not hasattr(strategy, "suggest"):
+    if strategy is not None and (isinstance(strategy, type) or not hasattr(strategy, "suggest")):
         raise ModelError(
             f"solve(strategy={strategy!r}): pass a strategy object such as gs.Optimistic()"
         )
+    if callback is not None and not callable(callback):
+        raise ModelError(f"solve(callback={callback!r}): pass a function of one trial")

@@ -148,7 +148,8 @@ class _Loss:
         residual = self._outputs - model.mean_module.constant
         solved = torch.linalg.solve_triangular(factor, residual, upper=False)
         loss = 0.5 * solved.square().sum() + factor.diagonal().log().sum()
-        for _name, module, prior, value, _set in self._likelihood.named_priors():
+        # The model's, which hold the noise's: those of the likelihood would hold it twice.
+        for _name, module, prior, value, _set in model.named_priors():
             loss = loss - prior.log_prob(value(module)).sum()
         loss = loss / n
         gradients = torch.autograd.grad(loss, self._parameters)
