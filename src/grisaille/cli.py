@@ -86,6 +86,7 @@ def _version() -> int:
 def _demo(options: argparse.Namespace) -> int:
     from grisaille.problems import williams_otto
 
+    _check_picture(options.plot)
     problem = williams_otto().problem
     if not options.quiet:
         print("The Williams-Otto reactor: known prices, product fractions from a simulator.\n")
@@ -103,7 +104,16 @@ def _demo(options: argparse.Namespace) -> int:
     return _finish(result, options.plot or Path("grisaille-demo.png"))
 
 
+def _check_picture(picture: Path | None) -> None:
+    """Find out before a long run, not after it."""
+    from grisaille.errors import ModelError
+
+    if picture is not None and not picture.resolve().parent.is_dir():
+        raise ModelError(f"--plot {picture}: there is no folder {str(picture.parent)!r}")
+
+
 def _solve(options: argparse.Namespace) -> int:
+    _check_picture(options.plot)
     result = _load(options.file).solve(
         options.trials,
         seed=options.seed,

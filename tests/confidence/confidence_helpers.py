@@ -49,7 +49,7 @@ def history_at(
     """A history of trials at flat design points."""
     design = [np.atleast_1d(np.asarray(x, float)) for x in points]
     added = [0.0] * len(design) if noises is None else list(noises)
-    pairs = enumerate(zip(design, added, strict=True))
+    pairs = enumerate(zip(design, added, strict=True), start=1)
     return History(tuple(trial_at(problem, i, x, noise) for i, (x, noise) in pairs))
 
 

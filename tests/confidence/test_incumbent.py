@@ -86,6 +86,20 @@ def test_a_problem_without_black_boxes_is_judged_by_its_values():
     assert (best.trial, best.objective, best.feasible) == (2, 2.5, True)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_trial_without_a_value_is_chosen_last(noise):
+    # sqrt(h) does not exist where h(x) = x - 2 is negative
+    x = gs.Variable("x", lower=0, upper=4)
+    h = gs.BlackBox(lambda x: x - 2, name="h", kernel=known_kernel(), noise=noise)
+    problem = gs.Problem(minimize=np.sqrt(h(x)))
+    history = history_at(problem, [[0.5], [3.0], [0.25]])
+    assert np.isnan([t.objective for t in history]).tolist() == [True, False, True]
+    best = incumbent_of(problem, history)
+    assert (best.trial, best.feasible) == (1, True)
+    nothing = incumbent_of(problem, history_at(problem, [[0.5], [0.25]]))
+    assert not nothing.feasible
+
+
 # --- noise ---------------------------------------------------------------------------------------
 def test_with_noise_the_luckiest_sample_does_not_win():
     # Around x = 1 the function is 0 and was observed ten times; at x = 3, where it is 1, one of ten

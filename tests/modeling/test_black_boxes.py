@@ -306,7 +306,7 @@ def test_answers_of_many_kinds_become_flat_floats(answer, outputs, expected):
         ([[1], [1, 2]], 2, "it must return 2 numbers"),
         (None, 1, r"returned None: it must return 1 number \(does it lack a return statement\?\)"),
         ({"a": 1}, 1, r"returned \{'a': 1\}: it must return 1 number"),
-        ({"a": 1}, ["a", "b"], "returned no 'b': it has that output"),
+        ({"a": 1}, ["a", "b"], "values for 'a', but none for 'b'"),
         (torch.ones(1, requires_grad=True), 1, "it must return 1 number"),
     ],
 )
@@ -337,3 +337,43 @@ def test_ctrl_c_inside_a_box_is_not_an_evaluation_error():
     box(free("y"))
     with pytest.raises(KeyboardInterrupt):
         box.evaluate(np.ones(1))
+
+
+def test_answers_with_names_are_read_by_name():
+    from typing import NamedTuple
+
+    import pandas as pd
+
+    class Answer(NamedTuple):
+        b: float
+        a: float
+
+    box = gs.BlackBox(lambda x: x, name="h", outputs=["a", "b"])
+    for answer in (
+        {"b": 2.0, "a": 1.0},
+        Answer(b=2.0, a=1.0),
+        pd.Series({"b": 2.0, "a": 1.0}),
+        pd.DataFrame({"b": [2.0], "a": [1.0]}),
+        pd.Series([1.0, 2.0]),  # no names of its own
+        (1.0, 2.0),
+    ):
+        assert box.check(answer, "here").tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "rbf"}, "pass gs.SquaredExponential"),
+        ({"kernel": gs.Matern}, "pass gs.SquaredExponential"),
+        ({"model": 3}, "returns a BoTorch model"),
+        ({"separable": "no"}, "True or False"),
+    ],
+)
+def test_bad_options_are_refused_when_the_box_is_made(options, message):
+    with pytest.raises(gs.ModelError, match=message):
+        gs.BlackBox(lambda x: x, name="h", **options)
+
+
+def test_a_box_of_a_box_is_refused():
+    with pytest.raises(gs.ModelError, match="needs a function, got BlackBox"):
+        gs.black_box(gs.BlackBox(lambda x: x, name="h"))

@@ -38,7 +38,7 @@ NUMPYS = {name: getattr(np, name) for name in ("sin", "exp", "minimum", "maximum
         (np.array([1.0, 2.5]) * A, "[1. , 2.5] * a"),
         (np.ones((2, 3)) * A, "const[2x3] * a"),
         (A <= B, "a <= b"),
-        (A >= B + 1, "b + 1 <= a"),
+        (A >= B + 1, "a >= b + 1"),
     ],
     ids=str,
 )

@@ -78,7 +78,7 @@ def test_array_constraints_count_entry_by_entry():
         "x <= [1., 2., 3.]  [0]",
         "x <= [1., 2., 3.]  [1]",
         "x <= [1., 2., 3.]  [2]",
-        "0 <= y",
+        "y >= 0",
     ]
     assert evaluated(problem, 5.0, 1.0, 1.0, 4.0) == [5.0, [0.0, -1.0, 1.0], -5.0]
 
@@ -173,5 +173,5 @@ def test_a_problem_prints_as_mathematics():
     y = free("y")
     h = gs.BlackBox(lambda a: a, name="h")
     assert repr(gs.Problem(maximize=h(y) - y, subject_to=[h(y) >= 1, y**2 <= 4])) == (
-        "maximize h(y) - y\n  subject to 1 <= h(y)\n  subject to y**2 <= 4"
+        "maximize h(y) - y\n  subject to h(y) >= 1\n  subject to y**2 <= 4"
     )

@@ -30,7 +30,7 @@ def grow(y):
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        pytest.param(branch, f"0 <= y {NO_TRUTH}: .*np.where", id="if y >= 0"),
+        pytest.param(branch, f"y >= 0 {NO_TRUTH}: .*np.where", id="if y >= 0"),
         pytest.param(lambda y: bool(y), f"y {NO_TRUTH}: write np.where", id="if y"),
         pytest.param(lambda y: not y, f"y {NO_TRUTH}: write np.where", id="not y"),
         pytest.param(lambda y: y and 1, f"y {NO_TRUTH}: write np.where", id="y and 1"),

@@ -240,8 +240,8 @@ def test_a_problem_without_any_number_is_answered_but_not_as_feasible(solver, co
 
 @every_solver
 def test_a_hint_where_nothing_is_a_number_does_not_spoil_the_search(solver):
-    def root(p):
-        return torch.sqrt(0.5 - p[:, 0]) + p[:, 1] - 0.5
+    def root(p):  # below the curve y = sqrt(0.8 - x), which ends at x = 0.8
+        return p[:, 1] - torch.sqrt(0.8 - p[:, 0])
 
     problem = box_problem([0, 0], [1, 1], bowl([0.3, 0.9]), [root])
     alone = solve(solver, problem)

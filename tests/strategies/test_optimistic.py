@@ -134,7 +134,10 @@ def test_a_larger_beta_promises_more():
     assert bold < cautious - 0.1
 
 
-@pytest.mark.parametrize("wrong", [{"beta": 0}, {"beta": float("nan")}, {"initial": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"beta": 0}, {"beta": float("nan")}, {"beta": "a"}, {"initial": 0}, {"solver": "grid"}],
+)
 def test_wrong_options_are_refused(wrong: dict[str, float]):
     with pytest.raises(gs.ModelError, match="Optimistic"):
         gs.Optimistic(**wrong)

@@ -256,3 +256,72 @@ def test_an_infinite_bound_in_a_vector_constraint_is_no_constraint():
     result = problem.solve(10, progress=False)
     assert result.success
     assert result.fun == pytest.approx(0, abs=0.01)
+
+
+def test_a_point_without_a_value_never_wins():
+    x = gs.Variable("x", lower=0, upper=4)
+    box = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)
+    result = gs.Problem(minimize=np.sqrt(box(x) - 0.5)).solve(8, progress=False)
+    assert any(np.isnan(t.objective) for t in result.history)
+    assert result.success
+    assert np.isfinite(result.fun)
+
+
+def test_a_bound_that_a_later_trial_beats_is_not_reported():
+    calls = 0
+
+    def box(x: float) -> float:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            raise KeyboardInterrupt
+        return x
+
+    x = gs.Variable("x", lower=0, upper=1)
+    result = gs.Problem(minimize=gs.BlackBox(box, noise=0)(x)).solve(8, progress=False)
+    assert result.nit == 4
+    assert result.lower_bound <= 0 or result.lower_bound == -np.inf
+
+
+def test_a_callback_that_raises_loses_nothing():
+    def callback(trial: gs.Trial) -> None:
+        if trial.number == 2:
+            raise RuntimeError("disk full")
+
+    _, _, problem = parabola()
+    with pytest.raises(RuntimeError, match="disk full") as caught:
+        problem.solve(5, strategy=QUICK, callback=callback, progress=False)
+    assert caught.value.result.nit == 2
+
+
+def test_a_callback_may_answer_with_a_numpy_bool():
+    _, _, problem = parabola()
+    result = problem.solve(5, strategy=QUICK, callback=lambda t: np.bool_(True), progress=False)
+    assert result.nit == 1
+
+
+def test_a_failure_at_an_invented_input_says_that_it_was_invented():
+    kernel = gs.Matern(2.5, 1.0, 1.0)
+    x = gs.Variable("x", lower=-1, upper=1)
+    square = gs.BlackBox(lambda x: x**2, name="square", noise=0, kernel=kernel)
+    root = gs.BlackBox(
+        lambda y: float("nan") if y < 0 else np.sqrt(y), name="root", noise=0, kernel=kernel
+    )
+    with pytest.raises(gs.EvaluationError, match=r"optimistic guess.*input_lower"):
+        gs.Problem(minimize=root(square(x))).solve(6, progress=False)
+
+
+def test_a_misspelled_field_of_a_result_is_answered_with_the_right_one():
+    _, _, problem = parabola()
+    result = problem.solve(1, strategy=QUICK, progress=False)
+    with pytest.raises(AttributeError, match="did you mean 'fun'"):
+        result.func  # noqa: B018
+    assert {"plot", "to_dataframe", "fun"} <= set(dir(result))
+
+
+def test_a_copied_result_still_knows_its_variables():
+    import copy
+
+    x, _, problem = parabola()
+    result = problem.solve(1, strategy=QUICK, progress=False)
+    assert copy.deepcopy(result)[x] == result[x]

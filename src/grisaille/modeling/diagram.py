@@ -93,8 +93,8 @@ def draw(problem: Problem) -> list[DrawnNode]:
     verb = "minimize" if problem.sense == 1 else "maximize"
     goals = [(f"{verb} {formula(problem.objective, names)}", problem.objective)]
     for constraint in problem.constraints:
-        sides = f"{formula(constraint.left, names)} <= {formula(constraint.right, names)}"
-        goals.append((f"subject to {sides}", constraint.body))
+        relation = constraint.describe(lambda side: formula(side, names))
+        goals.append((f"subject to {relation}", constraint.body))
     for label, expression in goals:
         nodes.append(DrawnNode("goal", label, leaves(expression)))
     return nodes

@@ -7,7 +7,7 @@ record a new expression (`numpy_dispatch` has the table); nothing is computed he
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -179,7 +179,7 @@ class Expression:
         return Constraint(self, as_expression(other))
 
     def __ge__(self, other: Any) -> Constraint:
-        return Constraint(as_expression(other), self)
+        return Constraint(as_expression(other), self, flipped=True)
 
     def __lt__(self, other: Any) -> NoReturn:
         raise ModelError(STRICT)
@@ -198,6 +198,9 @@ class Expression:
 
     # Identity, so that expressions can key dictionaries in spite of __eq__.
     __hash__ = object.__hash__
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Expression:
+        return self  # immutable, and known by identity
 
     # --- what cannot be recorded -------------------------------------------------------------
     def __bool__(self) -> NoReturn:
@@ -368,14 +371,16 @@ class Constraint:
     Attributes:
         left: The side that must not be larger.
         right: The side that must not be smaller.
+        flipped: Whether it was written `right >= left`.
         body: `left - right`, at most 0 where the relation holds.
     """
 
-    __slots__ = ("body", "left", "right")
+    __slots__ = ("body", "flipped", "left", "right")
 
-    def __init__(self, left: Expression, right: Expression) -> None:
+    def __init__(self, left: Expression, right: Expression, flipped: bool = False) -> None:
         self.left = left
         self.right = right
+        self.flipped = flipped
         self.body = left if _is_zero(right) else -right if _is_zero(left) else left - right
 
     def __and__(self, other: Constraint) -> Constraint:
@@ -401,8 +406,14 @@ class Constraint:
     __array_function__ = Expression.__array_function__
     __array_ufunc__ = None
 
+    def describe(self, write: Callable[[Expression], str] = repr) -> str:
+        """The relation in the direction it was written in, its sides as `write` writes them."""
+        if self.flipped:
+            return f"{write(self.right)} >= {write(self.left)}"
+        return f"{write(self.left)} <= {write(self.right)}"
+
     def __repr__(self) -> str:
-        return f"{self.left!r} <= {self.right!r}"
+        return self.describe()
 
 
 def _is_zero(expression: Expression) -> bool:

@@ -83,6 +83,20 @@ class BlackBox:
             )
         if kernel is not None and model is not None:
             raise ModelError(f"black box {self.name!r} has both kernel= and model=: choose one")
+        if kernel is not None and (isinstance(kernel, type) or not hasattr(kernel, "correlation")):
+            raise ModelError(
+                f"black box {self.name!r} has kernel={kernel!r}: pass gs.SquaredExponential(), "
+                "gs.Matern() or gs.Linear()"
+            )
+        if model is not None and not callable(model):
+            raise ModelError(
+                f"black box {self.name!r} has model={model!r}: pass a function of inputs and "
+                "outputs that returns a BoTorch model"
+            )
+        if not isinstance(separable, bool):
+            raise ModelError(
+                f"black box {self.name!r} has separable={separable!r}: pass True or False"
+            )
         if getattr(kernel, "lengthscale", None) is not None and noise is None:
             raise ModelError(
                 f"black box {self.name!r} has a kernel with hyper-parameters, so nothing is "
@@ -157,11 +171,20 @@ class BlackBox:
     def check(self, answer: Any, where: str) -> Array:
         """The answer as a flat array of `outputs` finite numbers."""
         expected = f"{self.outputs} number{'s' * (self.outputs != 1)}"
-        if isinstance(answer, dict) and self.output_names:
-            missing = [n for n in self.output_names if n not in answer]
+        named = _by_name(answer)
+        if (
+            named
+            and self.output_names
+            and (isinstance(answer, dict) or not named.keys().isdisjoint(self.output_names))
+        ):
+            missing = [n for n in self.output_names if n not in named]
             if missing:
-                raise EvaluationError(f"{where} returned no {missing[0]!r}: it has that output")
-            answer = [answer[n] for n in self.output_names]
+                got = ", ".join(map(repr, named))
+                raise EvaluationError(
+                    f"{where} returned values for {got}, but none for {missing[0]!r}: its outputs "
+                    f"are {', '.join(map(repr, self.output_names))}"
+                )
+            answer = [named[n] for n in self.output_names]
         try:
             array = real_numbers(answer)
         except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
@@ -394,13 +417,24 @@ class _NumericalDerivative(torch.autograd.Function):
         return tuple(answers)
 
 
+def _by_name(answer: Any) -> dict[Any, Any] | None:
+    """The values of a dictionary, named tuple, pandas series or one-row frame, by name."""
+    if isinstance(answer, dict):
+        return answer
+    if hasattr(answer, "_asdict"):
+        return dict(answer._asdict())
+    if hasattr(answer, "iloc") and answer.ndim == 2 and len(answer) == 1:
+        answer = answer.iloc[0]
+    return dict(answer.to_dict()) if hasattr(answer, "iloc") and answer.ndim == 1 else None
+
+
 def functools_target(fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """The function behind a partial, or the function itself."""
     return getattr(fn, "func", fn)
 
 
 def _name_of(fn: Callable[..., Any] | None, given: str | None, kind: str) -> str:
-    if fn is not None and not callable(fn):
+    if fn is not None and (not callable(fn) or isinstance(fn, BlackBox | WhiteBox)):
         raise ModelError(f"a {kind} needs a function, got {fn!r}")
     if given:
         return given

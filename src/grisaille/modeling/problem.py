@@ -136,6 +136,9 @@ class Problem:
 
         return diagram(self, format)
 
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Problem:
+        return self  # it never changes, and its variables are known by identity
+
     def __repr__(self) -> str:
         verb = "minimize" if self.sense == 1 else "maximize"
         lines = [f"{verb} {self.objective!r}"]

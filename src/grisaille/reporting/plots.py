@@ -71,7 +71,14 @@ def plot_convergence(
                 markeredgewidth=0.6,
                 label=f"{kind} trial",
             )
-    upper.step(numbers, sense * best, where="post", color="black", lw=1.8, label="best feasible")
+    noisy = any(box.noise is None or box.noise.any() for box in problem.boxes)
+    if noisy:  # the best raw sample is only the luckiest one
+        upper.axhline(fun, color="black", lw=1.8, label="recommended (posterior mean)")
+        best[:] = np.nan
+    else:
+        upper.step(
+            numbers, sense * best, where="post", color="black", lw=1.8, label="best feasible"
+        )
     known = np.isfinite(bound)
     if known.any():
         steps, values = numbers[known], bound[known]
@@ -87,7 +94,7 @@ def plot_convergence(
             lw=1.4,
             label="bound (estimated)",
         )
-        both = known & np.isfinite(best)
+        both = known & (bound <= best)
         upper.fill_between(
             numbers[both],
             sense * bound[both],

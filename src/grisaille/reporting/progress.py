@@ -47,6 +47,7 @@ class Silence:
         """Nothing."""
 
 
+_MOST_COUNTERS = 3
 _COLUMNS = ("trial", "kind", "best feasible", "bound (est.)", "gap", "violation")
 
 
@@ -54,6 +55,8 @@ _COLUMNS = ("trial", "kind", "best feasible", "bound (est.)", "gap", "violation"
 def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
     """A live table in a terminal (or when `live` is True), plain lines otherwise."""
     names = [box.name for box in problem.boxes]
+    if len(names) > _MOST_COUNTERS:  # best value and bound matter more than many counters
+        names = []
     if live or (live is None and sys.stdout.isatty()):
         from rich.console import Console
         from rich.live import Live

@@ -50,7 +50,7 @@ def describe_result(result: Any) -> str:
     if result.x is None:
         return "\n".join([*lines, "x            nothing was evaluated"])
     lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else "   (infeasible)"))
-    low, high = f"{result.lower_bound:.6g}", f"{result.upper_bound:.6g}"
+    low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
     lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} (estimated)")
     if problem.constraints:
         worst = int(np.argmax(result.constr))
@@ -61,7 +61,9 @@ def describe_result(result: Any) -> str:
         value = np.array2string(np.asarray(result[variable]), precision=6, max_line_width=90)
         lines.append(f"{variable.name:<12} {value}")
     counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
-    lines.append(f"evaluations  {counts or 'none needed'} in {result.nit} trials")
+    lines.append(
+        f"evaluations  {counts or 'none needed'} in {result.nit} trial{'s' * (result.nit != 1)}"
+    )
     if result.learned:
         lines.append(f"learned      hyper-parameters of {', '.join(result.learned)}")
     return "\n".join(lines)

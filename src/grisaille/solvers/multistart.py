@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from grisaille.errors import ModelError
 from grisaille.solvers.box import (
     FEASIBILITY,
     BoxProblem,
@@ -51,6 +52,10 @@ class MultiStart:
     starts: int = 24
     samples: int = 2048
     iterations: int = 60
+
+    def __post_init__(self) -> None:
+        if min(self.starts, self.samples, self.iterations) < 1:
+            raise ModelError(f"{self}: starts, samples and iterations must be at least 1")
 
     def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
         """Search the box; the answer is the best point found, not a proof."""

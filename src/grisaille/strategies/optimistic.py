@@ -64,8 +64,12 @@ class Optimistic:
     recommend: bool = True
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.beta) and self.beta > 0):
+        if not (isinstance(self.beta, int | float) and np.isfinite(self.beta) and self.beta > 0):
             raise ModelError(f"Optimistic(beta={self.beta!r}): beta must be a positive number")
+        if isinstance(self.solver, type) or not hasattr(self.solver, "solve"):
+            raise ModelError(
+                f"Optimistic(solver={self.solver!r}): pass gs.MultiStart() or gs.Grid()"
+            )
         if self.initial is not None and self.initial < 1:
             raise ModelError(f"Optimistic(initial={self.initial!r}): at least 1, or None")
 

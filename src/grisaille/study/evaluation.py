@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.confidence.plausible import split_outputs
-from grisaille.errors import AssumptionError
+from grisaille.errors import AssumptionError, EvaluationError
 from grisaille.modeling.functions import BlackBox
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall
@@ -49,7 +49,15 @@ class Evaluator:
         with torch.no_grad():
             objective, constraints = split_outputs(program.run(x, resolve))
         for query in self.suggestion.queries:
-            self._ask(program.calls[query.call].box, query.inputs)
+            box = program.calls[query.call].box
+            try:
+                self._ask(box, query.inputs)
+            except EvaluationError as error:
+                raise EvaluationError(
+                    f"{error}; this input is an optimistic guess, which the real chain may never "
+                    f"reach: declare input_lower= and input_upper= of {box.name!r}, or "
+                    "separable=False, or solve with evaluation='chained'"
+                ) from error
         return Trial(
             number,
             self.suggestion,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,18 @@ class Result(OptimizeResult):  # type: ignore[misc]
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Expression):
             return self._value(key)
+        if not isinstance(key, str):
+            raise ModelError(
+                f"result[{key!r}]: pass an expression of the problem, or the name of a field"
+            )
         return super().__getitem__(key)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return super().__getitem__(name)
+        near = difflib.get_close_matches(name, dir(self), 1)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"a result has no {name!r}{hint}")
 
     def _value(self, expression: Expression) -> Any:
         if self.x is None:
@@ -121,6 +133,9 @@ class Result(OptimizeResult):  # type: ignore[misc]
     @property
     def _best(self) -> int:
         return int(self["best_trial"])
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.keys(), *type(self).__dict__, "keys", "items", "values", "get"})
 
     def plot(self, path: str | None = None) -> Figure:
         """Convergence of best value and bound, and of violations; saved when `path` is given."""
