@@ -199,13 +199,6 @@ def test_a_kernel_that_does_not_fit_its_box_is_refused():
         believe(problem.program, History())
 
 
-def test_what_is_no_kernel_is_refused():
-    h = gs.BlackBox(lambda x: 0.0, name="h", kernel="rbf")
-    problem = gs.Problem(minimize=h(square()))
-    with pytest.raises(ModelError, match=r"'h' has kernel='rbf': pass gs\.SquaredExponential\(\)"):
-        believe(problem.program, History())
-
-
 # --- the range that inputs are scaled by ---------------------------------------------------------
 def ranges(asked, expression, box, seen=None):
     """The range that the inputs of a box are scaled by, given some observations."""

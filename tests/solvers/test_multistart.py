@@ -9,6 +9,7 @@ from scipy.optimize import linprog, minimize
 from solver_helpers import Counting, assert_honest, box_problem, no_hints, reference_minimum
 
 import grisaille as gs
+from grisaille.errors import ModelError
 from grisaille.solvers.box import BoxProblem
 from grisaille.solvers.multistart import _overtaken, _spread_out
 
@@ -268,7 +269,7 @@ def test_jumps_are_searched_at_finer_scales():
         return torch.floor(1000 * (p - row(0.3217, 0.7719)).abs()).sum(1)
 
     rough, told = (
-        gs.MultiStart(6, 256, 0).solve(p, no_hints(p), 0)
+        gs.MultiStart(6, 256, 1).solve(p, no_hints(p), 0)
         for p in (
             box_problem([0, 0], [1, 1], jagged, continuous=True),
             box_problem([0, 0], [1, 1], jagged, continuous=False),
@@ -346,6 +347,22 @@ def test_units_of_the_box_do_not_matter():
 def test_a_constant_added_to_the_objective_does_not_matter():
     problem = box_problem([-5, 0], [10, 15], lambda p: branin(p) + 1e6)
     assert solve(problem).value - 1e6 == pytest.approx(0.3978873577, abs=1e-4)
+
+
+# --- settings ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mistake", [{"starts": 0}, {"samples": 0}, {"iterations": -1}])
+def test_settings_below_one_are_refused(mistake):
+    ((name, value),) = mistake.items()
+    with pytest.raises(
+        ModelError, match=rf"MultiStart\(.*{name}={value}.*\): .* must be at least 1"
+    ):
+        gs.MultiStart(**mistake)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 3, 17])
+def test_the_smallest_settings_still_give_an_answer(samples):
+    problem = box_problem([0, 0], [1, 1], branin, [lambda p: p.sum(1) - 1.5])
+    assert solve(problem, solver=gs.MultiStart(starts=1, samples=samples, iterations=1)).feasible
 
 
 # --- screening -----------------------------------------------------------------------------------

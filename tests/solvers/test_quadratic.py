@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from grisaille.solvers.quadratic import solve_quadratic
+from grisaille.solvers.quadratic import _TOLERANCE, solve_quadratic
 
 PENALTY = 10.0
 
@@ -35,6 +35,19 @@ def cost(parts, step, penalty=PENALTY):
     hessian, gradient, matrix, bound, *_ = parts
     slack = np.maximum(matrix @ step - bound, 0)
     return step @ hessian @ step / 2 + gradient @ step + penalty * slack.sum()
+
+
+def allowance(parts, penalty=PENALTY):
+    """What a program solved to its tolerance may cost too much, by duality.
+
+    The cost is above the optimum by the sum of all rooms times their prices; their mean is brought
+    below the tolerance times what there is to gain.
+    """
+    hessian, gradient, matrix, bound, low, high = parts
+    middle, half = (high + low) / 2, (high - low) / 2
+    slope = np.abs((gradient + hessian @ middle) * half).max()
+    violated = np.maximum(matrix @ middle - bound, 0).sum()
+    return 2 * (len(gradient) + len(bound)) * _TOLERANCE * (slope + penalty * violated) + 1e-9
 
 
 def by_scipy(parts, penalty=PENALTY):
@@ -119,7 +132,9 @@ def test_random_programs_cost_what_scipy_finds(seed):
     )
     step, _ = solve(parts)
     assert ((step >= parts[4]) & (step <= parts[5])).all()
-    assert cost(parts, step) == pytest.approx(by_scipy(parts), rel=1e-7, abs=1e-7)
+    expected = by_scipy(parts)
+    assert cost(parts, step) <= expected + allowance(parts)
+    assert cost(parts, step) == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
 def test_some_of_these_programs_cannot_be_met():
@@ -141,12 +156,13 @@ def test_steps_and_prices_meet_the_optimality_conditions(rows, shift):
         assert ((y >= 0) & (y <= PENALTY * (1 + 1e-9))).all()
         slope = hessian @ p + gradient + matrix.T @ y
         # A slope is left only where a bound stops the step: slope times room is next to nothing.
-        assert (np.maximum(slope, 0) * (p - low)).max() < 1e-6
-        assert (np.maximum(-slope, 0) * (high - p)).max() < 1e-6
+        small = allowance(parts)
+        assert (np.maximum(slope, 0) * (p - low)).max() < small
+        assert (np.maximum(-slope, 0) * (high - p)).max() < small
         # A row that is not active is free of charge, a broken one costs the whole penalty.
         excess = matrix @ p - bound
-        assert (y * np.maximum(-excess, 0)).max(initial=0) < 1e-6
-        assert ((PENALTY - y) * np.maximum(excess, 0)).max(initial=0) < 1e-6
+        assert (y * np.maximum(-excess, 0)).max(initial=0) < small
+        assert ((PENALTY - y) * np.maximum(excess, 0)).max(initial=0) < small
 
 
 # --- batches -------------------------------------------------------------------------------------
@@ -167,7 +183,7 @@ def test_programs_of_a_batch_do_not_disturb_one_another():
     assert torch.isfinite(steps).all()
     for parts, together in zip(batch[:-1], steps.numpy(), strict=False):
         alone, _ = solve(parts)
-        assert cost(parts, together) == pytest.approx(cost(parts, alone), abs=1e-7)
+        assert abs(cost(parts, together) - cost(parts, alone)) <= allowance(parts)
 
 
 def test_a_program_that_is_no_number_leaves_the_others_solved():
@@ -175,7 +191,8 @@ def test_a_program_that_is_no_number_leaves_the_others_solved():
     broken = tuple(np.full_like(p, np.nan) if i == 3 else p for i, p in enumerate(program(1, 4, 3)))
     stacked = [torch.tensor(np.stack(p)) for p in zip(good, broken, strict=True)]
     steps, _ = solve_quadratic(*stacked, PENALTY)
-    assert cost(good, steps[0].numpy()) == pytest.approx(cost(good, solve(good)[0]), abs=1e-7)
+    together, alone = steps[0].numpy(), solve(good)[0]
+    assert abs(cost(good, together) - cost(good, alone)) <= allowance(good)
 
 
 def test_no_programs_have_no_steps():

@@ -142,7 +142,7 @@ def test_the_answer_is_at_least_as_good_as_the_best_feasible_hint(solver, seed):
     hints = torch.tensor(rng.uniform(size=(300, 2)))
     objective, constraints = problem.evaluate(hints)
     best = objective[(constraints <= 0).all(1)].min().item()
-    weak = solver if isinstance(solver, gs.Grid) else gs.MultiStart(1, 8, 0)
+    weak = solver if isinstance(solver, gs.Grid) else gs.MultiStart(1, 8, 1)
     solution = solve(weak, problem, hints, seed)
     assert solution.feasible
     assert solution.value <= best
@@ -262,11 +262,16 @@ def test_a_flat_objective_is_answered_with_any_feasible_point(solver):
 
 
 # --- counting ------------------------------------------------------------------------------------
+def flat_coordinate(p):
+    return (p[:, 0] - 0.3).square()
+
+
 @every_solver
+@pytest.mark.parametrize("objective", [bowl([0.2, 0.7]), flat_coordinate], ids=["bowl", "flat"])
 @pytest.mark.parametrize("constrained", [False, True])
-def test_the_number_of_evaluated_points_is_told(solver, constrained):
+def test_the_number_of_evaluated_points_is_told(solver, objective, constrained):
     rows = [halfplane([-1, -1], -1.5), lambda p: 1.7 - p.sum(1)] if constrained else []
-    counting = Counting(box_problem([0, 0], [1, 1], bowl([0.2, 0.7]), rows))
+    counting = Counting(box_problem([0, 0], [1, 1], objective, rows))
     solution = solve(solver, counting.problem, points([0.5, 0.5]))
     assert solution.evaluations == len(counting.points)
     assert ((counting.points >= 0) & (counting.points <= 1)).all()

@@ -73,7 +73,9 @@ class MultiStart:
         crossed, tried = _cross_flats(problem, scale, ends, seed)
         steps += tried
         if len(crossed):
-            more, further = _local_search(problem, scale, crossed, self.iterations)
+            target = _best_value(problem, scale, ends)
+            steps += len(ends)
+            more, further = _local_search(problem, scale, crossed, self.iterations, target)
             ends = torch.cat([ends, more])
             steps += further
         final = evaluate_in_chunks(problem, ends)
@@ -155,10 +157,28 @@ def _spread_out(points: Tensor, merit: Tensor, count: int, problem: BoxProblem) 
     return order[chosen]
 
 
+def _best_value(problem: BoxProblem, scale: Scale, points: Tensor) -> float:
+    """Least scaled objective among feasible points; infinite when there is none."""
+    objectives, constraints = evaluate_in_chunks(problem, points)
+    feasible = scale.violation(constraints) <= FEASIBILITY
+    return float(torch.where(feasible, objectives / scale.objective, torch.inf).amin())
+
+
 def _local_search(
-    problem: BoxProblem, scale: Scale, starts: Tensor, iterations: int
+    problem: BoxProblem,
+    scale: Scale,
+    starts: Tensor,
+    iterations: int,
+    target: float = float("inf"),
 ) -> tuple[Tensor, int]:
     """Improve all starts at once; ends that are infeasible, but lower, go on with more penalty.
+
+    Args:
+        problem: What to minimize.
+        scale: Typical spreads.
+        starts: (S, D).
+        iterations: Most steps.
+        target: Scaled objective that is known already: starts that will not beat it are given up.
 
     Returns:
         The ends, and how many points were evaluated.
@@ -166,13 +186,14 @@ def _local_search(
     found = []
     evaluations = 0
     for penalty in (10.0, 1000.0):
-        ends, steps = _trust_region(problem, scale, starts, penalty, iterations)
+        ends, steps = _trust_region(problem, scale, starts, penalty, iterations, target)
         found.append(ends)
         evaluations += steps + len(ends)
         objectives, constraints = evaluate_in_chunks(problem, ends)
         feasible = scale.violation(constraints) <= FEASIBILITY
-        best = torch.where(feasible, objectives, torch.inf).amin()
-        starts = ends[~feasible & (objectives < best)]
+        best = torch.where(feasible, objectives / scale.objective, torch.inf).amin()
+        target = min(target, float(best))
+        starts = ends[~feasible & (objectives / scale.objective < target)]
         if not len(starts):
             break
     return torch.cat(found), evaluations
@@ -210,7 +231,12 @@ def _cross_flats(problem: BoxProblem, scale: Scale, ends: Tensor, seed: int) -> 
 
 
 def _trust_region(
-    problem: BoxProblem, scale: Scale, starts: Tensor, penalty: float, iterations: int
+    problem: BoxProblem,
+    scale: Scale,
+    starts: Tensor,
+    penalty: float,
+    iterations: int,
+    target: float,
 ) -> tuple[Tensor, int]:
     """Sequential quadratic programming on unit-box coordinates, batched over starts.
 
@@ -264,7 +290,7 @@ def _trust_region(
         radius[a] = torch.where(grow, (2 * radius[a]).clamp_max(1.0), shrink)
         finished = expected <= _SMALLEST_GAIN * (1 + before.abs())
         if iteration >= _WARM_UP:
-            finished |= before - _HOPE * expected > before.amin()
+            finished |= before - _HOPE * expected > min(float(before.amin()), target)
         radius[a] = torch.where(finished, 0.0, radius[a])
         moved = a[accepted]
         unit[moved] = candidate[accepted]

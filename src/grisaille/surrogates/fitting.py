@@ -6,6 +6,7 @@ mean what they say; what comes back is in the user's units.
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import lru_cache
 from typing import Any
@@ -136,6 +137,14 @@ class _Loss:
         self._inputs = inputs
         self._outputs = outputs
         self._parameters = [p for p in likelihood.parameters() if p.requires_grad]
+        # All priors are log-normal. They are the model's, which hold the noise's: those of the
+        # likelihood would hold it twice.
+        priors = likelihood.model.named_priors()
+        self._priors = [(module, value, prior) for _name, module, prior, value, _set in priors]
+        self._constant = sum(
+            value(module).numel() * math.log(float(prior.scale) * math.sqrt(2 * math.pi))
+            for module, value, prior in self._priors
+        )
 
     def __call__(self) -> tuple[Tensor, list[Tensor]]:
         model = self._likelihood.model
@@ -148,10 +157,10 @@ class _Loss:
         residual = self._outputs - model.mean_module.constant
         solved = torch.linalg.solve_triangular(factor, residual, upper=False)
         loss = 0.5 * solved.square().sum() + factor.diagonal().log().sum()
-        # The model's, which hold the noise's: those of the likelihood would hold it twice.
-        for _name, module, prior, value, _set in model.named_priors():
-            loss = loss - prior.log_prob(value(module)).sum()
-        loss = loss / n
+        for module, value, prior in self._priors:
+            logarithm = value(module).log()
+            loss = loss + (0.5 * ((logarithm - prior.loc) / prior.scale) ** 2 + logarithm).sum()
+        loss = (loss + self._constant) / n
         gradients = torch.autograd.grad(loss, self._parameters)
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             parameter.grad = gradient
