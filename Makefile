@@ -33,7 +33,7 @@ tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 benchmarks: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.convergence
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
