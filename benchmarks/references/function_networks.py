@@ -33,7 +33,7 @@ from benchmarks.references.botorch_search import (
     repeatable,
 )
 from grisaille.confidence.beliefs import is_exact
-from grisaille.modeling.functions import BlackBox
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, Program
 from grisaille.records import History

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
         ModelError,
         ProtocolError,
     )
+    from grisaille.modeling.black_box import BlackBox, black_box
     from grisaille.modeling.expression import Constraint, Expression, Variable
-    from grisaille.modeling.functions import BlackBox, WhiteBox, black_box, white_box
     from grisaille.modeling.problem import Problem
+    from grisaille.modeling.white_box import WhiteBox, white_box
     from grisaille.records import History, Observation, Trial, TrialKind
     from grisaille.solvers.grid import Grid
     from grisaille.solvers.multistart import MultiStart
@@ -37,10 +38,10 @@ _HOME = {
     "Constraint": "modeling.expression",
     "Expression": "modeling.expression",
     "Variable": "modeling.expression",
-    "BlackBox": "modeling.functions",
-    "WhiteBox": "modeling.functions",
-    "black_box": "modeling.functions",
-    "white_box": "modeling.functions",
+    "BlackBox": "modeling.black_box",
+    "WhiteBox": "modeling.white_box",
+    "black_box": "modeling.black_box",
+    "white_box": "modeling.white_box",
     "Problem": "modeling.problem",
     "History": "records",
     "Observation": "records",

@@ -90,8 +90,11 @@ def scaled(y):
         ({"input_lower": [0, 0], "input_upper": [1, 1, 1]}, "each lower value must be below"),
         ({"input_lower": "a"}, "input_lower='a': pass one number, or one per input"),
         ({"input_upper": np.nan}, "input_upper=nan: NaN is no bound"),
-        ({"norm_bound": 0}, "has norm_bound 0: it must be positive"),
-        ({"norm_bound": np.inf}, "has norm_bound inf"),
+        ({"norm_bound": 0}, r"has norm_bound=\[0\.0\]: it must be positive"),
+        ({"norm_bound": np.inf}, r"has norm_bound=\[inf\]: it must be positive"),
+        ({"norm_bound": [1, 2]}, r"has 1 outputs but norm_bound=\[1, 2\]"),
+        ({"lipschitz": -2}, r"has lipschitz=-2\.0: it must be positive"),
+        ({"lipschitz": [1, np.inf]}, r"has lipschitz=\[1\.0, inf\]: it must be positive"),
         ({"kernel": gs.Matern(), "model": lambda x, y: None}, "both kernel= and model=: choose"),
         (
             {"kernel": gs.SquaredExponential(lengthscale=1.0, variance=1.0)},
@@ -102,6 +105,14 @@ def scaled(y):
 def test_bad_declarations_are_refused_with_the_remedy(options, message):
     with pytest.raises(ModelError, match=message):
         gs.BlackBox(**{"fn": scaled, **options})
+
+
+def test_lipschitz_constants_must_fit_inputs_and_outputs():
+    x = gs.Variable("x", 3, lower=0, upper=1)
+    for fitting in (2.0, [1, 2, 3], np.ones((2, 3))):
+        gs.BlackBox(scaled, outputs=2, lipschitz=fitting)(x)
+    with pytest.raises(ModelError, match=r"2 outputs of 3 inputs.*an array of shape \(2, 3\)"):
+        gs.BlackBox(scaled, outputs=2, lipschitz=[1, 2])(x)
 
 
 @pytest.mark.parametrize("mistake", ["h", 2])

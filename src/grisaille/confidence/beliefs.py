@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from grisaille.errors import ModelError
 from grisaille.modeling import atoms
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Call, Constant, Expression, Operation, Variable
-from grisaille.modeling.functions import BlackBox
 from grisaille.modeling.program import Program
 from grisaille.records import History
 from grisaille.surrogates.fitting import given, learned

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from grisaille.confidence.beliefs import Beliefs
 from grisaille.errors import AssumptionError
-from grisaille.modeling.functions import BlackBox
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import BoxCall, Program
 from grisaille.solvers.box import BoxProblem
 
@@ -30,10 +30,12 @@ def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tens
         AssumptionError: The whole band lies outside the norm bound.
     """
     if box.norm_bound is not None:
-        bound = box.norm_bound
-        if (lower > bound * (1 + 1e-9)).any() or (upper < -bound * (1 + 1e-9)).any():
+        bound = torch.tensor(box.norm_bound)
+        outside = (lower > bound * (1 + 1e-9)) | (upper < -bound * (1 + 1e-9))
+        if outside.any():
+            declared = box.norm_bound[outside.any(0).numpy().argmax()]
             raise AssumptionError(
-                f"the data put black box {box.name!r} outside ±{bound:g}, the norm bound it was "
+                f"the data put black box {box.name!r} outside ±{declared:g}, the norm bound it was "
                 "declared with: raise norm_bound (Assumption bounded_norm) or leave it out"
             )
         lower, upper = lower.clamp(-bound, bound), upper.clamp(-bound, bound)

@@ -19,7 +19,7 @@ from grisaille.modeling import atoms
 from grisaille.modeling.atoms import Atom, Shape
 
 if TYPE_CHECKING:
-    from grisaille.modeling.functions import BlackBox
+    from grisaille.modeling.black_box import BlackBox
 
 STRICT = (
     "strict comparisons (<, >) cannot be recorded: write <= or >= for a constraint, np.maximum or "

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from grisaille.errors import ModelError
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Constraint, Expression, Variable, as_expression
-from grisaille.modeling.functions import BlackBox
 from grisaille.modeling.program import Program
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from grisaille.errors import ModelError
 from grisaille.modeling.atoms import join
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Call, Constant, Expression, Operation, Variable
-from grisaille.modeling.functions import BlackBox
 
 Key = tuple[object, ...]
 

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Variable
-from grisaille.modeling.functions import BlackBox
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall
 from grisaille.problems.known import KnownProblem

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Expression, Variable
-from grisaille.modeling.functions import BlackBox
 from grisaille.modeling.problem import Problem
 from grisaille.problems.known import KnownProblem
 

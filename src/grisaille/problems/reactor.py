@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import root
 
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Variable
-from grisaille.modeling.functions import BlackBox
 from grisaille.modeling.problem import Problem
 from grisaille.problems.known import KnownProblem
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from grisaille.confidence.plausible import split_outputs
 from grisaille.errors import AssumptionError, EvaluationError
-from grisaille.modeling.functions import BlackBox
+from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall
 from grisaille.records import Observation, Suggestion, Trial

@@ -1,4 +1,4 @@
-"""Functions a user brings: black boxes (expensive, unknown) and white boxes (cheap, known)."""
+"""Black boxes: the expensive, unknown functions a user brings."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
-from grisaille.modeling.atoms import Atom, Shape
-from grisaille.modeling.expression import (
-    Call,
-    Constraint,
-    Expression,
-    Operation,
-    as_expression,
-    real_numbers,
-)
+from grisaille.modeling.atoms import Shape
+from grisaille.modeling.declaring import functools_target, is_symbolic, name_of, output_shape
+from grisaille.modeling.expression import Call, as_expression, real_numbers
 
 Array = NDArray[np.float64]
 
@@ -40,12 +33,16 @@ class BlackBox:
             output; 0 for a deterministic simulator; None to learn it.
         kernel: A `SquaredExponential`, `Matern` or `Linear`; None for the default. One with
             hyper-parameters is used as it is, in the user's own units.
-        norm_bound: B_i, a bound on the RKHS norm (Assumption bounded_norm); clips the band.
+        norm_bound: B_i, a bound on the norm in the kernel's space (Assumption bounded_norm), one or
+            one per output; clips the band.
         lower: Smallest value an output can take: clips the band. One, or one per output.
         upper: Largest value an output can take, likewise.
         input_lower: Smallest inputs it accepts, a number or one per input number: the optimistic
             states invented for it stay inside.
         input_upper: Largest inputs it accepts, likewise.
+        lipschitz: How fast outputs can change with each input (Assumption Lip): one number, one
+            per input, or an array (outputs, inputs). Only bounds on regret use it; without it they
+            use what the norm bound implies, or an estimate.
         model: Your own surrogate: a function `(inputs, outputs) -> BoTorch model`, tensors of
             shape (n, d) and (n, k) in the user's units.
         separable: False if it can be evaluated only along the real chain, never on its own at an
@@ -60,27 +57,25 @@ class BlackBox:
         outputs: int | Sequence[str] = 1,
         noise: ArrayLike | None = None,
         kernel: Any = None,
-        norm_bound: float | None = None,
+        norm_bound: ArrayLike | None = None,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
         input_lower: ArrayLike | None = None,
         input_upper: ArrayLike | None = None,
+        lipschitz: ArrayLike | None = None,
         model: Callable[[Tensor, Tensor], Any] | None = None,
         separable: bool = True,
     ) -> None:
         self.fn = fn
-        self.name = _name_of(fn, name, "black box")
-        self.output_names, self.output_shape = _outputs(outputs, f"black box {self.name!r}")
+        self.name = name_of(fn, name, "black box")
+        self.output_names, self.output_shape = output_shape(outputs, f"black box {self.name!r}")
         self.noise = self._per_output("noise", noise)
         if self.noise is not None and not ((self.noise >= 0) & np.isfinite(self.noise)).all():
             raise ModelError(
                 f"black box {self.name!r} has noise {noise!r}: a standard deviation is finite and "
                 "at least 0; None lets it be learned"
             )
-        if norm_bound is not None and not (np.isfinite(norm_bound) and norm_bound > 0):
-            raise ModelError(
-                f"black box {self.name!r} has norm_bound {norm_bound!r}: it must be positive"
-            )
+        self.norm_bound = self._positive("norm_bound", self._per_output("norm_bound", norm_bound))
         if kernel is not None and model is not None:
             raise ModelError(f"black box {self.name!r} has both kernel= and model=: choose one")
         if kernel is not None and (isinstance(kernel, type) or not hasattr(kernel, "correlation")):
@@ -103,13 +98,13 @@ class BlackBox:
                 "learned, but no noise: pass noise=0, or its standard deviation"
             )
         self.kernel = kernel
-        self.norm_bound = norm_bound
         self.lower = self._per_output("lower", lower)
         self.upper = self._per_output("upper", upper)
         _check_order(self.name, "lower", self.lower, "upper", self.upper)
         self.input_lower = self._per_input("input_lower", input_lower)
         self.input_upper = self._per_input("input_upper", input_upper)
         _check_order(self.name, "input_lower", self.input_lower, "input_upper", self.input_upper)
+        self.lipschitz = self._positive("lipschitz", self._per_input("lipschitz", lipschitz))
         self.model = model
         self.separable = separable
         self.argument_shapes: tuple[Shape, ...] | None = None
@@ -131,7 +126,7 @@ class BlackBox:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """An expression when an argument is one, else the plain function's value."""
-        if not any(_is_symbolic(a) for a in (*args, *kwargs.values())):
+        if not any(is_symbolic(a) for a in (*args, *kwargs.values())):
             if self.fn is None:
                 raise ProtocolError(
                     f"black box {self.name!r} has no function (fn=None): it is evaluated outside"
@@ -143,6 +138,7 @@ class BlackBox:
             self.argument_shapes = shapes
             self._check_input_range("input_lower", self.input_lower)
             self._check_input_range("input_upper", self.input_upper)
+            self._check_lipschitz()
         elif shapes != self.argument_shapes:
             raise ModelError(
                 f"black box {self.name!r} takes {_counts(self.argument_shapes)}, got "
@@ -267,6 +263,22 @@ class BlackBox:
             raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
         return array
 
+    def _positive(self, what: str, given: Array | None) -> Array | None:
+        if given is not None and not (np.isfinite(given) & (given > 0)).all():
+            raise ModelError(
+                f"black box {self.name!r} has {what}={given.tolist()}: it must be positive"
+            )
+        return given
+
+    def _check_lipschitz(self) -> None:
+        shapes = ((), (self.inputs,), (self.outputs, self.inputs))
+        if self.lipschitz is not None and self.lipschitz.shape not in shapes:
+            raise ModelError(
+                f"black box {self.name!r} has {self.outputs} outputs of {self.inputs} inputs, but "
+                f"lipschitz has shape {self.lipschitz.shape}: pass one number, one per input, or "
+                f"an array of shape {shapes[-1]}"
+            )
+
     def _check_input_range(self, what: str, given: Array | None) -> None:
         if given is not None and given.shape not in ((), (self.inputs,)):
             raise ModelError(
@@ -294,129 +306,6 @@ def black_box(
     return lambda function: BlackBox(function, **options)
 
 
-class WhiteBox:
-    """A known, cheap function that operators and NumPy functions cannot express.
-
-    Its derivatives are taken by central differences, so it should be smooth to about 1e-6.
-
-    Args:
-        fn: The function, of NumPy values shaped like the arguments, to `outputs` numbers.
-        name: How messages and diagrams call it.
-        outputs: How many numbers it returns; 1 gives a scalar expression.
-        vectorized: True if `fn` takes arrays with one more leading axis, many points at once, and
-            returns its values with that leading axis: much faster.
-    """
-
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        *,
-        name: str | None = None,
-        outputs: int = 1,
-        vectorized: bool = False,
-    ) -> None:
-        if fn is None:
-            raise ModelError("gs.white_box needs a function, got None")
-        self.fn = fn
-        self.name = _name_of(fn, name, "white box")
-        self.vectorized = vectorized
-        _, self.output_shape = _outputs(outputs, f"white box {self.name!r}")
-        self.atom = Atom(self.name, self._evaluate, lambda *_shapes: self.output_shape)
-        self.__doc__ = fn.__doc__
-
-    def __call__(self, *args: Any) -> Any:
-        """An expression when an argument is one, else the plain function's value."""
-        if any(_is_symbolic(a) for a in args):
-            return Operation(self.atom, tuple(as_expression(a) for a in args))
-        return self.fn(*args)
-
-    def _evaluate(self, *arguments: Tensor) -> Tensor:
-        value: Tensor = _NumericalDerivative.apply(self._values, *arguments)  # type: ignore[no-untyped-call]
-        return value
-
-    def _values(self, *arguments: Tensor) -> Tensor:
-        batch = max(a.shape[0] for a in arguments)
-        # Copies, because a function may change its arguments in place.
-        arrays = [a.detach().expand(batch, *a.shape[1:]).numpy().copy() for a in arguments]
-        try:
-            if self.vectorized:
-                answers = self.fn(*arrays)
-                nothing = answers is None
-            else:
-                rows = zip(*arrays, strict=True)
-                answers = [self.fn(*(float(v) if v.ndim == 0 else v for v in row)) for row in rows]
-                nothing = any(answer is None for answer in answers)
-            if nothing:
-                raise TypeError("it returned None (does it lack a return statement?)")
-            values = real_numbers(answers).copy(order="C")
-            if values.shape[:1] != (batch,):
-                raise ValueError(
-                    f"it returned shape {values.shape} for {batch} points: the first axis must "
-                    "count the points"
-                )
-            return torch.as_tensor(values.reshape((batch, *self.output_shape)))
-        except Exception as error:
-            example = ", ".join(np.array2string(a[0], precision=6) for a in arrays)
-            raise EvaluationError(
-                f"white box {self.name!r} (outputs={int(np.prod(self.output_shape))}, "
-                f"vectorized={self.vectorized}) failed near {example}: {error}"
-            ) from error
-
-    def __repr__(self) -> str:
-        return f"WhiteBox({self.name!r})"
-
-
-@overload
-def white_box(fn: Callable[..., Any], /, **options: Any) -> WhiteBox: ...
-@overload
-def white_box(**options: Any) -> Callable[[Callable[..., Any]], WhiteBox]: ...
-def white_box(
-    fn: Callable[..., Any] | None = None, /, **options: Any
-) -> WhiteBox | Callable[[Callable[..., Any]], WhiteBox]:
-    """Declare a known function: `gs.white_box(fn)`, `@gs.white_box` or with options in between.
-
-    Takes the options of `WhiteBox`.
-    """
-    if fn is not None:
-        return WhiteBox(fn, **options)
-    return lambda function: WhiteBox(function, **options)
-
-
-class _NumericalDerivative(torch.autograd.Function):
-    """A function of NumPy arrays with its gradient by central differences."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
-        ctx.values = values
-        ctx.save_for_backward(*arguments)
-        return values(*arguments)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (gradient,) = gradients
-        arguments = [a.detach() for a in ctx.saved_tensors]
-        answers: list[Tensor | None] = [None]
-        for i, argument in enumerate(arguments):
-            if not ctx.needs_input_grad[i + 1]:
-                answers.append(None)
-                continue
-            flat = argument.reshape(argument.shape[0], -1)
-            columns = []
-            for j in range(flat.shape[1]):
-                step = 1e-6 * (1.0 + flat[:, j].abs())
-                sides = []
-                for sign in (1.0, -1.0):
-                    moved = flat.clone()
-                    moved[:, j] += sign * step
-                    changed = [*arguments]
-                    changed[i] = moved.reshape(argument.shape)
-                    sides.append(ctx.values(*changed))
-                slope = (sides[0] - sides[1]) / (2 * step).reshape(-1, *[1] * (gradient.ndim - 1))
-                columns.append((gradient * slope).reshape(gradient.shape[0], -1).sum(1))
-            answers.append(torch.stack(columns, 1).reshape(argument.shape))
-        return tuple(answers)
-
-
 def _by_name(answer: Any) -> dict[Any, Any] | None:
     """The values of a dictionary, named tuple, pandas series or one-row frame, by name."""
     if isinstance(answer, dict):
@@ -426,32 +315,6 @@ def _by_name(answer: Any) -> dict[Any, Any] | None:
     if hasattr(answer, "iloc") and answer.ndim == 2 and len(answer) == 1:
         answer = answer.iloc[0]
     return dict(answer.to_dict()) if hasattr(answer, "iloc") and answer.ndim == 1 else None
-
-
-def functools_target(fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """The function behind a partial, or the function itself."""
-    return getattr(fn, "func", fn)
-
-
-def _name_of(fn: Callable[..., Any] | None, given: str | None, kind: str) -> str:
-    if fn is not None and (not callable(fn) or isinstance(fn, BlackBox | WhiteBox)):
-        raise ModelError(f"a {kind} needs a function, got {fn!r}")
-    if given:
-        return given
-    name = getattr(functools_target(fn), "__name__", None) or type(fn).__name__
-    if fn is None or name == "<lambda>":
-        raise ModelError(f"a {kind} without a named function needs a name: pass name='...'")
-    return name
-
-
-def _outputs(outputs: int | Sequence[str], who: str) -> tuple[tuple[str, ...], Shape]:
-    if isinstance(outputs, int | np.integer) and not isinstance(outputs, bool) and outputs >= 1:
-        return (), () if outputs == 1 else (int(outputs),)
-    if isinstance(outputs, list | tuple) and outputs and all(isinstance(o, str) for o in outputs):
-        if len(set(outputs)) < len(outputs):
-            raise ModelError(f"{who} has outputs={list(outputs)}: names must differ")
-        return tuple(outputs), (len(outputs),)
-    raise ModelError(f"{who} has outputs={outputs!r}: pass a number of at least 1, or names")
 
 
 def _check_order(
@@ -471,9 +334,3 @@ def _counts(shapes: tuple[Shape, ...]) -> str:
     total = sum(int(np.prod(s)) for s in shapes)
     detail = ", ".join("scalar" if s == () else str(list(s)) for s in shapes)
     return f"{total} numbers ({detail})"
-
-
-def _is_symbolic(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return any(_is_symbolic(v) for v in value)
-    return isinstance(value, Expression | Constraint)
