@@ -24,8 +24,8 @@ import torch
 
 from benchmarks.recording import write_result
 from benchmarks.references.embedded_lp import solve_by_brute_force
-from grisaille.confidence.beliefs import believe
 from grisaille.confidence.plausible import PlausibleSet
+from grisaille.confidence.theory import plausible_set
 from grisaille.modeling.problem import Problem
 from grisaille.problems import lp_with_embedded_gp
 from grisaille.records import History, Suggestion, TrialKind
@@ -86,10 +86,9 @@ def compare(instance: int) -> list[Row]:
         history = random_history(problem, observations, instance)
     else:
         history = problem.solve(observations, seed=instance, progress=False).history
-    beliefs = believe(problem.program, history)
     rows = []
     for beta in BETAS:
-        plausible = PlausibleSet(problem.program, beliefs, beta)
+        plausible = plausible_set(problem.program, history, beta)
         rows.append(
             {
                 "seed": instance,

@@ -9,6 +9,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from grisaille.metrics import violations
+
 Array = NDArray[np.float64]
 
 
@@ -101,7 +103,7 @@ class Trial:
     @property
     def violation(self) -> float:
         """Largest violation of a constraint as observed; 0 when all are met."""
-        return float(max(self.constraints.max(initial=0.0), 0.0))
+        return float(violations(self.constraints).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)

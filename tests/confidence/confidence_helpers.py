@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 import grisaille as gs
-from grisaille.confidence.beliefs import Beliefs, believe
+from grisaille.confidence import theory
+from grisaille.confidence.beliefs import Beliefs
 from grisaille.confidence.plausible import PlausibleSet, split_outputs
+from grisaille.confidence.theory import constant_widths
 from grisaille.modeling.program import BoxCall
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 
@@ -61,7 +63,7 @@ def random_design(problem: gs.Problem, count: int, seed: int = 0) -> np.ndarray:
 
 def plausible_set(problem: gs.Problem, history: History, beta: float = 2.0) -> PlausibleSet:
     """What the history leaves plausible."""
-    return PlausibleSet(problem.program, believe(problem.program, history), beta)
+    return theory.plausible_set(problem.program, history, beta)
 
 
 class Fixed:
@@ -83,4 +85,4 @@ class Fixed:
 def fixed_set(problem: gs.Problem, beliefs: dict[str, Fixed], beta: float = 2.0) -> PlausibleSet:
     """A plausible set whose bands are known in advance."""
     surrogates: Beliefs = dict(beliefs)
-    return PlausibleSet(problem.program, surrogates, beta)
+    return PlausibleSet(problem.program, surrogates, constant_widths(problem.program, beta))

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from confidence_helpers import Fixed, history_at, known_kernel
+import torch
+from confidence_helpers import Fixed, fixed_set, history_at, known_kernel, plausible_set
 
 import grisaille as gs
-from grisaille.confidence.beliefs import believe
+from grisaille.confidence.beliefs import is_exact
 from grisaille.confidence.incumbent import find_incumbent
 from grisaille.records import History
+from grisaille.strategies.strategy import Situation
 
 
 def problem_with(noise, constrained=True, objective=lambda x: (x - 1) ** 2):
@@ -20,8 +22,8 @@ def problem_with(noise, constrained=True, objective=lambda x: (x - 1) ** 2):
 
 
 def incumbent_of(problem, history, beta=2.0):
-    beliefs = believe(problem.program, history)
-    return find_incumbent(problem.program, history, beliefs, beta)
+    exact = all(is_exact(box) for box in problem.boxes)
+    return find_incumbent(history, None if exact else plausible_set(problem, history, beta))
 
 
 # --- nothing tried -------------------------------------------------------------------------------
@@ -151,21 +153,27 @@ def test_a_lucky_constraint_does_not_make_a_trial_feasible():
     assert best.feasible
 
 
-def test_one_noisy_box_is_enough_to_judge_by_the_posterior():
+def test_the_bands_that_are_given_judge():
     x = gs.Variable("x", lower=0, upper=4)
     exact = gs.BlackBox(lambda x: x, name="exact", kernel=known_kernel(), noise=0)
     noisy = gs.BlackBox(lambda x: 0.0, name="noisy", kernel=known_kernel(), noise=[1.0])
     problem = gs.Problem(minimize=exact(x) + noisy(x))
     history = history_at(problem, [[1.0], [2.0]])
     beliefs = {"exact": Fixed(lambda s: -s, 0.1), "noisy": Fixed(0.0, 0.1)}
-    best = find_incumbent(problem.program, history, beliefs, 2.0)
+    best = find_incumbent(history, fixed_set(problem, beliefs))
     assert (best.trial, best.objective) == (1, -2.0)
+    assert find_incumbent(history, None).trial == 0
 
 
-def test_learned_noise_counts_as_noise():
+@pytest.mark.parametrize("noise", [0.5, None])
+def test_one_box_whose_noise_is_not_zero_is_enough_to_judge_by_the_posterior(noise):
     x = gs.Variable("x", lower=0, upper=4)
-    h = gs.BlackBox(lambda x: x, name="h")
-    problem = gs.Problem(minimize=h(x))
-    history = history_at(problem, [[1.0], [2.0]])
-    best = find_incumbent(problem.program, history, {"h": Fixed(lambda s: -s, 0.1)}, 2.0)
-    assert best.objective == -2.0
+    exact = gs.BlackBox(lambda x: x, name="exact", kernel=known_kernel(), noise=0)
+    kernel = None if noise is None else known_kernel()
+    noisy = gs.BlackBox(lambda x: 0.0, name="noisy", kernel=kernel, noise=noise)
+    problem = gs.Problem(minimize=exact(x) + noisy(x))
+    history = history_at(problem, [[1.0], [2.0], [3.0]], noises=[0.0, 0.0, 0.5])
+    best = gs.Optimistic().incumbent(Situation(problem, history, 0))
+    believed = plausible_set(problem, history).predict(torch.tensor([[1.0], [2.0], [3.0]]).double())
+    assert best.objective == pytest.approx(float(believed[0].min()), abs=1e-12)
+    assert best.objective != history.trials[best.trial].objective

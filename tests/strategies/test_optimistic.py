@@ -7,6 +7,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
+from grisaille.confidence.theory import plausible_set
 from grisaille.records import Suggestion, TrialKind
 from grisaille.strategies.strategy import Situation
 
@@ -101,12 +102,7 @@ def test_the_promise_is_the_least_value_that_the_bands_allow():
     known = problems.lp_with_embedded_gp(1)
     history = known.problem.solve(5, progress=False).history
     suggestion = gs.Optimistic().suggest(Situation(known.problem, history, 0, "separate", 9))
-    from grisaille.confidence.beliefs import believe
-    from grisaille.confidence.plausible import PlausibleSet
-
-    plausible = PlausibleSet(
-        known.problem.program, believe(known.problem.program, history), beta=2.0
-    )
+    plausible = plausible_set(known.problem.program, history, 2.0)
     grid = gs.Grid(25).solve(plausible.box_problem(), plausible.lower.new_zeros(0, 4), 0)
     assert suggestion.promise is not None
     assert suggestion.promise <= grid.value + 1e-9

@@ -35,9 +35,15 @@ def is_exact(box: BlackBox) -> bool:
     return box.noise is not None and not box.noise.any()
 
 
-def believe(program: Program, history: History) -> Beliefs:
-    """Learn every black box of a program from the history."""
-    return {box.name: _surrogate(program, box, history) for box in program.boxes}
+def believe(program: Program, history: History, regularization: float | None = None) -> Beliefs:
+    """Learn every black box of a program from the history.
+
+    Args:
+        program: Whose boxes.
+        history: What they answered.
+        regularization: lambda, used in place of the noise of boxes whose kernel is given.
+    """
+    return {box.name: _surrogate(program, box, history, regularization) for box in program.boxes}
 
 
 def milestone(observations: int) -> int:
@@ -52,7 +58,9 @@ def milestone(observations: int) -> int:
     return reached
 
 
-def _surrogate(program: Program, box: BlackBox, history: History) -> Surrogate:
+def _surrogate(
+    program: Program, box: BlackBox, history: History, regularization: float | None
+) -> Surrogate:
     inputs, outputs = history.data(box.name, box.inputs, box.outputs)
     if box.model is not None:
         return _own_model(box, inputs, outputs)
@@ -63,7 +71,8 @@ def _surrogate(program: Program, box: BlackBox, history: History) -> Surrogate:
         lower, upper = _input_range(program, box, inputs[:first])
         hyperparameters = learned(kernel, box.noise, inputs[:first], outputs[:first], lower, upper)
     else:
-        hyperparameters = given(kernel, box.noise, box.inputs, box.outputs)
+        noise = box.noise if regularization is None else np.full(box.outputs, regularization**0.5)
+        hyperparameters = given(kernel, noise, box.inputs, box.outputs)
     x, y = torch.tensor(inputs), torch.tensor(outputs)
     posterior = Posterior(kernel, hyperparameters, x[:first], y[:first])
     for i in range(first, len(x)):
@@ -84,24 +93,24 @@ def _own_model(box: BlackBox, inputs: Array, outputs: Array) -> ModelSurrogate:
 
 def _input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Array]:
     """The box that inputs are scaled by: declared, else known from the model, else seen."""
-    lower, upper = np.full(box.inputs, np.nan), np.full(box.inputs, np.nan)
-    for call in program.calls:
-        if call.box is box:
-            ends = [known_range(a) for a in call.arguments]
-            lower = np.fmin(lower, np.concatenate([e[0] for e in ends]))
-            upper = np.fmax(upper, np.concatenate([e[1] for e in ends]))
+    lower, upper = input_domain(program, box)
     unknown = np.isnan(lower) | np.isnan(upper)
     lower = np.where(unknown, seen.min(0), lower)
     upper = np.where(unknown, seen.max(0), upper)
-    if box.input_lower is not None:
-        lower = np.broadcast_to(
-            np.where(np.isfinite(box.input_lower), box.input_lower, lower), lower.shape
-        )
-    if box.input_upper is not None:
-        upper = np.broadcast_to(
-            np.where(np.isfinite(box.input_upper), box.input_upper, upper), upper.shape
-        )
     return lower, np.where(upper > lower, upper, lower + 1.0)
+
+
+def input_domain(program: Program, box: BlackBox) -> tuple[Array, Array]:
+    """Range of each input of a black box as far as declarations tell; NaN where they do not."""
+    calls = [c.arguments for c in program.calls if c.box is box]
+    ends = [[np.concatenate(e) for e in zip(*map(known_range, c), strict=True)] for c in calls]
+    lower = np.min([low for low, _ in ends], axis=0)
+    upper = np.max([high for _, high in ends], axis=0)
+    if box.input_lower is not None:
+        lower = np.where(np.isfinite(box.input_lower), box.input_lower, lower)
+    if box.input_upper is not None:
+        upper = np.where(np.isfinite(box.input_upper), box.input_upper, upper)
+    return lower, upper
 
 
 def known_range(expression: Expression) -> tuple[Array, Array]:
@@ -113,13 +122,13 @@ def known_range(expression: Expression) -> tuple[Array, Array]:
     unknown = np.full(expression.size, np.nan)
     if isinstance(expression, Call):
         box = expression.box
-        lower = (
-            unknown if box.lower is None else np.where(np.isfinite(box.lower), box.lower, np.nan)
+        bound = np.inf if box.norm_bound is None else box.norm_bound
+        lower = np.maximum(-np.inf if box.lower is None else box.lower, -bound)
+        upper = np.minimum(np.inf if box.upper is None else box.upper, bound)
+        return (
+            np.where(np.isfinite(lower), lower, unknown),
+            np.where(np.isfinite(upper), upper, unknown),
         )
-        upper = (
-            unknown if box.upper is None else np.where(np.isfinite(box.upper), box.upper, np.nan)
-        )
-        return lower, upper
     assert isinstance(expression, Operation)
     if expression.atom is atoms.take:
         lower, upper = known_range(expression.arguments[0])

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from grisaille.confidence.beliefs import Beliefs, is_exact
 from grisaille.confidence.plausible import PlausibleSet
-from grisaille.modeling.program import Program
+from grisaille.metrics import violations
 from grisaille.records import History
 
 
@@ -32,30 +31,31 @@ class Incumbent:
     feasible: bool
 
 
-def find_incumbent(
-    program: Program, history: History, beliefs: Beliefs, beta: float
-) -> Incumbent | None:
+def find_incumbent(history: History, plausible: PlausibleSet | None) -> Incumbent | None:
     """The feasible trial of least objective, else the trial of least violation; None if no trial.
 
-    With noise the luckiest sample would win, so trials are judged by the posterior instead.
+    Args:
+        history: The trials.
+        plausible: With noise the luckiest sample would win, so trials are judged by these bands.
+            None when observations are exact.
     """
     if not len(history):
         return None
-    if all(is_exact(box) for box in program.boxes):
+    if plausible is None:
         objectives = np.array([t.objective for t in history])
-        violations = np.array([t.violation for t in history])
-        doubts = violations
+        worst = np.array([t.violation for t in history])
+        doubts = worst
     else:
         design = torch.tensor(np.array([t.x for t in history]))
         with torch.no_grad():
-            means = PlausibleSet(program, beliefs, beta).predict(design)
+            means = plausible.predict(design)
         objectives, constraints, deviations = (m.numpy() for m in means)
-        violations = constraints.max(1, initial=0.0).clip(0)
-        doubts = (constraints + deviations).max(1, initial=0.0).clip(0)
+        worst = violations(constraints).max(1, initial=0.0)
+        doubts = violations(constraints + deviations).max(1, initial=0.0)
     # A point without a value (the root of a negative number, say) is of no use.
     doubts = np.where(np.isfinite(objectives), doubts, np.inf)
     feasible = doubts <= 0
     best = int(
         np.where(feasible, objectives, np.inf).argmin() if feasible.any() else doubts.argmin()
     )
-    return Incumbent(best, float(objectives[best]), float(violations[best]), bool(feasible[best]))
+    return Incumbent(best, float(objectives[best]), float(worst[best]), bool(feasible[best]))

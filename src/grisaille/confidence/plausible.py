@@ -7,6 +7,8 @@ graph serves objective and constraints, so they share their intermediate values.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -56,16 +58,21 @@ class PlausibleSet:
     Args:
         program: Objective and constraints.
         beliefs: A surrogate for each black box.
-        beta: Half-width of the bands in posterior standard deviations.
+        beta: Half-width of the bands in posterior standard deviations, (k,) for each black box.
     """
 
-    def __init__(self, program: Program, beliefs: Beliefs, beta: float) -> None:
+    def __init__(self, program: Program, beliefs: Beliefs, beta: Mapping[str, Tensor]) -> None:
         self.program = program
         self.beliefs = beliefs
         self.beta = beta
         eta = torch.ones(program.box_outputs, dtype=torch.float64)
         self.lower = torch.cat([torch.tensor(program.lower), -eta])
         self.upper = torch.cat([torch.tensor(program.upper), eta])
+
+    def widened(self, factor: float) -> PlausibleSet:
+        """The same with bands `factor` times as wide."""
+        wider = {name: factor * beta for name, beta in self.beta.items()}
+        return PlausibleSet(self.program, self.beliefs, wider)
 
     def box_problem(self) -> BoxProblem:
         """The auxiliary problem (Alg. 2 line 2) as a box with inequalities."""
@@ -85,8 +92,13 @@ class PlausibleSet:
 
     def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
+        mean, reach = self._mean_and_reach(call, states)
+        return clip_band(call.box, mean - reach, mean + reach)
+
+    def _mean_and_reach(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Mu and beta sigma of a call's outputs, (batch, k) each."""
         mean, deviation = self.beliefs[call.box.name].predict(accepted(call.box, states))
-        return clip_band(call.box, mean - self.beta * deviation, mean + self.beta * deviation)
+        return mean, self.beta[call.box.name] * deviation
 
     def trace(self, point: Tensor) -> tuple[list[Array], Array]:
         """Where a point (x, eta) goes: the state s̄ of each call, and the outputs z̄ of all."""
@@ -119,6 +131,24 @@ class PlausibleSet:
         with torch.no_grad():
             self.program.run(torch.tensor(x).unsqueeze(0), resolve)
         return torch.cat([torch.tensor(x), eta[0]])
+
+    def reaches(self, x: Array, outputs: Array) -> Array:
+        """Beta sigma(s̄) of every output of every call, where their values are given.
+
+        Args:
+            x: The design point, flat.
+            outputs: z̄, the outputs of all calls.
+        """
+        given = torch.tensor(outputs).unsqueeze(0)
+        reaches: list[Array] = []
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            reaches.append(self._mean_and_reach(call, states)[1][0].numpy())
+            return given[:, call.columns]
+
+        with torch.no_grad():
+            self.program.run(torch.tensor(x).unsqueeze(0), resolve)
+        return np.concatenate(reaches) if reaches else np.zeros(0)
 
     def cautious_problem(self, margin: Tensor) -> BoxProblem:
         """Minimize the predicted objective where constraints hold with certainty, over x alone.

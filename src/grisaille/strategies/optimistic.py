@@ -17,9 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import believe, is_exact, is_learned
+from grisaille.confidence.beliefs import is_exact, is_learned
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
+from grisaille.confidence.theory import Theory, plausible_set
 from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
 from grisaille.records import History, Query, Suggestion, TrialKind
@@ -49,23 +50,28 @@ class Optimistic:
     Attributes:
         beta: Half-width of the confidence bands in posterior standard deviations. The default, 2,
             covers 95 % of a Gaussian at each point: tight enough to learn quickly, and for smooth
-            black boxes rarely wrong. Larger values explore more and give a more cautious bound.
+            black boxes rarely wrong. Larger values explore more and give a more cautious bound. Or
+            a `Theory`, for the paper's own beta, with which its theorems hold.
         solver: Solves the auxiliary problem; multi-start search by default.
         initial: Sobol points tried first when hyper-parameters are learned; by default 2 (n + 1)
             for n variables, at most 20 and at most a third of the trials. With all
             hyper-parameters given there is no initial design.
         recommend: Whether to try believed-feasible points: in the last two trials, and earlier
-            when one is predicted to close half of the gap.
+            when one is predicted to close half of the gap. By default it does, but not with a
+            `Theory`, whose theorems are about the algorithm's own points.
     """
 
-    beta: float = 2.0
+    beta: float | Theory = 2.0
     solver: Solver = field(default_factory=MultiStart)
     initial: int | None = None
-    recommend: bool = True
+    recommend: bool | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.beta, int | float) and np.isfinite(self.beta) and self.beta > 0):
-            raise ModelError(f"Optimistic(beta={self.beta!r}): beta must be a positive number")
+        number = isinstance(self.beta, int | float) and np.isfinite(self.beta) and self.beta > 0
+        if not (number or isinstance(self.beta, Theory)):
+            raise ModelError(
+                f"Optimistic(beta={self.beta!r}): beta must be a positive number or a gs.Theory()"
+            )
         if isinstance(self.solver, type) or not hasattr(self.solver, "solve"):
             raise ModelError(
                 f"Optimistic(solver={self.solver!r}): pass gs.MultiStart() or gs.Grid()"
@@ -78,7 +84,7 @@ class Optimistic:
         problem, history = situation.problem, situation.history
         if len(history) < self._initial_points(situation):
             return Suggestion(TrialKind.INITIAL, _sobol_point(situation))
-        plausible = self._plausible_set(problem, history)
+        plausible = plausible_set(problem.program, history, self.beta)
         incumbent = self.incumbent(situation)
         solution = self._solve_auxiliary(plausible, situation, incumbent)
         promise = solution.value if solution.feasible else None
@@ -101,18 +107,16 @@ class Optimistic:
         """The optimum of the auxiliary problem after the history, None if none was found."""
         if len(situation.history) < self._initial_points(situation):
             return None
-        plausible = self._plausible_set(situation.problem, situation.history)
+        plausible = plausible_set(situation.problem.program, situation.history, self.beta)
         solution = self._solve_auxiliary(plausible, situation, self.incumbent(situation))
         return solution.value if solution.feasible else None
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
-        if not len(situation.history):
-            return None
-        program = situation.problem.program
-        exact = all(is_exact(box) for box in program.boxes)
-        beliefs = {} if exact else believe(program, situation.history)
-        return find_incumbent(program, situation.history, beliefs, self.beta)
+        program, history = situation.problem.program, situation.history
+        if not len(history) or all(is_exact(box) for box in program.boxes):
+            return find_incumbent(history, None)
+        return find_incumbent(history, plausible_set(program, history, self.beta))
 
     def _initial_points(self, situation: Situation) -> int:
         if not any(is_learned(box) for box in situation.problem.boxes):
@@ -123,9 +127,6 @@ class Optimistic:
         if situation.remaining is None:
             return usual
         return max(1, min(usual, (len(situation.history) + situation.remaining) // 3))
-
-    def _plausible_set(self, problem: Problem, history: History) -> PlausibleSet:
-        return PlausibleSet(problem.program, believe(problem.program, history), self.beta)
 
     def _solve_auxiliary(
         self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
@@ -164,7 +165,7 @@ class Optimistic:
     ) -> tuple[PlausibleSet, Solution]:
         """Solve the auxiliary problem with beta doubled until there is something to gain."""
         for _ in range(_DOUBLINGS):
-            plausible = PlausibleSet(plausible.program, plausible.beliefs, 2 * plausible.beta)
+            plausible = plausible.widened(2)
             solution = self._solve_auxiliary(plausible, situation, incumbent)
             if _relative_gap(situation.history, incumbent, solution.value) > _NEARLY_CLOSED:
                 break
@@ -180,7 +181,10 @@ class Optimistic:
     ) -> Array | None:
         """A believed-feasible point worth a trial now, or None."""
         history = situation.history
-        if not self.recommend or incumbent is None:
+        wanted = self.recommend
+        if wanted is None:
+            wanted = not isinstance(self.beta, Theory)
+        if not wanted or incumbent is None:
             return None
         closing = situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
         just_did = history.trials[-1].suggestion.kind is TrialKind.RECOMMENDED

@@ -142,7 +142,7 @@ class Run:
 
 def _solve_white(problem: Problem, seed: int) -> Result:
     """A problem without black boxes needs no learning: search it once."""
-    plausible = PlausibleSet(problem.program, {}, beta=1.0)
+    plausible = PlausibleSet(problem.program, {}, {})
     solution = MultiStart(starts=48, samples=8192, iterations=200).solve(
         plausible.box_problem(), plausible.lower.new_zeros(0, problem.program.size), seed
     )

@@ -1,0 +1,244 @@
+"""Information gain: of given points, and an upper bound of its maximum over a domain.
+
+The gain of points actually seen and the maximum over all sets of as many points (gamma, Eq.
+max_inf_gain) are different numbers; the theorems are about the second.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from grisaille.errors import ModelError
+from grisaille.surrogates.kernels import Kernel, Linear
+
+Array = NDArray[np.float64]
+
+# Points of the grid that stands for the domain.
+_CANDIDATES = 4096
+# Greedy choices made at most: beyond that, the bound from finitely many features takes over.
+_LONGEST = 512
+
+
+def information_gain(kernel: Kernel, points: ArrayLike, regularization: float) -> float:
+    """The information gain of given points: log det(I + K / lambda) / 2.
+
+    Args:
+        kernel: A kernel with hyper-parameters.
+        points: (t, d).
+        regularization: lambda.
+    """
+    _check(kernel, regularization)
+    inputs = torch.tensor(np.asarray(points, dtype=float))
+    if inputs.ndim != 2:
+        raise ModelError(
+            f"information_gain of points of shape {tuple(inputs.shape)}: pass an array (t, d)"
+        )
+    covariance = _covariance(kernel, inputs, inputs) / regularization
+    identity = torch.eye(len(inputs), dtype=torch.float64)
+    return float(torch.linalg.slogdet(identity + covariance).logabsdet) / 2
+
+
+def maximum_information_gain(
+    kernel: Kernel, lower: ArrayLike, upper: ArrayLike, count: int, regularization: float
+) -> float:
+    """An upper bound of gamma, the largest information gain of `count` points in a box.
+
+    The least of three bounds, each valid for the whole box and not only for the grid it is computed
+    on, because a posterior deviation changes by no more than the kernel's own distance:
+
+    - greedy choice reaches at least 1 - (1 - 1/T)^T >= 1 - 1/e of the maximum;
+    - D features and what they leave of the variance, r: D log(1 + T k / (lambda D)) / 2
+      + T r / (2 lambda), for the best D;
+    - T log(1 + k / lambda) / 2, as if every point were the first.
+
+    Args:
+        kernel: A kernel with hyper-parameters.
+        lower: (d,), the box.
+        upper: (d,).
+        count: T, how many points.
+        regularization: lambda.
+    """
+    _check(kernel, regularization)
+    low, high = np.broadcast_arrays(
+        np.atleast_1d(np.asarray(lower, dtype=float)), np.asarray(upper, dtype=float)
+    )
+    if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
+        raise ModelError(
+            f"the domain [{low.tolist()}, {high.tolist()}] is no box: pass finite bounds, lower "
+            "ones at most as large as upper ones"
+        )
+    if count < 0:
+        raise ModelError(f"maximum_information_gain(count={count!r}): pass at least 0")
+    if count == 0:
+        return 0.0
+    domain = _Domain(kernel, tuple(low.tolist()), tuple(high.tolist()))
+    most = domain.largest_variance
+    bounds = [count * math.log1p(most / regularization) / 2]
+    left = _leftover_variance(domain)
+    features = np.arange(len(left))
+    spread = features * np.log1p(count * most / (regularization * np.maximum(features, 1)))
+    bounds.append(float((spread + count * left / regularization).min()) / 2)
+    if count <= _LONGEST:
+        length = min(_LONGEST, 1 << (count - 1).bit_length())  # few lengths, so that caching helps
+        bounds.append(_greedy_bound(domain, length, regularization, count))
+    return min(bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Domain:
+    """A kernel and the box it is used on."""
+
+    kernel: Kernel
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    @property
+    def largest_variance(self) -> float:
+        """The largest k(s, s)."""
+        far = np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return largest_variance(self.kernel, far)
+
+    def candidates(self) -> tuple[Tensor, float]:
+        """Points that stand for the box, and the kernel distance from any other point to them.
+
+        A linear kernel's deviation is convex in s, so that corners are enough.
+        """
+        scales = np.broadcast_to(np.asarray(self.kernel.lengthscale), len(self.lower))
+        widths = (np.asarray(self.upper) - np.asarray(self.lower)) / scales
+        counts = [2] * len(widths) if isinstance(self.kernel, Linear) else _grid_counts(widths)
+        if math.prod(counts) > _CANDIDATES:
+            return torch.zeros(0, len(widths), dtype=torch.float64), math.inf
+        axes = [
+            torch.linspace(a, b, n, dtype=torch.float64)
+            for a, b, n in zip(self.lower, self.upper, counts, strict=True)
+        ]
+        points = torch.cartesian_prod(*axes).reshape(-1, len(axes))
+        if isinstance(self.kernel, Linear):
+            return points, 0.0
+        # Half the diagonal of a cell, in length-scales, and what the kernel makes of it.
+        radius = math.hypot(*(w / max(n - 1, 1) / 2 for w, n in zip(widths, counts, strict=True)))
+        near = self.kernel.correlation(
+            torch.zeros(1, 1, dtype=torch.float64), torch.full((1, 1), radius).double()
+        )
+        assert self.kernel.variance is not None
+        return points, math.sqrt(2 * self.kernel.variance * (1 - float(near)))
+
+
+def largest_variance(kernel: Kernel, far: Array) -> float:
+    """The largest k(s, s) over |s_j| <= far_j, (d,)."""
+    assert kernel.variance is not None
+    scaled = torch.tensor(far / np.asarray(kernel.lengthscale)).unsqueeze(0)
+    return kernel.variance * float(kernel.diagonal(scaled))
+
+
+def _grid_counts(widths: Array) -> list[int]:
+    """Points per axis, more where the box is longer, as many as the candidates allow."""
+    counts = [1 if w == 0 else 2 for w in widths]
+    while True:
+        steps = [w / max(n - 1, 1) for w, n in zip(widths, counts, strict=True)]
+        axis = int(np.argmax(steps))
+        larger = [n + (j == axis) for j, n in enumerate(counts)]
+        if math.prod(larger) > _CANDIDATES or steps[axis] == 0:
+            return counts
+        counts = larger
+
+
+@lru_cache(maxsize=256)
+def _greedy_bound_parts(
+    domain: _Domain, length: int, regularization: float
+) -> tuple[Array, Array] | None:
+    """Gains of greedy choices, and how much each may fall short of the best in the box."""
+    candidates, reach = domain.candidates()
+    if not len(candidates):
+        return None
+    gains, misses = [], []
+    for deviation in itertools.islice(
+        _largest_deviations(domain.kernel, candidates, regularization), length
+    ):
+        gain = math.log1p(deviation**2 / regularization) / 2
+        gains.append(gain)
+        misses.append(math.log1p((deviation + reach) ** 2 / regularization) / 2 - gain)
+    return np.array(gains), np.array(misses)
+
+
+def _greedy_bound(domain: _Domain, length: int, regularization: float, count: int) -> float:
+    """Best of `count` points <= (greedy + weighted misses) / (1 - (1 - 1/count)^count)."""
+    parts = _greedy_bound_parts(domain, length, regularization)
+    if parts is None:
+        return math.inf
+    gains, misses = (p[:count] for p in parts)
+    keeps = (1 - 1 / count) ** np.arange(count - 1, -1, -1.0)
+    reached = 1 - (1 - 1 / count) ** count
+    return float((gains.sum() + (keeps * misses).sum()) / reached)
+
+
+@lru_cache(maxsize=64)
+def _leftover_variance(domain: _Domain) -> Array:
+    """The largest variance in the box that D chosen features leave, for D = 0, 1, ..."""
+    candidates, reach = domain.candidates()
+    most = domain.largest_variance
+    if isinstance(domain.kernel, Linear):
+        # d features, the coordinates, leave nothing.
+        return np.append(np.full(len(domain.lower), most), 0.0)
+    left = [most]
+    nearly_nothing = 1e-10 * most
+    for deviation in itertools.islice(
+        _largest_deviations(domain.kernel, candidates, nearly_nothing), 1, _LONGEST
+    ):
+        left.append(min((deviation + reach) ** 2, most))
+        if deviation**2 <= 1e-8 * most:
+            break
+    return np.array(left)
+
+
+def _largest_deviations(
+    kernel: Kernel, candidates: Tensor, regularization: float
+) -> Iterator[float]:
+    """The largest posterior deviation before each greedy choice; the choice is where it is."""
+    if not len(candidates):
+        return
+    variance = _variances(kernel, candidates)
+    rows: list[Tensor] = []
+    while True:
+        chosen = int(variance.argmax())
+        deviation = math.sqrt(max(float(variance[chosen]), 0.0))
+        yield deviation
+        # One more row of the Cholesky factor of K + lambda I, for all candidates at once.
+        column = _covariance(kernel, candidates, candidates[chosen : chosen + 1])[:, 0]
+        if rows:
+            stacked = torch.stack(rows)
+            column = column - stacked[:, chosen] @ stacked
+        row = column / math.sqrt(deviation**2 + regularization)
+        rows.append(row)
+        variance = (variance - row * row).clamp_min(0)
+
+
+def _covariance(kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
+    scale = torch.tensor(kernel.lengthscale, dtype=torch.float64)
+    assert kernel.variance is not None
+    return kernel.variance * kernel.correlation(first / scale, second / scale)
+
+
+def _variances(kernel: Kernel, points: Tensor) -> Tensor:
+    scale = torch.tensor(kernel.lengthscale, dtype=torch.float64)
+    assert kernel.variance is not None
+    return kernel.variance * kernel.diagonal(points / scale)
+
+
+def _check(kernel: Kernel, regularization: float) -> None:
+    if getattr(kernel, "lengthscale", None) is None:
+        raise ModelError(
+            f"the information gain of {kernel!r} needs hyper-parameters: pass lengthscale= and "
+            "variance="
+        )
+    if not regularization > 0:
+        raise ModelError(f"regularization={regularization!r}: lambda must be positive")

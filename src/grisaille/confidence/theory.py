@@ -1,0 +1,216 @@
+"""The paper's setting to the letter: nothing fitted, bands that hold with probability 1 - delta.
+
+beta_{i,t} = B_i + sigma_i sqrt(2 (gamma_{i,t-1} + 1 + ln(m / delta))), lambda = 1 + 2 / T (Def.
+hpb_int, Lemma conf_int).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.confidence.beliefs import believe, input_domain, is_exact
+from grisaille.confidence.information import (
+    information_gain,
+    largest_variance,
+    maximum_information_gain,
+)
+from grisaille.confidence.plausible import PlausibleSet
+from grisaille.errors import ModelError
+from grisaille.modeling.black_box import BlackBox
+from grisaille.modeling.program import Program
+from grisaille.records import History
+from grisaille.surrogates.kernels import Kernel, Linear
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A stretch of trials with one lambda, and its share of the risk.
+
+    Attributes:
+        first: Number of trials before it.
+        horizon: T.
+        regularization: lambda.
+        delta: Probability that a band fails in it.
+    """
+
+    first: int
+    horizon: int
+    regularization: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class Theory:
+    """The theorems' own beta and lambda: `Optimistic(beta=Theory(delta=0.1, horizon=50))`.
+
+    Every black box needs a kernel with hyper-parameters and k(s, s) <= 1, its noise (a sub-Gaussian
+    constant) and its norm bound B_i. Then all bands contain their functions everywhere and at all
+    steps with probability 1 - delta (Lemma hpb), and the theorems hold.
+
+    Attributes:
+        delta: The probability that anything promised is wrong.
+        horizon: T, the number of trials. None for the doubling trick: rounds of T = 1, 2, 4, ...
+            trials. Nothing seen is forgotten between rounds, and round r gets the share
+            delta / (r (r + 1)) of the risk.
+        gain: "maximum" for the paper's gamma, an upper bound of the maximum information gain over
+            what a box accepts; "observed" for the gain of the points actually seen, for which the
+            same proof works, and which is smaller. Without noise it does not matter.
+        regularization: lambda in place of 1 + 2 / T. Only without noise, where any positive lambda
+            is valid: beta is then B_i, the bands are certain, and a small lambda makes them
+            narrow.
+    """
+
+    delta: float = 0.1
+    horizon: int | None = None
+    gain: Literal["maximum", "observed"] = "maximum"
+    regularization: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.delta, int | float) and 0 < self.delta < 1):
+            raise ModelError(f"Theory(delta={self.delta!r}): a probability between 0 and 1")
+        if self.horizon is not None and (
+            not isinstance(self.horizon, int | np.integer)
+            or isinstance(self.horizon, bool)
+            or self.horizon < 1
+        ):
+            raise ModelError(
+                f"Theory(horizon={self.horizon!r}): a number of trials of at least 1, or None for "
+                "the doubling trick"
+            )
+        if self.gain not in ("maximum", "observed"):
+            raise ModelError(f"Theory(gain={self.gain!r}): use 'maximum' or 'observed'")
+        if self.regularization is not None and not self.regularization > 0:
+            raise ModelError(f"Theory(regularization={self.regularization!r}): positive, or None")
+
+    def check(self, program: Program) -> None:
+        """Ask for every constant that the theorems need and the boxes lack, by name.
+
+        Raises:
+            ModelError: Lists them all.
+        """
+        missing = [text for box in program.boxes for text in self._missing(program, box)]
+        if missing:
+            raise ModelError("theory mode needs more than was declared: " + "; ".join(missing))
+
+    def _missing(self, program: Program, box: BlackBox) -> list[str]:
+        who = f"black box {box.name!r}"
+        missing = []
+        if box.model is not None or box.kernel is None or box.kernel.lengthscale is None:
+            missing.append(
+                f"{who} has no kernel with hyper-parameters, and nothing may be fitted: pass "
+                "kernel=gs.SquaredExponential(lengthscale=..., variance=...)"
+            )
+        if box.noise is None:
+            missing.append(f"{who} has no noise: pass noise=0, or its standard deviation")
+        if box.norm_bound is None:
+            missing.append(f"{who} has no norm_bound, B_i (Assumption bounded_norm)")
+        if self.regularization is not None and not is_exact(box):
+            missing.append(
+                f"{who} has noise, for which lambda is 1 + 2 / T: leave out regularization="
+            )
+        if missing:
+            return missing
+        lower, upper = input_domain(program, box)
+        needs_domain = self.gain == "maximum" and not is_exact(box)
+        linear = isinstance(box.kernel, Linear)
+        if (needs_domain or linear) and np.isnan(lower + upper).any():
+            return [
+                f"the range of the inputs of {who} does not follow from declarations: pass "
+                "input_lower= and input_upper="
+                + ("" if linear else ", or choose gs.Theory(gain='observed')")
+            ]
+        far = np.maximum(np.abs(lower), np.abs(upper)) if linear else np.zeros(box.inputs)
+        most = largest_variance(_kernel(box), far)
+        if most > 1 + 1e-12:
+            return [
+                f"the kernel of {who} reaches k(s, s) = {most:g}, more than 1 (Assumption "
+                f"regular_kernel): divide its variance, and the output with its noise and "
+                f"norm_bound by its root, so that it is at most 1"
+            ]
+        return []
+
+    def round(self, trials: int) -> Round:
+        """The round that the trial after `trials` trials belongs to."""
+        if self.horizon is not None:
+            number, first, horizon = 1, 0, int(self.horizon)
+        else:
+            number = (trials + 1).bit_length()
+            horizon = 1 << (number - 1)
+            first = horizon - 1
+        delta = self.delta if self.horizon is not None else self.delta / (number * (number + 1))
+        regularization = self.regularization or 1 + 2 / horizon
+        return Round(first, horizon, regularization, delta)
+
+    def plausible_set(self, program: Program, history: History) -> PlausibleSet:
+        """The plausible set after a history: beliefs with lambda, bands with beta_{i,t}."""
+        self.check(program)
+        current = self.round(len(history))
+        beliefs = believe(program, history, current.regularization)
+        widths = {}
+        for box in program.boxes:
+            inputs, _ = history.data(box.name, box.inputs, box.outputs)
+            widths[box.name] = torch.tensor(self._beta(program, box, inputs, current))
+        return PlausibleSet(program, beliefs, widths)
+
+    def beta(self, program: Program, box: BlackBox, observations: int, current: Round) -> Array:
+        """beta_{i,t} of each output before the round's trials, (k,), with gamma the maximum.
+
+        Args:
+            program: The problem's.
+            box: The black box.
+            observations: How many answers it has given.
+            current: The round.
+        """
+        gain = 0.0
+        if not is_exact(box):
+            gain = maximum_information_gain(
+                _kernel(box), *input_domain(program, box), observations, current.regularization
+            )
+        return self._formula(program, box, gain, observations, current)
+
+    def _beta(self, program: Program, box: BlackBox, inputs: Array, current: Round) -> Array:
+        if self.gain == "maximum" or is_exact(box):
+            return self.beta(program, box, len(inputs), current)
+        seen = (
+            information_gain(_kernel(box), inputs, current.regularization) if len(inputs) else 0.0
+        )
+        return self._formula(program, box, seen, len(inputs), current)
+
+    def _formula(
+        self, program: Program, box: BlackBox, gain: float, observations: int, current: Round
+    ) -> Array:
+        assert box.norm_bound is not None
+        assert box.noise is not None
+        functions = sum(b.outputs for b in program.boxes)
+        # The proof's term is observations / T. The paper, with one observation per step, uses its
+        # largest value, 1; a box that answers more often than once per trial goes beyond.
+        excess = max(1.0, observations / current.horizon)
+        root = math.sqrt(2 * (gain + excess + math.log(functions / current.delta)))
+        return np.asarray(box.norm_bound + box.noise * root)
+
+
+def _kernel(box: BlackBox) -> Kernel:
+    assert box.kernel is not None
+    kernel: Kernel = box.kernel
+    return kernel
+
+
+def plausible_set(program: Program, history: History, beta: float | Theory) -> PlausibleSet:
+    """The plausible set after a history, with a constant beta or that of the theory."""
+    if isinstance(beta, Theory):
+        return beta.plausible_set(program, history)
+    return PlausibleSet(program, believe(program, history), constant_widths(program, beta))
+
+
+def constant_widths(program: Program, beta: float) -> dict[str, Tensor]:
+    """One beta for every output of every box."""
+    return {b.name: torch.full((b.outputs,), beta, dtype=torch.float64) for b in program.boxes}

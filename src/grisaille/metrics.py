@@ -1,0 +1,90 @@
+"""What a sequence of points was worth, the optimum known: the paper's measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grisaille.errors import ModelError
+
+Array = NDArray[np.float64]
+
+
+def violations(constraints: Array) -> Array:
+    """[g]^+ of constraint bodies of any shape."""
+    return np.maximum(constraints, 0.0)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Metrics:
+    """Regret and violations of the points x^1, ..., x^T.
+
+    Attributes:
+        objectives: f(x^t), (T,), minimized.
+        constraints: g_k(x^t), (T, K), met when <= 0.
+        optimum: f(x*), minimized.
+    """
+
+    objectives: Array
+    constraints: Array
+    optimum: float
+
+    def __init__(self, objectives: ArrayLike, constraints: ArrayLike, optimum: float) -> None:
+        values = np.asarray(objectives, dtype=float)
+        bodies = np.asarray(constraints, dtype=float)
+        bodies = bodies.reshape(len(values), -1) if bodies.size else np.zeros((len(values), 0))
+        if values.ndim != 1 or not np.isfinite(optimum):
+            raise ModelError(
+                f"Metrics of objectives of shape {values.shape} and optimum {optimum!r}: pass one "
+                "objective per point, and a finite optimum"
+            )
+        object.__setattr__(self, "objectives", values)
+        object.__setattr__(self, "constraints", bodies)
+        object.__setattr__(self, "optimum", float(optimum))
+
+    @property
+    def regret(self) -> Array:
+        """f(x^t) - f(x*), (T,); negative where an infeasible point beats the optimum."""
+        return self.objectives - self.optimum
+
+    @property
+    def positive_regret(self) -> Array:
+        """[f(x^t) - f(x*)]^+, (T,)."""
+        return np.maximum(self.regret, 0.0)
+
+    @property
+    def violations(self) -> Array:
+        """[g_k(x^t)]^+, (T, K)."""
+        return violations(self.constraints)
+
+    @property
+    def cumulative_regret(self) -> Array:
+        """R_t, the sum of regrets up to each step, (T,)."""
+        return np.cumsum(self.regret)
+
+    @property
+    def cumulative_positive_regret(self) -> Array:
+        """The sum of positive regrets up to each step, (T,)."""
+        return np.cumsum(self.positive_regret)
+
+    @property
+    def cumulative_violations(self) -> Array:
+        """V_{k,t}, the sum of violations of each constraint up to each step, (T, K)."""
+        return np.cumsum(self.violations, axis=0)
+
+    @property
+    def shortfall(self) -> Array:
+        """[f(x^t) - f(x*)]^+ + |[g(x^t)]^+|_1, (T,): what each point lacks."""
+        return np.asarray(self.positive_regret + self.violations.sum(1))
+
+    @property
+    def constrained_regret(self) -> Array:
+        """CR_t, the least shortfall up to each step, (T,)."""
+        return np.asarray(np.fmin.accumulate(self.shortfall))
+
+    @property
+    def best_iterate(self) -> int:
+        """Position of the point with the least shortfall, counted from 0."""
+        return int(np.nanargmin(self.shortfall))
