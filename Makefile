@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test format lint types contracts tests benchmarks clean
+.PHONY: demo test format lint types contracts tests reproduce benchmarks clean
 
 demo: $(READY)
 	$(BIN)/grisaille demo
@@ -31,6 +31,9 @@ contracts: $(READY)
 
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+reproduce: $(READY)
+	$(BIN)/grisaille reproduce
 
 benchmarks: $(READY)
 	$(BIN)/python -m benchmarks.convergence

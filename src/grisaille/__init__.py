@@ -9,6 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from grisaille.confidence.guarantee import Guarantee
+    from grisaille.confidence.information import information_gain, maximum_information_gain
+    from grisaille.confidence.rates import convergence_rate, information_gain_rate, regret_rate
+    from grisaille.confidence.theory import Theory
     from grisaille.errors import (
         AssumptionError,
         EvaluationError,
@@ -16,13 +20,16 @@ if TYPE_CHECKING:
         ModelError,
         ProtocolError,
     )
+    from grisaille.metrics import Metrics
     from grisaille.modeling.black_box import BlackBox, black_box
     from grisaille.modeling.expression import Constraint, Expression, Variable
     from grisaille.modeling.problem import Problem
+    from grisaille.modeling.rewrite import collapse
     from grisaille.modeling.white_box import WhiteBox, white_box
     from grisaille.records import History, Observation, Trial, TrialKind
     from grisaille.solvers.grid import Grid
     from grisaille.solvers.multistart import MultiStart
+    from grisaille.strategies.config import CONFIG
     from grisaille.strategies.optimistic import Optimistic
     from grisaille.study.result import Result, Status
     from grisaille.surrogates.kernels import Linear, Matern, SquaredExponential
@@ -30,6 +37,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Guarantee": "confidence.guarantee",
+    "information_gain": "confidence.information",
+    "maximum_information_gain": "confidence.information",
+    "convergence_rate": "confidence.rates",
+    "information_gain_rate": "confidence.rates",
+    "regret_rate": "confidence.rates",
+    "Theory": "confidence.theory",
+    "Metrics": "metrics",
+    "collapse": "modeling.rewrite",
+    "CONFIG": "strategies.config",
     "AssumptionError": "errors",
     "EvaluationError": "errors",
     "GrisailleError": "errors",
@@ -58,6 +75,7 @@ _HOME = {
 }
 
 __all__ = [
+    "CONFIG",
     "AssumptionError",
     "BlackBox",
     "Constraint",
@@ -65,9 +83,11 @@ __all__ = [
     "Expression",
     "Grid",
     "GrisailleError",
+    "Guarantee",
     "History",
     "Linear",
     "Matern",
+    "Metrics",
     "ModelError",
     "MultiStart",
     "Observation",
@@ -77,11 +97,18 @@ __all__ = [
     "Result",
     "SquaredExponential",
     "Status",
+    "Theory",
     "Trial",
     "TrialKind",
     "Variable",
     "WhiteBox",
     "black_box",
+    "collapse",
+    "convergence_rate",
+    "information_gain",
+    "information_gain_rate",
+    "maximum_information_gain",
+    "regret_rate",
     "white_box",
 ]
 

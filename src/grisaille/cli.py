@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +62,24 @@ def _parser() -> argparse.ArgumentParser:
     diagram.add_argument("file", type=Path, help="a Python file that defines `problem`")
     diagram.add_argument("--format", choices=("text", "mermaid", "dot"), default="text")
     diagram.set_defaults(run=_diagram)
+
+    reproduce = commands.add_parser(
+        "reproduce", help="run the paper's experiment again, and draw its figures beside ours"
+    )
+    reproduce.add_argument(
+        "--output", type=Path, default=Path("reproduction"), help="folder; default: %(default)s"
+    )
+    reproduce.add_argument("--instances", type=int, default=100, help="default: %(default)s")
+    reproduce.add_argument(
+        "--setting",
+        choices=("exact", "noisy", "learned"),
+        action="append",
+        help="the true kernel without noise, with noise 0.05, or a learned kernel; default: all",
+    )
+    reproduce.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="default: %(default)s"
+    )
+    reproduce.set_defaults(run=_reproduce)
     return parser
 
 
@@ -128,6 +147,21 @@ def _solve(options: argparse.Namespace) -> int:
 
 def _diagram(options: argparse.Namespace) -> int:
     print(_load(options.file).diagram(options.format))
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from grisaille.errors import ModelError
+    from grisaille.reproduction.experiment import Setting
+    from grisaille.reproduction.run import reproduce
+
+    for name in ("instances", "processes"):
+        if getattr(options, name) < 1:
+            raise ModelError(f"--{name} {getattr(options, name)}: at least 1")
+    settings = [Setting(s) for s in options.setting] if options.setting else list(Setting)
+    files = reproduce(options.output, options.instances, settings, options.processes)
+    print(f"\n{files[0].read_text(encoding='utf-8')}")
+    print("Written: " + ", ".join(str(file) for file in files))
     return 0
 
 

@@ -35,6 +35,13 @@ def is_exact(box: BlackBox) -> bool:
     return box.noise is not None and not box.noise.any()
 
 
+def given_kernel(box: BlackBox) -> Kernel:
+    """The kernel of a black box that was given one."""
+    assert box.kernel is not None
+    kernel: Kernel = box.kernel
+    return kernel
+
+
 def believe(program: Program, history: History, regularization: float | None = None) -> Beliefs:
     """Learn every black box of a program from the history.
 

@@ -15,10 +15,11 @@ from functools import lru_cache
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import poisson
 from torch import Tensor
 
 from grisaille.errors import ModelError
-from grisaille.surrogates.kernels import Kernel, Linear
+from grisaille.surrogates.kernels import Kernel, Linear, SquaredExponential
 
 Array = NDArray[np.float64]
 
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 _CANDIDATES = 4096
 # Greedy choices made at most: beyond that, the bound from finitely many features takes over.
 _LONGEST = 512
+_HIGHEST_DEGREE = 128
 
 
 def information_gain(kernel: Kernel, points: ArrayLike, regularization: float) -> float:
@@ -83,8 +85,7 @@ def maximum_information_gain(
     domain = _Domain(kernel, tuple(low.tolist()), tuple(high.tolist()))
     most = domain.largest_variance
     bounds = [count * math.log1p(most / regularization) / 2]
-    left = _leftover_variance(domain)
-    features = np.arange(len(left))
+    features, left = _features(domain)
     spread = features * np.log1p(count * most / (regularization * np.maximum(features, 1)))
     bounds.append(float((spread + count * left / regularization).min()) / 2)
     if count <= _LONGEST:
@@ -107,13 +108,17 @@ class _Domain:
         far = np.maximum(np.abs(self.lower), np.abs(self.upper))
         return largest_variance(self.kernel, far)
 
+    def scaled_widths(self) -> Array:
+        """Lengths of the box's sides, in length-scales."""
+        scales = np.broadcast_to(np.asarray(self.kernel.lengthscale), len(self.lower))
+        return np.asarray((np.asarray(self.upper) - np.asarray(self.lower)) / scales)
+
     def candidates(self) -> tuple[Tensor, float]:
         """Points that stand for the box, and the kernel distance from any other point to them.
 
         A linear kernel's deviation is convex in s, so that corners are enough.
         """
-        scales = np.broadcast_to(np.asarray(self.kernel.lengthscale), len(self.lower))
-        widths = (np.asarray(self.upper) - np.asarray(self.lower)) / scales
+        widths = self.scaled_widths()
         counts = [2] * len(widths) if isinstance(self.kernel, Linear) else _grid_counts(widths)
         if math.prod(counts) > _CANDIDATES:
             return torch.zeros(0, len(widths), dtype=torch.float64), math.inf
@@ -182,22 +187,29 @@ def _greedy_bound(domain: _Domain, length: int, regularization: float, count: in
 
 
 @lru_cache(maxsize=64)
-def _leftover_variance(domain: _Domain) -> Array:
-    """The largest variance in the box that D chosen features leave, for D = 0, 1, ..."""
-    candidates, reach = domain.candidates()
+def _features(domain: _Domain) -> tuple[Array, Array]:
+    """Numbers of features D, and the largest variance in the box that so many leave, at most."""
     most = domain.largest_variance
-    if isinstance(domain.kernel, Linear):
-        # d features, the coordinates, leave nothing.
-        return np.append(np.full(len(domain.lower), most), 0.0)
-    left = [most]
-    nearly_nothing = 1e-10 * most
-    for deviation in itertools.islice(
-        _largest_deviations(domain.kernel, candidates, nearly_nothing), 1, _LONGEST
-    ):
+    if isinstance(domain.kernel, Linear):  # the coordinates leave nothing
+        return np.array([len(domain.lower)]), np.array([0.0])
+    counts, left = [0.0], [most]
+    # Features k(s, .) at chosen points: what they leave is a posterior variance without noise.
+    candidates, reach = domain.candidates()
+    chosen = _largest_deviations(domain.kernel, candidates, 1e-10 * most)
+    for count, deviation in enumerate(itertools.islice(chosen, 1, _LONGEST), 1):
+        counts.append(count)
         left.append(min((deviation + reach) ** 2, most))
         if deviation**2 <= 1e-8 * most:
             break
-    return np.array(left)
+    if isinstance(domain.kernel, SquaredExponential):
+        # exp(-(u - v)^2 / 2) is a sum over j of p_j(u) p_j(v), p_j(u)^2 the probability of j under
+        # a Poisson law of mean u^2: polynomials up to a degree in each input leave its tails.
+        halves = domain.scaled_widths() / 2
+        for degree in range(1, _HIGHEST_DEGREE):
+            kept = poisson.cdf(degree - 1, halves**2)
+            counts.append(float(degree) ** len(halves))
+            left.append(most * -np.expm1(np.log(kept).sum()))
+    return np.array(counts), np.array(left)
 
 
 def _largest_deviations(

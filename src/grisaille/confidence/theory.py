@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import believe, input_domain, is_exact
+from grisaille.confidence.beliefs import believe, given_kernel, input_domain, is_exact
 from grisaille.confidence.information import (
     information_gain,
     largest_variance,
@@ -26,7 +26,7 @@ from grisaille.errors import ModelError
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import Program
 from grisaille.records import History
-from grisaille.surrogates.kernels import Kernel, Linear
+from grisaille.surrogates.kernels import Linear
 
 Array = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ class Theory:
                 + ("" if linear else ", or choose gs.Theory(gain='observed')")
             ]
         far = np.maximum(np.abs(lower), np.abs(upper)) if linear else np.zeros(box.inputs)
-        most = largest_variance(_kernel(box), far)
+        most = largest_variance(given_kernel(box), far)
         if most > 1 + 1e-12:
             return [
                 f"the kernel of {who} reaches k(s, s) = {most:g}, more than 1 (Assumption "
@@ -173,17 +173,15 @@ class Theory:
         gain = 0.0
         if not is_exact(box):
             gain = maximum_information_gain(
-                _kernel(box), *input_domain(program, box), observations, current.regularization
+                given_kernel(box), *input_domain(program, box), observations, current.regularization
             )
         return self._formula(program, box, gain, observations, current)
 
     def _beta(self, program: Program, box: BlackBox, inputs: Array, current: Round) -> Array:
         if self.gain == "maximum" or is_exact(box):
             return self.beta(program, box, len(inputs), current)
-        seen = (
-            information_gain(_kernel(box), inputs, current.regularization) if len(inputs) else 0.0
-        )
-        return self._formula(program, box, seen, len(inputs), current)
+        gain = information_gain(given_kernel(box), inputs, current.regularization)
+        return self._formula(program, box, gain, len(inputs), current)
 
     def _formula(
         self, program: Program, box: BlackBox, gain: float, observations: int, current: Round
@@ -196,12 +194,6 @@ class Theory:
         excess = max(1.0, observations / current.horizon)
         root = math.sqrt(2 * (gain + excess + math.log(functions / current.delta)))
         return np.asarray(box.norm_bound + box.noise * root)
-
-
-def _kernel(box: BlackBox) -> Kernel:
-    assert box.kernel is not None
-    kernel: Kernel = box.kernel
-    return kernel
 
 
 def plausible_set(program: Program, history: History, beta: float | Theory) -> PlausibleSet:

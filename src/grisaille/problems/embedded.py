@@ -36,10 +36,15 @@ class GaussianDraw:
         generator: Where the randomness comes from.
         outputs: How many independent functions.
         ranges: (lower, upper) for each input.
+        noise: Standard deviation of the noise of single calls; `batch` is always free of it.
     """
 
     def __init__(
-        self, generator: np.random.Generator, outputs: int, ranges: list[tuple[float, float]]
+        self,
+        generator: np.random.Generator,
+        outputs: int,
+        ranges: list[tuple[float, float]],
+        noise: float = 0.0,
     ) -> None:
         assert KERNEL.lengthscale is not None
         assert KERNEL.variance is not None
@@ -58,6 +63,8 @@ class GaussianDraw:
         self._weights = torch.linalg.solve_triangular(factor.T, white, upper=True)
         squared = (self._weights * (covariance @ self._weights)).sum(0)
         self.norms: Array = squared.sqrt().numpy()
+        self._noise = noise
+        self._generator = generator.spawn(1)[0]
 
     def _covariance(self, states: Tensor) -> Tensor:
         scaled, knots = states / self._lengthscale, self._knots / self._lengthscale
@@ -72,10 +79,13 @@ class GaussianDraw:
     def __call__(self, *arguments: float | Array) -> Array:
         """Values at one point, as a black box is called."""
         state = np.concatenate([np.atleast_1d(a) for a in arguments])
-        return np.asarray(self.batch(torch.tensor(state).unsqueeze(0))[0].numpy())
+        value = np.asarray(self.batch(torch.tensor(state).unsqueeze(0))[0].numpy())
+        if self._noise:
+            value = value + self._noise * self._generator.standard_normal(value.shape)
+        return value
 
 
-def lp_with_embedded_gp(seed: int, learn: bool = False) -> KnownProblem:
+def lp_with_embedded_gp(seed: int, learn: bool = False, noise: float = 0.0) -> KnownProblem:
     """The paper's experiment: a linear program in x and h(x), h drawn from a Gaussian process.
 
     minimize c1'x + c2'h(x) subject to A1 x + A2 h(x) + b <= 0, x in [-2, 2]^2. Instances without
@@ -83,12 +93,21 @@ def lp_with_embedded_gp(seed: int, learn: bool = False) -> KnownProblem:
 
     Args:
         seed: Which instance.
-        learn: True to leave the kernel of h to be learned, as in practice; by default it is given.
+        learn: True to leave the kernel of h to be learned, as in practice; by default it is given,
+            with the norms of the drawn functions as norm bounds.
+        noise: Standard deviation of the noise that observations of h carry.
     """
     for generator in _generators(seed):
         x = Variable("x", 2, lower=-2, upper=2)
-        draw = GaussianDraw(generator, 2, [(-2.0, 2.0)] * 2)
-        h = BlackBox(draw, name="h", outputs=2, noise=0, kernel=None if learn else KERNEL)
+        draw = GaussianDraw(generator, 2, [(-2.0, 2.0)] * 2, noise)
+        h = BlackBox(
+            draw,
+            name="h",
+            outputs=2,
+            noise=noise,
+            kernel=None if learn else KERNEL,
+            norm_bound=None if learn else draw.norms,
+        )
         angles = generator.uniform(0, 2 * np.pi, 7)
         c1, c2, b, *rows = np.stack([np.cos(angles), np.sin(angles)], 1)
         y = h(x)
@@ -144,22 +163,29 @@ def true_optimum(problem: Problem) -> Solution:
     """The optimum of a problem whose black boxes are draws, by a search far finer than usual."""
     program = problem.program
 
-    def resolve(call: BoxCall, states: Tensor) -> Tensor:
-        draw = call.box.fn
-        assert isinstance(draw, GaussianDraw)
-        return draw.batch(states)
-
     def evaluate(x: Tensor) -> tuple[Tensor, Tensor]:
-        objective, *bodies = program.run(x, resolve)
-        flat = [b.reshape(len(x), -1) for b in bodies]
-        return objective, torch.cat(flat, 1) if flat else objective.new_zeros(len(x), 0)
+        return true_values(problem, x)
 
     box = BoxProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
     return MultiStart(starts=32, samples=16384).solve(box, box.lower.new_zeros(0, program.size), 0)
 
 
+def true_values(problem: Problem, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Objective (batch,), minimized, and constraints (batch, K) at x, (batch, n), without noise."""
+
+    def resolve(call: BoxCall, states: Tensor) -> Tensor:
+        draw = call.box.fn
+        assert isinstance(draw, GaussianDraw)
+        return draw.batch(states)
+
+    objective, *bodies = problem.program.run(x, resolve)
+    flat = [b.reshape(len(x), -1) for b in bodies]
+    return objective, torch.cat(flat, 1) if flat else objective.new_zeros(len(x), 0)
+
+
 def _box(generator: np.random.Generator, name: str, ranges: list[tuple[float, float]]) -> BlackBox:
-    return BlackBox(GaussianDraw(generator, 1, ranges), name=name, noise=0, kernel=KERNEL)
+    draw = GaussianDraw(generator, 1, ranges)
+    return BlackBox(draw, name=name, noise=0, kernel=KERNEL, norm_bound=draw.norms)
 
 
 def _generators(seed: int) -> Iterator[np.random.Generator]:

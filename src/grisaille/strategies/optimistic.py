@@ -118,8 +118,12 @@ class Optimistic:
             return find_incumbent(history, None)
         return find_incumbent(history, plausible_set(program, history, self.beta))
 
+    def learned(self, problem: Problem) -> list[str]:
+        """Names of the black boxes whose hyper-parameters are learned."""
+        return [box.name for box in problem.boxes if is_learned(box)]
+
     def _initial_points(self, situation: Situation) -> int:
-        if not any(is_learned(box) for box in situation.problem.boxes):
+        if not self.learned(situation.problem):
             return 0
         if self.initial is not None:
             return self.initial
@@ -155,7 +159,7 @@ class Optimistic:
 
     def _doubts(self, situation: Situation, gap: float) -> bool:
         """Whether to distrust learned bands: they leave next to nothing to gain."""
-        if not any(is_learned(box) for box in situation.problem.boxes):
+        if not self.learned(situation.problem):
             return False
         # While the gap is only nearly closed, every other trial goes on closing it.
         return gap <= (_NEARLY_CLOSED if len(situation.history) % 2 else _CLOSED)

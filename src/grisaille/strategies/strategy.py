@@ -52,3 +52,7 @@ class Strategy(Protocol):
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
         ...
+
+    def learned(self, problem: Problem) -> list[str]:
+        """What it learns hyper-parameters of, as a person would call it."""
+        ...

@@ -12,18 +12,23 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 from torch import Tensor
 
-from grisaille.confidence.beliefs import is_learned
 from grisaille.confidence.incumbent import Incumbent
+from grisaille.confidence.theory import Theory
 from grisaille.errors import ModelError
+from grisaille.metrics import Metrics
 from grisaille.modeling.expression import Expression
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, Program
 from grisaille.records import History, TrialKind
-from grisaille.strategies.strategy import Situation, Strategy
+from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.strategy import Evaluation, Situation, Strategy
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+
+    from grisaille.confidence.amplification import Form
+    from grisaille.confidence.guarantee import Guarantee
 
 Array = NDArray[np.float64]
 
@@ -76,6 +81,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
         nit: Number of trials.
         history: Every trial and observation.
         problem: The problem that was solved.
+        strategy: What chose the points.
+        evaluation: "separate" or "chained".
     """
 
     x: Array | None
@@ -94,6 +101,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
     nit: int
     history: History
     problem: Problem
+    strategy: Strategy
+    evaluation: Evaluation
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Expression):
@@ -148,6 +157,84 @@ class Result(OptimizeResult):  # type: ignore[misc]
         from grisaille.reporting.tables import trials_table
 
         return trials_table(self.problem, self.history)
+
+    def metrics(self, optimum: float) -> Metrics:
+        """Regret and violations of the trials as observed, for a known optimum in the user's sense.
+
+        With noise these are the measures of noisy observations.
+        """
+        return Metrics(
+            [t.objective for t in self.history],
+            [t.constraints for t in self.history],
+            self.problem.sense * optimum,
+        )
+
+    def guarantee(self, form: Form = "tight") -> Guarantee:
+        """What the theorems promised beforehand; for a study in theory mode."""
+        from grisaille.confidence.guarantee import Guarantee
+
+        beta = self._beta("the theorems' bounds")
+        if not isinstance(beta, Theory):
+            raise ModelError(
+                f"the theorems' bounds are for theory mode, and this study had beta={beta:g}: "
+                "solve with strategy=gs.Optimistic(beta=gs.Theory()), or leave realized=True"
+            )
+        return Guarantee(self.problem, beta, form=form, evaluation=self.evaluation)
+
+    def discrepancy_bounds(self, form: Form = "tight") -> Array:
+        """How far each trial can be from what was promised (Lemma discrepancy_bound).
+
+        Returns:
+            (trials, 1 + K) for the objective and each constraint, while the bands hold; NaN for
+            trials that the algorithm did not choose. With Lipschitz constants that are estimated,
+            estimates.
+        """
+        from grisaille.confidence.hindsight import discrepancy_bounds
+
+        beta = self._beta("discrepancy bounds")
+        return discrepancy_bounds(self.problem, self.history, beta, form)
+
+    def regret_bound(self, form: Form = "tight", realized: bool = True) -> float:
+        """Bound on the cumulative positive regret of the trials, and so on R_T.
+
+        Args:
+            form: Which constants A_i: "tight", "corrected" or "printed".
+            realized: True for the sum of the discrepancy bounds that were really met, the first
+                step of the proof of Theorem R_bound; False for the theorem's own, larger, number.
+        """
+        if not realized:
+            return self.guarantee(form).regret(self.nit)
+        return float(self._realized(form)[0])
+
+    def violation_bounds(self, form: Form = "tight", realized: bool = True) -> Array:
+        """Bound on the cumulative violation of each constraint, (K,), as in `regret_bound`."""
+        if not realized:
+            return self.guarantee(form).violations(self.nit)
+        return self._realized(form)[1:]
+
+    def best_iterate_bound(self, form: Form = "tight", realized: bool = True) -> float:
+        """Some trial has at most this positive regret plus sum of violations."""
+        if not realized:
+            return self.guarantee(form).best_iterate(self.nit)
+        return float(self._realized(form).sum()) / self.nit
+
+    def _realized(self, form: Form) -> Array:
+        bounds = self.discrepancy_bounds(form)
+        others = [t.number for t, b in zip(self.history, bounds, strict=True) if np.isnan(b[0])]
+        if others or not self.nit:
+            raise ModelError(
+                "bounds on regret are for trials that the algorithm chose itself: "
+                + (f"trials {others} were not" if others else "there is none")
+                + "; solve with recommend=False, and give all kernels their hyper-parameters"
+            )
+        return np.asarray(bounds.sum(0))
+
+    def _beta(self, what: str) -> float | Theory:
+        if not isinstance(self.strategy, Optimistic):
+            raise ModelError(
+                f"{what} are for gs.Optimistic, not for {type(self.strategy).__name__}"
+            )
+        return self.strategy.beta
 
     @property
     def _bound(self) -> float | None:
@@ -205,6 +292,8 @@ def build_result(
         nit=len(history),
         history=history,
         problem=problem,
-        learned=[box.name for box in problem.boxes if is_learned(box)],
+        strategy=strategy,
+        evaluation=situation.evaluation,
+        learned=strategy.learned(problem),
         best_trial=-1 if best is None else best.trial,
     )

@@ -1,0 +1,45 @@
+"""Bounds for a finished study, from the deviations it really met."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grisaille.confidence.amplification import Form, amplification
+from grisaille.confidence.lipschitz import known_slopes, lipschitz
+from grisaille.confidence.theory import Theory, plausible_set
+from grisaille.modeling.problem import Problem
+from grisaille.records import History, TrialKind
+
+Array = NDArray[np.float64]
+
+
+def discrepancy_bounds(
+    problem: Problem, history: History, beta: float | Theory, form: Form
+) -> Array:
+    """sum_i A_i beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each trial (Lemma discrepancy_bound).
+
+    While the bands hold, no trial's objective, and none of its constraints, is further than that
+    from the optimistic value; so no optimistic trial's regret or violation is larger.
+
+    Args:
+        problem: The problem.
+        history: Its trials.
+        beta: What the strategy used.
+        form: Which A_i.
+
+    Returns:
+        (T, 1 + K), for the objective and each constraint; NaN for trials that the algorithm did not
+        choose.
+    """
+    program = problem.program
+    beliefs = plausible_set(program, history, beta).beliefs
+    constants = {b.name: lipschitz(program, b, beliefs[b.name], history) for b in program.boxes}
+    factors = amplification(program, constants, known_slopes(program, history), form)
+    bounds = np.full((len(history), len(factors)), np.nan)
+    for t, trial in enumerate(history):
+        optimum = trial.suggestion.optimum
+        if trial.suggestion.kind is TrialKind.OPTIMISTIC and optimum is not None:
+            before = plausible_set(program, History(history.trials[:t]), beta)
+            bounds[t] = factors @ before.reaches(*optimum)
+    return bounds

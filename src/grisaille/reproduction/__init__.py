@@ -1,0 +1,1 @@
+"""The paper's experiment, run again: linear programs with embedded Gaussian processes."""

@@ -1,0 +1,84 @@
+"""Running the experiment: in parallel, with a progress bar, resumable."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Protocol
+
+from grisaille.reproduction.experiment import Job, Method, Setting, run
+from grisaille.reproduction.report import draw, table
+from grisaille.reproduction.storage import Folder
+
+
+class _Tick(Protocol):
+    def __call__(self, done: int) -> None: ...
+
+
+def reproduce(
+    path: Path, instances: int, settings: Sequence[Setting], processes: int
+) -> list[Path]:
+    """Make every run that is not there yet, then the table and the figures.
+
+    Args:
+        path: Folder of the runs; what it holds is kept and not computed again.
+        instances: How many instances per setting, numbered from 0.
+        settings: Which settings.
+        processes: How many runs at a time.
+
+    Returns:
+        The files written last: table and figures.
+    """
+    folder = Folder(path)
+    folder.open()
+    jobs = [
+        Job(setting, i, method)
+        for setting in settings
+        for i in range(instances)
+        for method in Method
+    ]
+    done = folder.load()
+    missing = [job for job in jobs if job not in done]
+    if missing:
+        _run_all(folder, missing, len(jobs), processes)
+    folder.tidy()
+    runs = folder.load()
+    written = path / "table.md"
+    written.write_text(table(runs), encoding="utf-8")
+    return [written, *draw(runs, path)]
+
+
+def _run_all(folder: Folder, jobs: list[Job], total: int, processes: int) -> None:
+    # Started afresh: a forked PyTorch may wait for threads that are not there.
+    with (
+        _progress(total) as tick,
+        ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool,
+    ):
+        tick(total - len(jobs))
+        futures = {pool.submit(run, job): job for job in jobs}
+        try:
+            for count, future in enumerate(as_completed(futures), 1):
+                folder.add(futures[future], future.result())
+                tick(total - len(jobs) + count)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[_Tick]:
+    """A bar in a terminal, a line now and then elsewhere."""
+    if not sys.stdout.isatty():
+        yield lambda done: print(f"{done} of {total} runs", flush=True) if done % 20 == 0 else None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    with Progress(
+        "runs", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True)
+    ) as view:
+        task = view.add_task("runs", total=total)
+        yield lambda done: view.update(task, completed=done)

@@ -1,0 +1,89 @@
+"""CONFIG, the method the paper compares with: optimism about black boxes with constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.confidence.theory import Theory
+from grisaille.modeling.problem import Problem
+from grisaille.modeling.rewrite import COLLAPSED, collapse, unknown_outputs
+from grisaille.records import History, Observation, Suggestion, Trial
+from grisaille.solvers.box import Solver
+from grisaille.solvers.multistart import MultiStart
+from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.strategy import Situation
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CONFIG:
+    """Optimism on the collapsed problem: objective and constraints as unknown functions of x.
+
+    x^t minimizes the lower confidence bound of f where the lower confidence bounds of all g_k are
+    at most 0 (Xu, Jiang, Svetozarevic and Jones, "Constrained Efficient Global Optimization of
+    Expensive Black-box Functions"). It learns from the outputs of the chain only, and knows nothing
+    of what is inside. Everything else, kernels, beta and solver, is as in `Optimistic`.
+
+    Attributes:
+        beta: As in `Optimistic`.
+        solver: As in `Optimistic`.
+        initial: As in `Optimistic`.
+        recommend: As in `Optimistic`.
+        kernel: Kernel of objective and constraints; None to learn it.
+        noise: Standard deviation of their noise, one or one per output; None for 0 if the boxes
+            inside are free of noise, and else to learn it.
+        norm_bound: Bound on their norms, one or one per output; a `Theory` needs it.
+    """
+
+    beta: float | Theory = 2.0
+    solver: Solver = field(default_factory=MultiStart)
+    initial: int | None = None
+    recommend: bool | None = None
+    kernel: Any = None
+    noise: ArrayLike | None = None
+    norm_bound: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        _ = self._optimism  # checks what they share
+
+    def suggest(self, situation: Situation) -> Suggestion:
+        """The next point of the initial design, of the algorithm, or one of its companions."""
+        return self._optimism.suggest(self._collapsed(situation))
+
+    def bound(self, situation: Situation) -> float | None:
+        """The optimum of the collapsed auxiliary problem, None if none was found."""
+        return self._optimism.bound(self._collapsed(situation))
+
+    def incumbent(self, situation: Situation) -> Incumbent | None:
+        """The best point tried; None before the first trial."""
+        return self._optimism.incumbent(self._collapsed(situation))
+
+    def learned(self, problem: Problem) -> list[str]:
+        """Objective and constraints, if they have no kernel with hyper-parameters."""
+        known = self.kernel is not None and self.kernel.lengthscale is not None
+        return [] if known else ["objective and constraints"]
+
+    @property
+    def _optimism(self) -> Optimistic:
+        return Optimistic(self.beta, self.solver, self.initial, self.recommend)
+
+    def _collapsed(self, situation: Situation) -> Situation:
+        problem = collapse(
+            situation.problem, kernel=self.kernel, noise=self.noise, norm_bound=self.norm_bound
+        )
+        trials = tuple(_as_collapsed(situation.problem, t) for t in situation.history)
+        # Answers of broken-off trials are of boxes inside, which nothing is known about here.
+        return replace(situation, problem=problem, history=History(trials))
+
+
+def _as_collapsed(problem: Problem, trial: Trial) -> Trial:
+    """A trial as the collapsed problem would have recorded it."""
+    values = np.concatenate([[problem.sense * trial.objective], trial.constraints])
+    outputs = values[unknown_outputs(problem)]
+    return replace(trial, chain=outputs, observations=(Observation(COLLAPSED, trial.x, outputs),))

@@ -1,0 +1,93 @@
+"""Eq. max_inf_gain: the gain of points, and an upper bound of the largest one over a box."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from theory_helpers import KERNELS, covariance
+
+import grisaille as gs
+from grisaille.confidence import information
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_the_gain_is_half_a_log_determinant(kernel):
+    points = np.random.default_rng(0).uniform(-1, 1, (7, 1))
+    by_hand = np.log(np.linalg.det(np.eye(7) + covariance(kernel, points, points) / 1.3)) / 2
+    assert gs.information_gain(kernel, points, 1.3) == pytest.approx(by_hand)
+    assert gs.information_gain(kernel, np.zeros((0, 1)), 1.3) == 0
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_no_set_of_points_gains_more_than_the_bound(kernel, count):
+    scale = 1 + 2 / count
+    bound = gs.maximum_information_gain(kernel, [-1], [1], count, scale)
+    places = np.linspace(-1, 1, 15)
+    best = max(
+        gs.information_gain(kernel, np.array(s)[:, None], scale)
+        for s in itertools.combinations_with_replacement(places, count)
+    )
+    assert best <= bound + 1e-12
+    assert bound <= best / (1 - 1 / math.e) + 0.05
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_long_sequences_stay_below_the_bound_too(kernel, dimension):
+    generator = np.random.default_rng(0)
+    low, high = [-1] * dimension, [1] * dimension
+    for count in (20, 200, 700):
+        bound = gs.maximum_information_gain(kernel, low, high, count, 1 + 2 / count)
+        spread = generator.uniform(-1, 1, (count, dimension))
+        corners = generator.choice([-1.0, 1.0], (count, dimension))
+        for points in (spread, corners):
+            assert gs.information_gain(kernel, points, 1 + 2 / count) <= bound * (1 + 1e-12)
+
+
+def test_each_of_the_three_bounds_is_the_smallest_somewhere():
+    kernel = gs.Matern(1.5, 1.0, 1.0)
+    domain = information._Domain(kernel, (-1.0,), (1.0,))
+    features, left = information._features(domain)
+
+    def three(count):
+        by_features = features * np.log1p(count / np.maximum(features, 1)) + count * left
+        return (
+            information._greedy_bound(domain, 512, 1.0, count),
+            float(by_features.min()) / 2,
+            count * math.log(2) / 2,
+        )
+
+    for count, smallest in ((2, 2), (60, 1), (500, 0)):
+        assert np.argmin(three(count)) == smallest
+        bound = gs.maximum_information_gain(kernel, [-1], [1], count, 1.0)
+        assert bound == pytest.approx(min(three(count)))
+
+
+def test_a_linear_kernel_reaches_its_bound_at_the_corners():
+    kernel = gs.Linear(1.0, 0.5)
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=2)) * 5)
+    bound = gs.maximum_information_gain(kernel, [-1, -1], [1, 1], 20, 1.1)
+    assert gs.information_gain(kernel, corners, 1.1) == pytest.approx(bound)
+
+
+def test_the_bound_grows_with_the_count_and_is_zero_for_none():
+    kernel = KERNELS["Matérn 3/2"]
+    bounds = [gs.maximum_information_gain(kernel, [-1], [1], t, 1.0) for t in range(0, 40, 4)]
+    assert bounds[0] == 0
+    assert (np.diff(bounds) > 0).all()
+
+
+def test_what_makes_no_sense_is_refused():
+    kernel = KERNELS["linear"]
+    with pytest.raises(gs.ModelError, match="needs hyper-parameters: pass lengthscale="):
+        gs.information_gain(gs.Matern(), np.zeros((2, 1)), 1.0)
+    with pytest.raises(gs.ModelError, match="lambda must be positive"):
+        gs.information_gain(kernel, np.zeros((2, 1)), 0.0)
+    with pytest.raises(gs.ModelError, match=r"shape \(3,\): pass an array \(t, d\)"):
+        gs.information_gain(kernel, np.zeros(3), 1.0)
+    with pytest.raises(gs.ModelError, match="is no box"):
+        gs.maximum_information_gain(kernel, [1], [0], 3, 1.0)
+    with pytest.raises(gs.ModelError, match=r"count=-1\): pass at least 0"):
+        gs.maximum_information_gain(kernel, [0], [1], -1, 1.0)
