@@ -1,0 +1,130 @@
+"""Theory mode: what it asks for, its rounds, and that nothing is fitted."""
+
+import numpy as np
+import pytest
+from confidence_helpers import known_kernel
+
+import grisaille as gs
+from grisaille.records import TrialKind
+
+QUICK = gs.MultiStart(starts=4, samples=128, iterations=15)
+
+
+def problem_with(**options):
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    declared = {"kernel": known_kernel(), "noise": 0.0, "norm_bound": 2.0, **options}
+    h = gs.BlackBox(lambda x: 0.5 * np.cos(2 * x[0]), name="plant", **declared)
+    return gs.Problem(minimize=h(x))
+
+
+def solve(problem, theory, trials=3):
+    return problem.solve(trials, strategy=gs.Optimistic(beta=theory, solver=QUICK), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm_bound": None}, r"black box 'plant' has no norm_bound, B_i"),
+        ({"kernel": None}, r"black box 'plant' has no kernel with hyper-parameters"),
+        ({"kernel": gs.Matern()}, r"'plant' has no kernel with hyper-parameters.*nothing may be"),
+        ({"kernel": None, "noise": None}, r"'plant' has no noise: pass noise=0"),
+        ({"kernel": known_kernel(1.0, 1.5)}, r"reaches k\(s, s\) = 1\.5, more than 1"),
+        ({"kernel": gs.Linear(0.5, 1.0)}, r"reaches k\(s, s\) = 4, more than 1"),
+    ],
+)
+def test_missing_constants_are_asked_for_by_name(options, message):
+    with pytest.raises(gs.ModelError, match=f"theory mode needs more than.*{message}"):
+        solve(problem_with(**options), gs.Theory(horizon=3))
+
+
+def test_everything_that_is_missing_is_listed_at_once():
+    with pytest.raises(gs.ModelError) as error:
+        solve(problem_with(kernel=None, noise=None, norm_bound=None), gs.Theory())
+    for word in ("kernel", "noise", "norm_bound"):
+        assert word in str(error.value)
+
+
+def test_an_input_range_is_asked_for_where_gamma_needs_it():
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    options = {"kernel": known_kernel(), "noise": 0.1, "norm_bound": 1.0}
+    inner = gs.BlackBox(lambda x: x[0] / 2, name="inner", **options)
+    outer = gs.BlackBox(lambda y: y / 2, name="outer", **options)
+    problem = gs.Problem(minimize=outer(inner(x) ** 2))
+    with pytest.raises(gs.ModelError, match=r"range of the inputs of black box 'outer'.*observed"):
+        solve(problem, gs.Theory(horizon=3))
+    assert solve(problem, gs.Theory(horizon=3, gain="observed")).nit == 3
+    direct = gs.Problem(minimize=outer(inner(x)))  # |inner| <= its norm bound
+    assert solve(direct, gs.Theory(horizon=3)).nit == 3
+
+
+def test_a_model_of_ones_own_is_refused():
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    h = gs.BlackBox(lambda x: x[0], name="h", noise=0, norm_bound=1, model=lambda x, y: None)
+    with pytest.raises(gs.ModelError, match="'h' has no kernel with hyper-parameters"):
+        solve(gs.Problem(minimize=h(x)), gs.Theory())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 0}, "a probability between 0 and 1"),
+        ({"delta": 1.5}, "a probability between 0 and 1"),
+        ({"horizon": 0}, "a number of trials of at least 1, or None for the doubling trick"),
+        ({"horizon": 2.5}, "a number of trials of at least 1"),
+        ({"gain": "most"}, "use 'maximum' or 'observed'"),
+        ({"regularization": 0.0}, "positive, or None"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(gs.ModelError, match=message):
+        gs.Theory(**options)
+
+
+def test_regularization_may_be_chosen_only_without_noise():
+    with pytest.raises(gs.ModelError, match=r"'plant' has noise.*leave out regularization="):
+        solve(problem_with(noise=0.1), gs.Theory(regularization=1e-3))
+    assert solve(problem_with(), gs.Theory(regularization=1e-3)).nit == 3
+
+
+def test_rounds_double_and_share_the_risk():
+    theory = gs.Theory(delta=0.12)
+    rounds = [theory.round(t) for t in range(9)]
+    assert [r.horizon for r in rounds] == [1, 2, 2, 4, 4, 4, 4, 8, 8]
+    assert [r.first for r in rounds] == [0, 1, 1, 3, 3, 3, 3, 7, 7]
+    assert [r.regularization for r in rounds[:4]] == [3.0, 2.0, 2.0, 1.5]
+    risks = {r.horizon: r.delta for r in (theory.round(t) for t in range(5000))}
+    assert 0.9 * 0.12 < sum(risks.values()) <= 0.12
+    fixed = gs.Theory(horizon=7)
+    assert {fixed.round(t) for t in range(7)} == {fixed.round(0)}
+    assert fixed.round(0).regularization == pytest.approx(1 + 2 / 7)
+
+
+def test_theory_mode_makes_only_the_algorithms_own_trials():
+    result = solve(problem_with(), gs.Theory(horizon=6), 6)
+    assert {t.suggestion.kind for t in result.history} == {TrialKind.OPTIMISTIC}
+    asked = problem_with().solve(
+        6,
+        strategy=gs.Optimistic(beta=gs.Theory(horizon=6), solver=QUICK, recommend=True),
+        progress=False,
+    )
+    assert asked.nit == 6
+
+
+def test_more_trials_than_the_horizon_keep_the_bands_valid():
+    problem = problem_with(noise=0.2)
+    short = gs.Theory(horizon=2)
+    result = solve(problem, short, 6)
+    current = short.round(6)
+    beta = short.beta(problem.program, problem.boxes[0], 6, current)
+    gamma = gs.maximum_information_gain(known_kernel(), [-1], [1], 6, current.regularization)
+    expected = 2 + 0.2 * np.sqrt(2 * (gamma + 6 / 2 + np.log(1 / 0.1)))
+    assert result.nit == 6
+    assert beta == pytest.approx([expected])
+
+
+def test_without_noise_a_small_regularization_closes_the_gap():
+    loose = solve(problem_with(), gs.Theory(horizon=8), 8)
+    sharp = solve(problem_with(), gs.Theory(regularization=1e-6), 8)
+    assert sharp.gap < loose.gap / 10
+    true_optimum = 0.5 * np.cos(2.0)
+    assert sharp.lower_bound <= true_optimum + 1e-9
