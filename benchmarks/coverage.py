@@ -1,0 +1,120 @@
+"""Do theory bands hold as often as they promise? 1,000 random functions of known norm.
+
+Each function is sum_j a_j k(c_j, .) on [-1, 1]^2, scaled to a norm of exactly B, the one declared,
+and observed with Gaussian noise. At each of 20 steps the bands of gs.Theory(delta=0.1, horizon=20)
+are compared with the function on a grid of 41 x 41 points; a function counts as covered if it is
+inside everywhere and at all steps. Points are chosen where the band is lowest, where it is widest,
+or at random, in turn: the lemma allows any choice.
+
+Run by hand: `python -m benchmarks.coverage [--functions 1000]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import grisaille as gs
+from benchmarks.recording import write_result
+from grisaille.confidence.theory import plausible_set
+from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
+
+DELTA, STEPS, NORM, NOISE, CENTERS = 0.1, 20, 2.0, 0.3, 30
+KERNELS = {
+    "squared exponential": gs.SquaredExponential(0.5, 1.0),
+    "Matérn 5/2": gs.Matern(2.5, 0.5, 1.0),
+    "Matérn 3/2": gs.Matern(1.5, 0.5, 1.0),
+    "linear": gs.Linear(np.sqrt(2), 1.0),
+}
+AXIS = torch.linspace(-1, 1, 41, dtype=torch.float64)
+GRID = torch.cartesian_prod(AXIS, AXIS)
+Row = dict[str, object]
+
+
+def main() -> None:
+    """Run, print and store."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--functions", type=int, default=1000)
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    with get_context("spawn").Pool(options.processes) as pool:
+        rows = pool.map(run_one, range(options.functions), chunksize=20)
+    shares = {
+        name: float(np.mean([row["covered"] for row in rows if row["kernel"] == name]))
+        for name in KERNELS
+    }
+    summary = {
+        "functions": len(rows),
+        "steps": STEPS,
+        "delta": DELTA,
+        "covered": float(np.mean([row["covered"] for row in rows])),
+        "bar": 1 - DELTA,
+        "covered by kernel": shares,
+        "largest error in half-widths": float(max(row["largest_ratio"] for row in rows)),  # type: ignore[type-var, arg-type]
+        "median of the largest error in half-widths": float(
+            np.median([row["largest_ratio"] for row in rows])  # type: ignore[arg-type]
+        ),
+        "covered with half of beta": float(np.mean([row["largest_ratio"] <= 0.5 for row in rows])),  # type: ignore[operator]
+        "covered with a quarter of beta": float(
+            np.mean([row["largest_ratio"] <= 0.25 for row in rows])  # type: ignore[operator]
+        ),
+    }
+    for name, value in summary.items():
+        print(f"{name}: {value}")
+    write_result("coverage", summary)
+    path = Path(__file__).parent / "results" / "coverage.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def run_one(seed: int) -> Row:
+    """Follow one function for all steps."""
+    torch.set_num_threads(1)
+    name = list(KERNELS)[seed % len(KERNELS)]
+    kernel = KERNELS[name]
+    generator = np.random.default_rng(seed)
+    scale = float(kernel.lengthscale[0])
+    centers = torch.tensor(generator.uniform(-1, 1, (CENTERS, 2)))
+    weights = torch.tensor(generator.standard_normal(CENTERS))
+    gram = kernel.variance * kernel.correlation(centers / scale, centers / scale)
+    weights = weights * NORM / torch.sqrt(weights @ gram @ weights)
+    truth = kernel.variance * kernel.correlation(GRID / scale, centers / scale) @ weights
+
+    x = gs.Variable("x", 2, lower=-1, upper=1)
+    phi = gs.BlackBox(None, name="phi", noise=NOISE, kernel=kernel, norm_bound=NORM)
+    program = gs.Problem(minimize=phi(x)).program
+    theory = gs.Theory(delta=DELTA, horizon=STEPS)
+    history = History()
+    largest = 0.0
+    for step in range(STEPS):
+        plausible = plausible_set(program, history, theory)
+        mean, deviation = plausible.beliefs["phi"].predict(GRID)
+        reach = plausible.beta["phi"] * deviation
+        ratio = (mean[:, 0] - truth).abs() / reach[:, 0]
+        largest = max(largest, float(ratio.max()))
+        lowest, widest = int((mean - reach).argmin()), int(reach.argmax())
+        chosen = (lowest, widest, int(generator.integers(len(GRID))))[step % 3]
+        answer = np.array([float(truth[chosen]) + NOISE * generator.standard_normal()])
+        point = GRID[chosen].numpy().copy()
+        history = history.with_trial(
+            Trial(
+                step + 1,
+                Suggestion(TrialKind.OPTIMISTIC, point),
+                float(answer[0]),
+                np.zeros(0),
+                answer,
+                (Observation("phi", point, answer),),
+            )
+        )
+    return {"seed": seed, "kernel": name, "covered": largest <= 1, "largest_ratio": largest}
+
+
+if __name__ == "__main__":
+    main()
