@@ -69,12 +69,12 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument(
         "--output", type=Path, default=Path("reproduction"), help="folder; default: %(default)s"
     )
-    reproduce.add_argument("--instances", type=int, default=150, help="default: %(default)s")
+    reproduce.add_argument("--instances", type=int, default=120, help="default: %(default)s")
     reproduce.add_argument(
         "--setting",
         choices=("exact", "noisy", "learned"),
         action="append",
-        help="exact (the default): the true kernel, no noise; noisy: noise 0.05; learned: a learned "
+        help="exact (the default): true kernel, no noise; noisy: noise 0.05; learned: learned "
         "kernel; may be given several times",
     )
     reproduce.add_argument(

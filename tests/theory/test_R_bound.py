@@ -108,7 +108,7 @@ def test_printing_a_guarantee_tells_the_constants_and_their_sources():
     text = repr(gs.Guarantee(problem, theory))
     assert "probability 0.95" in text
     assert "norm bound" in text
-    assert "slopes exact" in text
+    assert "slopes of known parts: exact" in text
     x = gs.Variable("x", 1, lower=-1, upper=1)
     f = box(KnownNorm(KERNEL, 1.0, np.random.default_rng(0)), "f", 1.0)
-    assert "estimates too" in repr(gs.Guarantee(gs.Problem(minimize=f(x) ** 2), theory))
+    assert "bounds are estimates too" in repr(gs.Guarantee(gs.Problem(minimize=f(x) ** 2), theory))

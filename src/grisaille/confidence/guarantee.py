@@ -162,15 +162,20 @@ class Guarantee:
         return sum(2 if separate and not c.first_layer else 1 for c in calls)
 
     def __repr__(self) -> str:
-        lines = [f"Guarantee with probability {1 - self.theory.delta:g}, A_i {self.form}"]
+        def text(values: Array | None) -> str:
+            return np.array2string(np.asarray(values), precision=4, separator=", ")
+
+        lines = [f"guarantee with probability {1 - self.theory.delta:g}, A_i {self.form}"]
         for call in self.problem.program.calls:
-            constants = self.lipschitz[call.box.name]
-            lines.append(
-                f"  {call.box.name}: B = {call.box.norm_bound}, noise = {call.box.noise}, "
-                f"L = {constants.constants.tolist()} ({constants.source}), "
-                f"A = {self.amplification[:, call.columns].tolist()}"
-            )
-        lines.append(f"  known parts: slopes {self.known.source}")
+            box, constants = call.box, self.lipschitz[call.box.name]
+            factors = " | ".join(text(row) for row in self.amplification[:, call.columns])
+            lines += [
+                f"{box.name}",
+                f"  B {text(box.norm_bound)}, noise {text(box.noise)}",
+                f"  Lipschitz constants {text(constants.constants)} ({constants.source})",
+                f"  A for objective | constraints: {factors}",
+            ]
+        lines.append(f"slopes of known parts: {self.known.source}")
         if self.known.source is Source.ESTIMATED:
-            lines.append("  estimated slopes come from samples: the bounds are estimates too")
+            lines.append("  they come from samples, so the bounds are estimates too")
         return "\n".join(lines)

@@ -1,7 +1,7 @@
 """The experiment: paired random instances, two methods, three settings, and what is measured.
 
 What the paper leaves open was chosen as follows: one beta for both methods, no noise in the first
-setting, the multi-start search below, no initial design where the kernel is given, and no
+setting, multi-start search with its default settings, no initial design where the kernel is given, and no
 recommended points, because every evaluation counts as a step of the algorithm.
 """
 
@@ -26,8 +26,7 @@ Array = NDArray[np.float64]
 STEPS = 20
 BETA = 1.5
 NOISE = 0.05
-# Two design variables and two or three intermediate values need no more.
-SOLVER = MultiStart(starts=8, samples=1024, iterations=40)
+SOLVER = MultiStart()
 
 
 class Setting(StrEnum):

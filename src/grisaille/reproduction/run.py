@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -56,7 +59,9 @@ def _run_all(folder: Folder, jobs: list[Job], total: int, processes: int) -> Non
     # Started afresh: a forked PyTorch may wait for threads that are not there.
     with (
         _progress(total) as tick,
-        ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool,
+        ProcessPoolExecutor(
+            processes, get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),)
+        ) as pool,
     ):
         tick(total - len(jobs))
         futures = {pool.submit(run, job): job for job in jobs}
@@ -69,11 +74,30 @@ def _run_all(folder: Folder, jobs: list[Job], total: int, processes: int) -> Non
             raise
 
 
+def _end_with(parent: int) -> None:
+    """Let a worker end when its parent does, even one that was killed and could not say so."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 @contextmanager
 def _progress(total: int) -> Iterator[_Tick]:
     """A bar in a terminal, a line now and then elsewhere."""
     if not sys.stdout.isatty():
-        yield lambda done: print(f"{done} of {total} runs", flush=True) if done % 20 == 0 else None
+        shown = -20
+
+        def tell(done: int) -> None:
+            nonlocal shown
+            if done - shown >= 20 or done == total:
+                shown = done
+                print(f"{done} of {total} runs", flush=True)
+
+        yield tell
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
