@@ -1,8 +1,8 @@
 """The experiment: paired random instances, two methods, three settings, and what is measured.
 
 What the paper leaves open was chosen as follows: one beta for both methods, no noise in the first
-setting, multi-start search with its default settings, no initial design where the kernel is given, and no
-recommended points, because every evaluation counts as a step of the algorithm.
+setting, multi-start search with its default settings, no initial design where the kernel is given,
+and no recommended points, because every evaluation counts as a step of the algorithm.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -60,7 +61,7 @@ def _run_all(folder: Folder, jobs: list[Job], total: int, processes: int) -> Non
     with (
         _progress(total) as tick,
         ProcessPoolExecutor(
-            processes, get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),)
+            processes, get_context("spawn"), initializer=_get_ready, initargs=(os.getpid(),)
         ) as pool,
     ):
         tick(total - len(jobs))
@@ -74,8 +75,12 @@ def _run_all(folder: Folder, jobs: list[Job], total: int, processes: int) -> Non
             raise
 
 
-def _end_with(parent: int) -> None:
-    """Let a worker end when its parent does, even one that was killed and could not say so."""
+def _get_ready(parent: int) -> None:
+    """Let a worker end when its parent does, even one that was killed and could not say so.
+
+    Ctrl-C is the parent's business: a worker that heard it too would print its own traceback.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:
