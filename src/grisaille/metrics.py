@@ -34,12 +34,15 @@ class Metrics:
     def __init__(self, objectives: ArrayLike, constraints: ArrayLike, optimum: float) -> None:
         values = np.asarray(objectives, dtype=float)
         bodies = np.asarray(constraints, dtype=float)
-        bodies = bodies.reshape(len(values), -1) if bodies.size else np.zeros((len(values), 0))
-        if values.ndim != 1 or not np.isfinite(optimum):
+        if not bodies.size:
+            bodies = np.zeros((values.size, 0))
+        if values.ndim != 1 or bodies.ndim != 2 or len(bodies) != len(values):
             raise ModelError(
-                f"Metrics of objectives of shape {values.shape} and optimum {optimum!r}: pass one "
-                "objective per point, and a finite optimum"
+                f"Metrics of objectives of shape {values.shape} and constraints of shape "
+                f"{bodies.shape}: pass one objective per point, and one row of constraints"
             )
+        if not np.isfinite(optimum):
+            raise ModelError(f"Metrics with optimum {optimum!r}: pass a finite optimum")
         object.__setattr__(self, "objectives", values)
         object.__setattr__(self, "constraints", bodies)
         object.__setattr__(self, "optimum", float(optimum))

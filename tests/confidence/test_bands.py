@@ -57,11 +57,18 @@ def test_a_norm_bound_cuts_both_ends():
     assert clipped(box(norm_bound=2), *rows) == [[-2, 2], [-2, 0], [0, 2], [-1, 1], [-2, 2]]
 
 
+def test_a_kernel_of_larger_variance_allows_larger_values_for_the_same_norm():
+    # 2 exp(-x^2 / 2) has norm 1 under a kernel of variance 4.
+    declared = box(norm_bound=1, noise=0, kernel=known_kernel(1.0, 4.0))
+    assert clipped(declared, (-5, 1.9), (-1, 5)) == [[-2, 1.9], [-1, 2]]
+    assert clipped(box(norm_bound=1, noise=0, kernel=known_kernel(1.0, 0.25)), (-5, 5)) == [[-1, 1]]
+
+
 @pytest.mark.parametrize("row", [(2.1, 5), (-5, -2.1)])
 def test_a_band_beyond_the_norm_bound_is_a_broken_assumption(row):
     with pytest.raises(
         AssumptionError,
-        match=r"the data put black box 'h' outside ±2, the norm bound it was declared with: raise "
+        match=r"the data put black box 'h' outside ±2, which its norm bound allows: raise "
         r"norm_bound \(Assumption bounded_norm\) or leave it out",
     ):
         clip_band(box(norm_bound=2), *band((-1, 1), row))

@@ -28,7 +28,10 @@ def solve(problem, theory, trials=3):
         ({"kernel": None}, r"black box 'plant' has no kernel with hyper-parameters"),
         ({"kernel": gs.Matern()}, r"'plant' has no kernel with hyper-parameters.*nothing may be"),
         ({"kernel": None, "noise": None}, r"'plant' has no noise: pass noise=0"),
-        ({"kernel": known_kernel(1.0, 1.5)}, r"reaches k\(s, s\) = 1\.5, more than 1"),
+        (
+            {"kernel": known_kernel(1.0, 2.25)},
+            r"reaches k\(s, s\) = 2\.25, more than 1.*by 2\.25 and multiply norm_bound by 1\.5",
+        ),
         ({"kernel": gs.Linear(0.5, 1.0)}, r"reaches k\(s, s\) = 4, more than 1"),
     ],
 )
@@ -72,7 +75,7 @@ def test_a_model_of_ones_own_is_refused():
         ({"horizon": 0}, "a number of trials of at least 1, or None for the doubling trick"),
         ({"horizon": 2.5}, "a number of trials of at least 1"),
         ({"gain": "most"}, "use 'maximum' or 'observed'"),
-        ({"regularization": 0.0}, "positive, or None"),
+        ({"regularization": 0.0}, "at least 1e-08, which rounding needs, or None"),
     ],
 )
 def test_bad_options_are_refused(options, message):
@@ -128,3 +131,33 @@ def test_without_noise_a_small_regularization_closes_the_gap():
     assert sharp.gap < loose.gap / 10
     true_optimum = 0.5 * np.cos(2.0)
     assert sharp.lower_bound <= true_optimum + 1e-9
+
+
+def test_noise_that_carries_a_chain_out_of_range_is_paid_for():
+    # inner is known to stay within 0.1, but its noisy answers do not, and outer sees those.
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    generator = np.random.default_rng(0)
+    inner = gs.BlackBox(
+        lambda x: 0.05 * x[0] + 0.3 * generator.standard_normal(),
+        name="inner",
+        noise=0.3,
+        kernel=known_kernel(),
+        norm_bound=0.1,
+    )
+    outer = gs.BlackBox(
+        lambda y: 0.1 * y, name="outer", noise=0.1, kernel=known_kernel(0.1), norm_bound=1.0
+    )
+    problem = gs.Problem(minimize=outer(inner(x)))
+    theory = gs.Theory(horizon=8)
+    history = problem.solve(
+        8,
+        strategy=gs.Optimistic(beta=theory, solver=QUICK),
+        evaluation="chained",
+        progress=False,
+    ).history
+    inputs, _ = history.data("outer", 1, 1)
+    scale = theory.round(8).regularization
+    seen = gs.information_gain(known_kernel(0.1), inputs, scale)
+    assert seen > gs.maximum_information_gain(known_kernel(0.1), [-0.1], [0.1], 8, scale)
+    beta = theory.plausible_set(problem.program, history).beta["outer"]
+    assert beta.item() == pytest.approx(1 + 0.1 * np.sqrt(2 * (seen + 1 + np.log(2 / 0.1))))

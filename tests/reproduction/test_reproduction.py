@@ -96,6 +96,15 @@ def test_a_run_that_was_killed_while_writing_is_made_again(tmp_path, torn):
     assert len(folder.load()) == 4
 
 
+def test_a_first_write_that_was_torn_is_forgotten(tmp_path):
+    filled(tmp_path, 0)
+    (tmp_path / "exact.csv").write_text("instance,method,step,positive_regret,vio")
+    folder = Folder(tmp_path)
+    folder.open()
+    folder.add(Job(Setting.EXACT, 0, Method.OURS), made_up(0))
+    assert len(folder.load()) == 1
+
+
 def test_runs_made_in_another_way_are_not_mixed(tmp_path):
     filled(tmp_path, 1)
     file = tmp_path / "settings.json"

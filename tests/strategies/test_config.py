@@ -85,6 +85,20 @@ def test_config_judges_noisy_problems_by_its_own_posterior():
     assert result.fun != best.objective
 
 
+@pytest.mark.parametrize("kernel", [None, gs.SquaredExponential(0.3, 1.0)])
+@pytest.mark.parametrize("sense", ["minimize", "maximize"])
+def test_points_without_a_value_are_left_alone(kernel, sense):
+    x = gs.Variable("x", lower=0, upper=1)
+    q = gs.BlackBox(lambda x: x - 0.5, name="q", noise=0)
+    sign = 1 if sense == "minimize" else -1
+    problem = gs.Problem(**{sense: sign * (np.sqrt(q(x)) + x)})  # no value below 0.5
+    config = gs.CONFIG(solver=QUICK, kernel=kernel, recommend=False)
+    result = problem.solve(12, strategy=config, progress=False)
+    assert any(np.isnan(t.objective) for t in result.history)
+    assert len({t.x[0].round(9) for t in result.history}) > 6
+    assert sign * result.fun < 1.0  # 0.5 is the best, and 1.7 the worst value there is
+
+
 def test_what_optimism_refuses_config_refuses():
     with pytest.raises(gs.ModelError, match=r"beta must be a positive number or a gs\.Theory"):
         gs.CONFIG(beta=-1)

@@ -103,6 +103,77 @@ def test_bounds_ask_for_what_they_need():
         gs.Guarantee(nested, theory)
 
 
+def test_bounds_beforehand_need_every_box_at_its_optimistic_state():
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    wide = {"input_lower": -1, "input_upper": 1}
+    inner = box(KnownNorm(KERNEL, 1.0, np.random.default_rng(0)), "inner", 1.0)
+    outer = box(KnownNorm(KERNEL, 1.0, np.random.default_rng(1)), "outer", 1.0, **wide)
+    stuck = box(
+        KnownNorm(KERNEL, 1.0, np.random.default_rng(1)), "stuck", 1.0, separable=False, **wide
+    )
+    nested = gs.Problem(minimize=outer(inner(x)))
+    theory = gs.Theory(horizon=3)
+    assert gs.Guarantee(nested, theory).regret(3) > 0
+    with pytest.raises(gs.ModelError, match=r"'outer' evaluated at its optimistic state"):
+        gs.Guarantee(nested, theory, evaluation="chained")
+    with pytest.raises(gs.ModelError, match=r"'stuck' evaluated at its optimistic state"):
+        gs.Guarantee(gs.Problem(minimize=stuck(inner(x))), theory)
+    one_layer = gs.Problem(minimize=inner(x))
+    assert gs.Guarantee(one_layer, theory, evaluation="chained").regret(3) > 0
+    strategy = gs.Optimistic(beta=theory, solver=gs.Grid(5))
+    chained = nested.solve(3, strategy=strategy, evaluation="chained", progress=False)
+    assert chained.regret_bound() > 0  # what was met is known
+    with pytest.raises(gs.ModelError, match="only the realized bounds"):
+        chained.regret_bound(realized=False)
+
+
+def test_trials_of_a_hopeless_problem_have_no_regret_bound():
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    f = box(KnownNorm(KERNEL, 1.0, np.random.default_rng(0)), "f", 1.0)
+    problem = gs.Problem(minimize=x[0], subject_to=[f(x) + 5 <= 0])
+    strategy = gs.Optimistic(beta=gs.Theory(horizon=2), solver=gs.Grid(5))
+    result = problem.solve(2, strategy=strategy, progress=False)
+    for realized in (True, False):
+        with pytest.raises(gs.ModelError, match=r"trials \[1, 2\] found no plausible feasible"):
+            result.violation_bounds(realized=realized)
+
+
+def test_recommended_points_are_covered_by_no_theorem():
+    problem, theory = one_box(0.0, 4)
+    strategy = gs.Optimistic(beta=theory, solver=gs.Grid(11), recommend=True)
+    result = problem.solve(4, strategy=strategy, progress=False)
+    kinds = {str(t.suggestion.kind) for t in result.history}
+    if "recommended" in kinds:
+        with pytest.raises(gs.ModelError, match="were not; solve with recommend=False"):
+            result.regret_bound(realized=False)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        (np.sign, "may jump with a black box's output"),
+        (np.floor, "may jump with a black box's output"),
+        (lambda y: np.sqrt(y + 1.0), "infinitely steep somewhere in the range"),
+    ],
+)
+def test_what_has_no_lipschitz_constant_has_no_bound(known, message):
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    f = box(KnownNorm(KERNEL, 1.0, np.random.default_rng(0)), "f", 1.0)
+    with pytest.raises(gs.ModelError, match=message):
+        gs.Guarantee(gs.Problem(minimize=known(f(x)) + x[0]), gs.Theory())
+    harmless = gs.Problem(minimize=f(x) + np.sign(x[0]) + x[0] ** 2)
+    guarantee = gs.Guarantee(harmless, gs.Theory())
+    assert guarantee.known.source == "exact"
+    assert guarantee.amplification == pytest.approx(2)
+
+
+def test_numpy_integers_count_too():
+    problem, theory = one_box(0.1, None)
+    guarantee = gs.Guarantee(problem, theory)
+    assert guarantee.regret(np.int64(5)) == guarantee.regret(5)
+    assert gs.maximum_information_gain(KERNEL, -1, 1, np.int64(5), 1.0) > 0
+
+
 def test_printing_a_guarantee_tells_the_constants_and_their_sources():
     problem, theory = one_box(0.1, 5)
     text = repr(gs.Guarantee(problem, theory))

@@ -72,6 +72,14 @@ def test_a_linear_kernel_reaches_its_bound_at_the_corners():
     assert gs.information_gain(kernel, corners, 1.1) == pytest.approx(bound)
 
 
+def test_the_bound_is_quiet_for_tiny_length_scales_and_useful_in_many_dimensions():
+    tiny = gs.maximum_information_gain(gs.SquaredExponential(0.01, 1.0), [0], [1], 50, 1.0)
+    assert tiny <= 50 * math.log(2) / 2
+    smooth = gs.SquaredExponential(2.0, 1.0)
+    many = gs.maximum_information_gain(smooth, [0] * 5, [1] * 5, 1000, 1.0)
+    assert many < 0.3 * 1000 * math.log(2) / 2
+
+
 def test_the_bound_grows_with_the_count_and_is_zero_for_none():
     kernel = KERNELS["Matérn 3/2"]
     bounds = [gs.maximum_information_gain(kernel, [-1], [1], t, 1.0) for t in range(0, 40, 4)]
@@ -87,6 +95,8 @@ def test_what_makes_no_sense_is_refused():
         gs.information_gain(kernel, np.zeros((2, 1)), 0.0)
     with pytest.raises(gs.ModelError, match=r"shape \(3,\): pass an array \(t, d\)"):
         gs.information_gain(kernel, np.zeros(3), 1.0)
+    with pytest.raises(gs.ModelError, match="a kernel of 2 length-scales: pass one lower"):
+        gs.maximum_information_gain(gs.SquaredExponential([1, 1], 1), 0, 1, 3, 1.0)
     with pytest.raises(gs.ModelError, match="is no box"):
         gs.maximum_information_gain(kernel, [1], [0], 3, 1.0)
     with pytest.raises(gs.ModelError, match=r"count=-1\): pass at least 0"):

@@ -15,7 +15,7 @@ from grisaille.modeling.expression import Call, Constant, Expression, Operation,
 from grisaille.modeling.program import Program
 from grisaille.records import History
 from grisaille.surrogates.fitting import given, learned
-from grisaille.surrogates.kernels import Kernel, Matern, check_kernel
+from grisaille.surrogates.kernels import Kernel, Linear, Matern, check_kernel
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
 
 Array = NDArray[np.float64]
@@ -40,6 +40,17 @@ def given_kernel(box: BlackBox) -> Kernel:
     assert box.kernel is not None
     kernel: Kernel = box.kernel
     return kernel
+
+
+def value_bound(box: BlackBox) -> Array:
+    """How far from 0 the values of a black box can be by its norm bound, (k,).
+
+    |f(s)| <= B sqrt(k(s, s)): B in the paper, where k(s, s) <= 1 (Assumption regular_kernel).
+    """
+    assert box.norm_bound is not None
+    if box.kernel is None or box.kernel.variance is None or isinstance(box.kernel, Linear):
+        return box.norm_bound
+    return np.asarray(box.norm_bound * math.sqrt(max(1.0, box.kernel.variance)))
 
 
 def believe(program: Program, history: History, regularization: float | None = None) -> Beliefs:
@@ -129,7 +140,7 @@ def known_range(expression: Expression) -> tuple[Array, Array]:
     unknown = np.full(expression.size, np.nan)
     if isinstance(expression, Call):
         box = expression.box
-        bound = np.inf if box.norm_bound is None else box.norm_bound
+        bound = np.inf if box.norm_bound is None else value_bound(box)
         lower = np.maximum(-np.inf if box.lower is None else box.lower, -bound)
         upper = np.minimum(np.inf if box.upper is None else box.upper, bound)
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 from typing import Literal
 
@@ -36,7 +37,8 @@ class Guarantee:
         problem: The problem.
         theory: delta and horizon.
         form: Which constants A_i; see the notes at `amplification`.
-        evaluation: "separate" (the paper) or "chained": how often black boxes answer per trial.
+        evaluation: "separate" (the paper), or "chained", which the theorems allow only for
+            problems of one layer.
         lipschitz: Lipschitz constants of each black box.
         known: Slopes of the known parts.
         amplification: A_i, (1 + K, M): for the objective and each constraint, and for each output
@@ -53,6 +55,13 @@ class Guarantee:
     ) -> None:
         program = problem.program
         theory.check(program)
+        for call in program.calls:
+            if not call.first_layer and not (evaluation == "separate" and call.box.separable):
+                raise ModelError(
+                    f"the theorems need black box {call.box.name!r} evaluated at its optimistic "
+                    "state (Assumption eval_model), which evaluation='chained' and separable=False "
+                    "rule out: only the realized bounds of a finished study hold there"
+                )
         for box in program.boxes:
             if np.isnan(np.concatenate(input_domain(program, box))).any():
                 raise ModelError(
@@ -125,8 +134,9 @@ class Guarantee:
 
     def _deviations(self, trials: int, theory: Theory | None = None) -> Array:
         """Bound on sum_t beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each black-box output, (M,)."""
+        trials = operator.index(trials)
         if trials < 1:
-            raise ModelError(f"a bound for {trials!r} trials: pass at least 1")
+            raise ModelError(f"a bound for {trials} trials: pass at least 1")
         theory = theory or self.theory
         sums = np.zeros(self.problem.program.box_outputs)
         start = 0
@@ -156,10 +166,9 @@ class Guarantee:
         return beta * math.sqrt((end - start) * factor * 2 * gain)
 
     def _answers_per_trial(self, box: BlackBox) -> int:
-        """How often a black box answers in one trial, at most."""
-        separate = self.evaluation == "separate" and box.separable
+        """How often a black box answers in one trial, at most: along the chain, and beside it."""
         calls = [c for c in self.problem.program.calls if c.box is box]
-        return sum(2 if separate and not c.first_layer else 1 for c in calls)
+        return sum(1 if c.first_layer else 2 for c in calls)
 
     def __repr__(self) -> str:
         def text(values: Array | None) -> str:

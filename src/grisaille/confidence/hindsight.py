@@ -20,7 +20,8 @@ def discrepancy_bounds(
     """sum_i A_i beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each trial (Lemma discrepancy_bound).
 
     While the bands hold, no trial's objective, and none of its constraints, is further than that
-    from the optimistic value; so no optimistic trial's regret or violation is larger.
+    from the optimistic value. So neither its regret nor a violation is larger, unless no plausible
+    feasible point was found for it.
 
     Args:
         problem: The problem.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -70,16 +71,23 @@ def maximum_information_gain(
         regularization: lambda.
     """
     _check(kernel, regularization)
+    count = operator.index(count)
     low, high = np.broadcast_arrays(
         np.atleast_1d(np.asarray(lower, dtype=float)), np.asarray(upper, dtype=float)
     )
+    scales = 1 if kernel.lengthscale is None else len(kernel.lengthscale)
+    if low.ndim != 1 or scales not in (1, len(low)):
+        raise ModelError(
+            f"a box with bounds of shape {low.shape} and a kernel of {scales} length-scales: pass "
+            "one lower and one upper bound per input"
+        )
     if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
         raise ModelError(
             f"the domain [{low.tolist()}, {high.tolist()}] is no box: pass finite bounds, lower "
             "ones at most as large as upper ones"
         )
     if count < 0:
-        raise ModelError(f"maximum_information_gain(count={count!r}): pass at least 0")
+        raise ModelError(f"maximum_information_gain(count={count}): pass at least 0")
     if count == 0:
         return 0.0
     domain = _Domain(kernel, tuple(low.tolist()), tuple(high.tolist()))
@@ -132,7 +140,8 @@ class _Domain:
         # Half the diagonal of a cell, in length-scales, and what the kernel makes of it.
         radius = math.hypot(*(w / max(n - 1, 1) / 2 for w, n in zip(widths, counts, strict=True)))
         near = self.kernel.correlation(
-            torch.zeros(1, 1, dtype=torch.float64), torch.full((1, 1), radius).double()
+            torch.zeros(1, 1, dtype=torch.float64),
+            torch.full((1, 1), radius, dtype=torch.float64),
         )
         assert self.kernel.variance is not None
         return points, math.sqrt(2 * self.kernel.variance * (1 - float(near)))
@@ -206,9 +215,8 @@ def _features(domain: _Domain) -> tuple[Array, Array]:
         # a Poisson law of mean u^2: polynomials up to a degree in each input leave its tails.
         halves = domain.scaled_widths() / 2
         for degree in range(1, _HIGHEST_DEGREE):
-            kept = poisson.cdf(degree - 1, halves**2)
             counts.append(float(degree) ** len(halves))
-            left.append(most * -np.expm1(np.log(kept).sum()))
+            left.append(most * min(1.0, float(poisson.sf(degree - 1, halves**2).sum())))
     return np.array(counts), np.array(left)
 
 

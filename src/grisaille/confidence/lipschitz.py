@@ -17,7 +17,7 @@ from torch import Tensor
 
 from grisaille.confidence.beliefs import given_kernel, input_domain, known_range
 from grisaille.errors import ModelError
-from grisaille.modeling.affine import affine_nodes
+from grisaille.modeling.affine import affine_nodes, jumping_nodes
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import BoxCall, Program
 from grisaille.records import History
@@ -124,8 +124,19 @@ def known_slopes(program: Program, history: History) -> KnownSlopes:
         states.append(_steepest(inputs.expand(len(samples), -1), answers))
         return answers[:, call.columns]
 
+    jumping = jumping_nodes(program)
+    if jumping:
+        raise ModelError(
+            f"{program.nodes[jumping[0]].expression!r} may jump with a black box's output, so no "
+            "Lipschitz constant, and no bound on regret, exists (Assumption Lip)"
+        )
     outputs = program.run(samples[:, : program.size], resolve)
     rows = [_steepest(o.reshape(len(samples), -1), answers) for o in outputs]
+    if not all(np.isfinite(slopes).all() for slopes in (*states, *rows)):
+        raise ModelError(
+            "a known part is infinitely steep somewhere in the range that its black boxes are "
+            "declared to have: narrow lower= and upper=, or there is no bound (Assumption Lip)"
+        )
     exact = all(affine_nodes(program))
     return KnownSlopes(
         tuple(states), np.concatenate(rows), Source.EXACT if exact else Source.ESTIMATED
@@ -158,7 +169,7 @@ def _steepest(values: Tensor, inputs: Tensor) -> Array:
             column.sum(), inputs, retain_graph=True, allow_unused=True, materialize_grads=True
         )
         # Where a known part has no value, the root of a negative number say, it has no slope.
-        rows.append(torch.nan_to_num(slopes.abs(), nan=0.0).amax(0).numpy())
+        rows.append(torch.nan_to_num(slopes.abs(), nan=0.0, posinf=torch.inf).amax(0).numpy())
     return np.array(rows).reshape(-1, inputs.shape[1])
 
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import Beliefs
+from grisaille.confidence.beliefs import Beliefs, value_bound
 from grisaille.errors import AssumptionError
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import BoxCall, Program
@@ -32,13 +32,13 @@ def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tens
         AssumptionError: The whole band lies outside the norm bound.
     """
     if box.norm_bound is not None:
-        bound = torch.tensor(box.norm_bound)
+        bound = torch.tensor(value_bound(box))
         outside = (lower > bound * (1 + 1e-9)) | (upper < -bound * (1 + 1e-9))
         if outside.any():
-            declared = box.norm_bound[outside.any(0).numpy().argmax()]
+            limit = float(bound[outside.any(0)][0])
             raise AssumptionError(
-                f"the data put black box {box.name!r} outside ±{declared:g}, the norm bound it was "
-                "declared with: raise norm_bound (Assumption bounded_norm) or leave it out"
+                f"the data put black box {box.name!r} outside ±{limit:g}, which its norm bound "
+                "allows: raise norm_bound (Assumption bounded_norm) or leave it out"
             )
         lower, upper = lower.clamp(-bound, bound), upper.clamp(-bound, bound)
     if box.lower is not None:

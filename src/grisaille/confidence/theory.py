@@ -7,6 +7,7 @@ hpb_int, Lemma conf_int).
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +28,7 @@ from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import Program
 from grisaille.records import History
 from grisaille.surrogates.kernels import Linear
+from grisaille.surrogates.posterior import LEAST_NOISE
 
 Array = NDArray[np.float64]
 
@@ -88,8 +90,11 @@ class Theory:
             )
         if self.gain not in ("maximum", "observed"):
             raise ModelError(f"Theory(gain={self.gain!r}): use 'maximum' or 'observed'")
-        if self.regularization is not None and not self.regularization > 0:
-            raise ModelError(f"Theory(regularization={self.regularization!r}): positive, or None")
+        if self.regularization is not None and not self.regularization >= LEAST_NOISE:
+            raise ModelError(
+                f"Theory(regularization={self.regularization!r}): at least {LEAST_NOISE:g}, which "
+                "rounding needs, or None"
+            )
 
     def check(self, program: Program) -> None:
         """Ask for every constant that the theorems need and the boxes lack, by name.
@@ -133,8 +138,8 @@ class Theory:
         if most > 1 + 1e-12:
             return [
                 f"the kernel of {who} reaches k(s, s) = {most:g}, more than 1 (Assumption "
-                f"regular_kernel): divide its variance, and the output with its noise and "
-                f"norm_bound by its root, so that it is at most 1"
+                f"regular_kernel): divide its variance by {most:g} and multiply norm_bound by "
+                f"{math.sqrt(most):g}, which describes the same functions"
             ]
         return []
 
@@ -143,7 +148,7 @@ class Theory:
         if self.horizon is not None:
             number, first, horizon = 1, 0, int(self.horizon)
         else:
-            number = (trials + 1).bit_length()
+            number = operator.index(trials + 1).bit_length()
             horizon = 1 << (number - 1)
             first = horizon - 1
         delta = self.delta if self.horizon is not None else self.delta / (number * (number + 1))
@@ -178,10 +183,14 @@ class Theory:
         return self._formula(program, box, gain, observations, current)
 
     def _beta(self, program: Program, box: BlackBox, inputs: Array, current: Round) -> Array:
-        if self.gain == "maximum" or is_exact(box):
-            return self.beta(program, box, len(inputs), current)
-        gain = information_gain(given_kernel(box), inputs, current.regularization)
-        return self._formula(program, box, gain, len(inputs), current)
+        if is_exact(box):
+            return self._formula(program, box, 0.0, len(inputs), current)
+        seen = information_gain(given_kernel(box), inputs, current.regularization)
+        beta = self._formula(program, box, seen, len(inputs), current)
+        if self.gain == "maximum":
+            # Noise may carry the chain out of a declared range, and what was seen beyond gamma.
+            return np.maximum(beta, self.beta(program, box, len(inputs), current))
+        return beta
 
     def _formula(
         self, program: Program, box: BlackBox, gain: float, observations: int, current: Round

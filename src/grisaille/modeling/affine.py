@@ -11,10 +11,11 @@ _BILINEAR = (atoms.multiply, atoms.matmul)
 
 
 def affine_nodes(program: Program) -> list[bool]:
-    """Whether each node is affine in the variables and the outputs of black boxes."""
+    """Whether each node is affine in the outputs of black boxes, with slopes that are constant."""
     constant: list[bool] = []
     affine: list[bool] = []
-    for node in program.nodes:
+    downstream = _downstream(program)
+    for position, node in enumerate(program.nodes):
         fixed = [constant[a] for a in node.arguments]
         straight = [affine[a] for a in node.arguments]
         expression = node.expression
@@ -23,7 +24,7 @@ def affine_nodes(program: Program) -> list[bool]:
             affine.append(True)
             continue
         constant.append(isinstance(expression, Constant) or all(fixed))
-        if constant[-1]:
+        if not downstream[position]:  # whatever it does with the variables, boxes do not move it
             affine.append(True)
             continue
         assert isinstance(expression, Operation)
@@ -34,6 +35,27 @@ def affine_nodes(program: Program) -> list[bool]:
         else:
             affine.append(expression.atom is atoms.divide and straight[0] and fixed[1])
     return affine
+
+
+def jumping_nodes(program: Program) -> list[int]:
+    """Positions of the nodes that read a black box and may jump with it."""
+    downstream = _downstream(program)
+    return [
+        position
+        for position, node in enumerate(program.nodes)
+        if isinstance(node.expression, Operation)
+        and not node.expression.atom.continuous
+        and downstream[position]
+    ]
+
+
+def _downstream(program: Program) -> list[bool]:
+    """Whether each node is, or reads, a black-box call."""
+    found: list[bool] = []
+    for node in program.nodes:
+        reads = any(found[a] for a in node.arguments)
+        found.append(reads or isinstance(node.expression, Call))
+    return found
 
 
 def passing_nodes(program: Program) -> list[bool]:

@@ -96,8 +96,8 @@ class Folder:
     def tidy(self) -> None:
         """Put the runs in order, and leave incomplete ones out."""
         for setting in Setting:
-            curves = self._load(setting)
-            if curves:
+            if self._file(setting).exists():
+                curves = self._load(setting)
                 rows = [line for job in sorted(curves) for line in _lines(job, curves[job])]
                 draft = self._file(setting).with_suffix(".draft")
                 draft.write_text("\n".join([_HEADER, *rows]) + "\n", encoding="utf-8")

@@ -77,13 +77,28 @@ class CONFIG:
         problem = collapse(
             situation.problem, kernel=self.kernel, noise=self.noise, norm_bound=self.norm_bound
         )
-        trials = tuple(_as_collapsed(situation.problem, t) for t in situation.history)
+        trials = _as_collapsed(situation.problem, situation.history)
         # Answers of broken-off trials are of boxes inside, which nothing is known about here.
         return replace(situation, problem=problem, history=History(trials))
 
 
-def _as_collapsed(problem: Problem, trial: Trial) -> Trial:
-    """A trial as the collapsed problem would have recorded it."""
-    values = np.concatenate([[problem.sense * trial.objective], trial.constraints])
-    outputs = values[unknown_outputs(problem)]
-    return replace(trial, chain=outputs, observations=(Observation(COLLAPSED, trial.x, outputs),))
+def _as_collapsed(problem: Problem, history: History) -> tuple[Trial, ...]:
+    """Trials as the collapsed problem would have recorded them.
+
+    An output without a value (the root of a negative number, say) counts as the worst one seen:
+    a surrogate cannot learn from it as it is, and nothing learned would bring the point up again.
+    """
+    if not len(history):
+        return ()
+    rows = [[problem.sense * t.objective, *t.constraints] for t in history]
+    values = np.array(rows)[:, unknown_outputs(problem)]
+    # Large is bad, but for an objective to be maximized.
+    signs = np.ones(values.shape[1])
+    signs[0] = problem.sense if unknown_outputs(problem)[0] else 1
+    finite = np.where(np.isfinite(values), values * signs, -np.inf)
+    worst = np.where(np.isfinite(finite.max(0)), finite.max(0), 0.0)
+    values = np.where(np.isfinite(values), values, worst * signs)
+    return tuple(
+        replace(t, chain=row, observations=(Observation(COLLAPSED, t.x, row),))
+        for t, row in zip(history, values, strict=True)
+    )

@@ -203,31 +203,47 @@ class Result(OptimizeResult):  # type: ignore[misc]
                 step of the proof of Theorem R_bound; False for the theorem's own, larger, number.
         """
         if not realized:
-            return self.guarantee(form).regret(self.nit)
+            return self._promised(form).regret(self.nit)
         return float(self._realized(form)[0])
 
     def violation_bounds(self, form: Form = "tight", realized: bool = True) -> Array:
         """Bound on the cumulative violation of each constraint, (K,), as in `regret_bound`."""
         if not realized:
-            return self.guarantee(form).violations(self.nit)
+            return self._promised(form).violations(self.nit)
         return self._realized(form)[1:]
 
     def best_iterate_bound(self, form: Form = "tight", realized: bool = True) -> float:
         """Some trial has at most this positive regret plus sum of violations."""
         if not realized:
-            return self.guarantee(form).best_iterate(self.nit)
+            return self._promised(form).best_iterate(self.nit)
         return float(self._realized(form).sum()) / self.nit
+
+    def _promised(self, form: Form) -> Guarantee:
+        guarantee = self.guarantee(form)
+        self._check_trials()
+        return guarantee
 
     def _realized(self, form: Form) -> Array:
         bounds = self.discrepancy_bounds(form)
-        others = [t.number for t, b in zip(self.history, bounds, strict=True) if np.isnan(b[0])]
-        if others or not self.nit:
+        self._check_trials()
+        return np.asarray(bounds.sum(0))
+
+    def _check_trials(self) -> None:
+        """Bounds on regret are for optimistic trials whose auxiliary problem was feasible."""
+        kinds = [(t.number, t.suggestion) for t in self.history]
+        others = [number for number, s in kinds if s.kind is not TrialKind.OPTIMISTIC]
+        if others or not kinds:
             raise ModelError(
                 "bounds on regret are for trials that the algorithm chose itself: "
                 + (f"trials {others} were not" if others else "there is none")
                 + "; solve with recommend=False, and give all kernels their hyper-parameters"
             )
-        return np.asarray(bounds.sum(0))
+        hopeless = [number for number, s in kinds if s.promise is None]
+        if hopeless:
+            raise ModelError(
+                f"bounds on regret are for feasible problems, and trials {hopeless} found no "
+                "plausible feasible point: the problem looks infeasible"
+            )
 
     def _beta(self, what: str) -> float | Theory:
         if not isinstance(self.strategy, Optimistic):
