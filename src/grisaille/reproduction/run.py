@@ -6,11 +6,11 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Protocol
 
@@ -58,11 +58,12 @@ def reproduce(
 
 def _run_all(folder: Folder, jobs: list[Job], total: int, processes: int) -> None:
     # Started afresh: a forked PyTorch may wait for threads that are not there.
+    context = get_context("spawn")
+    stop = context.Event()
+    ready = (os.getpid(), stop)
     with (
         _progress(total) as tick,
-        ProcessPoolExecutor(
-            processes, get_context("spawn"), initializer=_get_ready, initargs=(os.getpid(),)
-        ) as pool,
+        ProcessPoolExecutor(processes, context, initializer=_get_ready, initargs=ready) as pool,
     ):
         tick(total - len(jobs))
         futures = {pool.submit(run, job): job for job in jobs}
@@ -71,20 +72,20 @@ def _run_all(folder: Folder, jobs: list[Job], total: int, processes: int) -> Non
                 folder.add(futures[future], future.result())
                 tick(total - len(jobs) + count)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop.set()  # nobody wants to wait for runs that will be made again
             raise
 
 
-def _get_ready(parent: int) -> None:
-    """Let a worker end when its parent does, even one that was killed and could not say so.
+def _get_ready(parent: int, stop: Event) -> None:
+    """Let a worker end at once when it is told to, or when its parent was killed.
 
     Ctrl-C is the parent's business: a worker that heard it too would print its own traceback.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
+        while os.getppid() == parent and not stop.wait(1.0):
+            pass
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
