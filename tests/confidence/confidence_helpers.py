@@ -12,9 +12,9 @@ from torch import Tensor
 import grisaille as gs
 from grisaille.confidence import theory
 from grisaille.confidence.beliefs import Beliefs
-from grisaille.confidence.plausible import PlausibleSet, split_outputs
+from grisaille.confidence.plausible import PlausibleSet
 from grisaille.confidence.theory import constant_widths
-from grisaille.modeling.program import BoxCall
+from grisaille.modeling.program import BoxCall, split_outputs
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 
 

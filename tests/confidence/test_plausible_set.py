@@ -14,7 +14,7 @@ from confidence_helpers import (
 )
 
 import grisaille as gs
-from grisaille.confidence.plausible import split_outputs
+from grisaille.modeling.program import split_outputs
 
 
 def nested(seed=0, **options):

@@ -17,7 +17,7 @@ from torch import Tensor
 from grisaille.confidence.beliefs import Beliefs, value_bound
 from grisaille.errors import AssumptionError
 from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.program import BoxCall, Program
+from grisaille.modeling.program import BoxCall, Program, split_outputs
 from grisaille.solvers.box import BoxProblem
 
 Array = NDArray[np.float64]
@@ -213,11 +213,3 @@ def accepted(box: BlackBox, states: Tensor) -> Tensor:
     if box.input_upper is not None:
         states = torch.minimum(states, torch.tensor(box.input_upper))
     return states
-
-
-def split_outputs(outputs: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """What a problem's program returns as objective (batch,) and constraints (batch, K)."""
-    objective, *bodies = outputs
-    batch = len(objective)
-    flat = [b.reshape(batch, -1) for b in bodies]
-    return objective, torch.cat(flat, 1) if flat else objective.new_zeros(batch, 0)

@@ -206,6 +206,14 @@ class Program:
         return tuple(calls)
 
 
+def split_outputs(outputs: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """What a problem's program returns as objective (batch,) and constraints (batch, K)."""
+    objective, *bodies = outputs
+    batch = len(objective)
+    flat = [b.reshape(batch, -1) for b in bodies]
+    return objective, torch.cat(flat, 1) if flat else objective.new_zeros(batch, 0)
+
+
 def _digest(identity: Key, arguments: Iterable[bytes]) -> bytes:
     """A short name for an expression and everything it reads, however deep."""
     return hashlib.blake2b(b"".join([repr(identity).encode(), *arguments]), digest_size=16).digest()

@@ -12,7 +12,7 @@ from torch import Tensor
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Variable
 from grisaille.modeling.problem import Problem
-from grisaille.modeling.program import BoxCall
+from grisaille.modeling.program import BoxCall, split_outputs
 from grisaille.problems.known import KnownProblem
 from grisaille.solvers.box import BoxProblem, Solution
 from grisaille.solvers.multistart import MultiStart
@@ -178,9 +178,7 @@ def true_values(problem: Problem, x: Tensor) -> tuple[Tensor, Tensor]:
         assert isinstance(draw, GaussianDraw)
         return draw.batch(states)
 
-    objective, *bodies = problem.program.run(x, resolve)
-    flat = [b.reshape(len(x), -1) for b in bodies]
-    return objective, torch.cat(flat, 1) if flat else objective.new_zeros(len(x), 0)
+    return split_outputs(problem.program.run(x, resolve))
 
 
 def _box(generator: np.random.Generator, name: str, ranges: list[tuple[float, float]]) -> BlackBox:

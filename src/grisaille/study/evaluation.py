@@ -7,11 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.plausible import split_outputs
 from grisaille.errors import AssumptionError, EvaluationError
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.problem import Problem
-from grisaille.modeling.program import BoxCall
+from grisaille.modeling.program import BoxCall, split_outputs
 from grisaille.records import Observation, Suggestion, Trial
 
 Array = NDArray[np.float64]
