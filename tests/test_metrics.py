@@ -41,8 +41,9 @@ def test_a_result_gives_its_metrics_in_either_sense():
 
 
 def test_what_makes_no_sense_is_refused():
-    with pytest.raises(gs.ModelError, match="a finite optimum"):
-        gs.Metrics([1.0], [], np.nan)
+    for optimum in (np.nan, np.inf, "low", None):
+        with pytest.raises(gs.ModelError, match="a finite optimum"):
+            gs.Metrics([1.0], [], optimum)
     for objectives, constraints in (([[1.0]], []), (1.0, []), ([1.0, 2.0, 3.0], [[1, 2, 3]])):
         with pytest.raises(gs.ModelError, match="one objective per point, and one row"):
             gs.Metrics(objectives, constraints, 0.0)

@@ -41,7 +41,7 @@ class Metrics:
                 f"Metrics of objectives of shape {values.shape} and constraints of shape "
                 f"{bodies.shape}: pass one objective per point, and one row of constraints"
             )
-        if not np.isfinite(optimum):
+        if not (isinstance(optimum, int | float | np.number) and np.isfinite(optimum)):
             raise ModelError(f"Metrics with optimum {optimum!r}: pass a finite optimum")
         object.__setattr__(self, "objectives", values)
         object.__setattr__(self, "constraints", bodies)

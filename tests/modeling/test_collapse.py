@@ -70,3 +70,5 @@ def test_a_white_problem_has_nothing_to_collapse():
     x = gs.Variable("x", lower=-1, upper=1)
     with pytest.raises(gs.ModelError, match="no black box: there is nothing to collapse"):
         gs.collapse(gs.Problem(minimize=x**2))
+    with pytest.raises(gs.ModelError, match=r"collapse\(3\): pass a gs\.Problem"):
+        gs.collapse(3)

@@ -102,5 +102,7 @@ def test_points_without_a_value_are_left_alone(kernel, sense):
 def test_what_optimism_refuses_config_refuses():
     with pytest.raises(gs.ModelError, match=r"beta must be a positive number or a gs\.Theory"):
         gs.CONFIG(beta=-1)
+    with pytest.raises(gs.ModelError, match=r"has kernel='rbf': pass gs\.SquaredExponential\(\)"):
+        gs.CONFIG(kernel="rbf")
     with pytest.raises(gs.ModelError, match=r"pass gs\.MultiStart\(\) or gs\.Grid\(\)"):
         gs.CONFIG(solver=gs.Grid)

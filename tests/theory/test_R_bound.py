@@ -93,6 +93,10 @@ def test_bounds_ask_for_what_they_need():
     )
     with pytest.raises(gs.ModelError, match=r"are for gs\.Optimistic, not for CONFIG"):
         rival.discrepancy_bounds()
+    with pytest.raises(gs.ModelError, match=r"pass a gs\.Problem and a gs\.Theory\(\)"):
+        gs.Guarantee(problem, 2.0)
+    with pytest.raises(gs.ModelError, match="form='loose': use 'tight', 'corrected' or 'printed'"):
+        pure.regret_bound("loose")
     with pytest.raises(gs.ModelError, match="a bound for 0 trials: pass at least 1"):
         gs.Guarantee(problem, theory).regret(0)
     x = gs.Variable("x", 1, lower=-1, upper=1)

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.confidence.lipschitz import KnownSlopes, Lipschitz
+from grisaille.errors import ModelError
 from grisaille.modeling.affine import passing_nodes
 from grisaille.modeling.program import Program
 
@@ -39,6 +40,8 @@ def amplification(
         known: Slopes of what is known.
         form: See `Form`.
     """
+    if form not in get_args(Form):
+        raise ModelError(f"form={form!r}: use 'tight', 'corrected' or 'printed'")
     passing = passing_nodes(program)
     total = program.box_outputs
     edges = np.zeros((total, total))  # [to, from], both among the outputs of all calls

@@ -53,6 +53,10 @@ class Guarantee:
         form: Form = "tight",
         evaluation: Literal["separate", "chained"] = "separate",
     ) -> None:
+        if not isinstance(problem, Problem) or not isinstance(theory, Theory):
+            raise ModelError(
+                f"Guarantee({problem!r}, {theory!r}): pass a gs.Problem and a gs.Theory()"
+            )
         program = problem.program
         theory.check(program)
         for call in program.calls:

@@ -41,6 +41,8 @@ def collapse(
             boxes inside are free of noise, and else to learn it.
         norm_bound: Bound on the norms of the outputs, one or one per output.
     """
+    if not isinstance(problem, Problem):
+        raise ModelError(f"collapse({problem!r}): pass a gs.Problem")
     parts = _parts(problem)
     inside = Program([p for p in parts if _is_unknown(p)], problem.variables)
     if not inside.calls:

@@ -17,6 +17,7 @@ from grisaille.solvers.box import Solver
 from grisaille.solvers.multistart import MultiStart
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Situation
+from grisaille.surrogates.kernels import check_kernel
 
 Array = NDArray[np.float64]
 
@@ -51,6 +52,8 @@ class CONFIG:
 
     def __post_init__(self) -> None:
         _ = self._optimism  # checks what they share
+        if self.kernel is not None:
+            check_kernel(self.kernel, COLLAPSED)
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, of the algorithm, or one of its companions."""

@@ -116,8 +116,8 @@ class Linear:
         return (inputs * inputs).sum(-1)
 
 
-def check_kernel(kernel: object, box: str, inputs: int) -> None:
-    """Refuse what is not a kernel, or has a wrong number of length-scales.
+def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
+    """Refuse what is not a kernel, or, for a known number of inputs, has too many length-scales.
 
     Raises:
         ModelError: Says which black box it is and what to pass.
@@ -127,7 +127,9 @@ def check_kernel(kernel: object, box: str, inputs: int) -> None:
             f"black box {box!r} has kernel={kernel!r}: pass gs.SquaredExponential(), gs.Matern() "
             "or gs.Linear()"
         )
-    if kernel.lengthscale is not None and len(kernel.lengthscale) not in (1, inputs):
+    if inputs is None or kernel.lengthscale is None:
+        return
+    if len(kernel.lengthscale) not in (1, inputs):
         raise ModelError(
             f"black box {box!r} takes {inputs} numbers, but its kernel has "
             f"{len(kernel.lengthscale)} length-scales: pass one, or one per input"
