@@ -215,6 +215,16 @@ def test_without_declaration_constants_are_estimated_from_the_posterior_and_say_
     assert np.isfinite(result.discrepancy_bounds()[4:]).any()
 
 
+def test_a_trial_is_judged_by_the_bands_before_it():
+    problem = one_layer(0)
+    quick = gs.MultiStart(starts=4, samples=256)
+    strategy = gs.Optimistic(beta=gs.Theory(horizon=4), solver=quick)
+    bounds = problem.solve(4, strategy=strategy, progress=False).discrepancy_bounds()
+    # Before the first trial nothing is known: beta sigma = B sqrt(k) = 1, and A = 6.
+    assert bounds[0, 0] == pytest.approx(6.0)
+    assert (bounds[1:, 0] < 6.0).all()
+
+
 # --- of a finished study -------------------------------------------------------------------------
 @pytest.mark.parametrize("make", PROBLEMS)
 def test_trials_of_a_study_keep_to_their_bounds(make):
