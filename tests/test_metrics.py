@@ -31,6 +31,12 @@ def test_a_point_without_a_value_is_never_the_best():
     assert metrics.constrained_regret[1:].tolist() == [1.0, 1.0]
 
 
+def test_without_any_value_there_is_no_best_point():
+    for objectives in ([], [np.nan]):
+        with pytest.raises(gs.ModelError, match="no point has a value"):
+            _ = gs.Metrics(objectives, [], 0.0).best_iterate
+
+
 def test_a_result_gives_its_metrics_in_either_sense():
     x = gs.Variable("x", lower=0, upper=1)
     h = gs.BlackBox(lambda x: x, name="h", noise=0)

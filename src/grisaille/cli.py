@@ -160,7 +160,11 @@ def _reproduce(options: argparse.Namespace) -> int:
         if getattr(options, name) < 1:
             raise ModelError(f"--{name} {getattr(options, name)}: at least 1")
     settings = [Setting(s) for s in options.setting or [Setting.EXACT]]
-    files = reproduce(options.output, options.instances, settings, options.processes)
+    try:
+        files = reproduce(options.output, options.instances, settings, options.processes)
+    except KeyboardInterrupt:
+        print(f"What was run is in {options.output}: start again to go on.", file=sys.stderr)
+        raise
     print(f"\n{files[0].read_text(encoding='utf-8')}")
     print("Written: " + ", ".join(str(file) for file in files))
     return 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grisaille.checks import is_number
 from grisaille.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -41,7 +42,7 @@ class Metrics:
                 f"Metrics of objectives of shape {values.shape} and constraints of shape "
                 f"{bodies.shape}: pass one objective per point, and one row of constraints"
             )
-        if not (isinstance(optimum, int | float | np.number) and np.isfinite(optimum)):
+        if not (is_number(optimum) and np.isfinite(optimum)):
             raise ModelError(f"Metrics with optimum {optimum!r}: pass a finite optimum")
         object.__setattr__(self, "objectives", values)
         object.__setattr__(self, "constraints", bodies)
@@ -90,4 +91,6 @@ class Metrics:
     @property
     def best_iterate(self) -> int:
         """Position of the point with the least shortfall, counted from 0."""
+        if np.isnan(self.shortfall).all():
+            raise ModelError("no point has a value, so none is the best")
         return int(np.nanargmin(self.shortfall))

@@ -129,6 +129,7 @@ def test_the_command_makes_missing_runs_and_prints_the_table(tmp_path, capsys):
     assert "| exact | 2 | constrained regret |" in out
     assert len(Folder(tmp_path).load()) == 4
     assert main(["reproduce", "--output", str(tmp_path), "--instances", "0"]) == 2
+    assert main(["reproduce", "--output", str(tmp_path / "exact.csv")]) == 2
 
 
 # --- the report ----------------------------------------------------------------------------------

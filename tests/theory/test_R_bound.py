@@ -97,7 +97,12 @@ def test_bounds_ask_for_what_they_need():
         gs.Guarantee(problem, 2.0)
     with pytest.raises(gs.ModelError, match="form='loose': use 'tight', 'corrected' or 'printed'"):
         pure.regret_bound("loose")
-    with pytest.raises(gs.ModelError, match="a bound for 0 trials: pass at least 1"):
+    with pytest.raises(gs.ModelError, match="use 'separate' or 'chained'"):
+        gs.Guarantee(problem, theory, evaluation="both")
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    with pytest.raises(gs.ModelError, match="no black box, so there is nothing to guarantee"):
+        gs.Guarantee(gs.Problem(minimize=x[0]), theory)
+    with pytest.raises(gs.ModelError, match="a bound for 0 trials: pass a whole number"):
         gs.Guarantee(problem, theory).regret(0)
     x = gs.Variable("x", 1, lower=-1, upper=1)
     inner = box(KnownNorm(KERNEL, 1.0, np.random.default_rng(0)), "inner", 1.0)
@@ -169,6 +174,22 @@ def test_what_has_no_lipschitz_constant_has_no_bound(known, message):
     guarantee = gs.Guarantee(harmless, gs.Theory())
     assert guarantee.known.source == "exact"
     assert guarantee.amplification == pytest.approx(2)
+
+
+def test_a_result_tells_where_its_bounds_come_from():
+    problem, theory = one_box(0.0, 3)
+    strategy = gs.Optimistic(beta=theory, solver=gs.Grid(11))
+    result = problem.solve(3, strategy=strategy, progress=False)
+    assert result.bound_sources() == {"f": "norm bound", "known parts": "exact"}
+
+
+def test_a_lipschitz_constant_that_the_answers_contradict_is_refused():
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: 3 * x[0], name="f", noise=0, kernel=KERNEL, lipschitz=1.0)
+    strategy = gs.Optimistic(solver=gs.Grid(11), recommend=False)
+    result = gs.Problem(minimize=f(x)).solve(3, strategy=strategy, progress=False)
+    with pytest.raises(gs.AssumptionError, match=r"output 0 of black box 'f' changes.*raise it"):
+        result.regret_bound()
 
 
 def test_numpy_integers_count_too():

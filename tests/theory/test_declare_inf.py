@@ -36,17 +36,19 @@ def steps_until_infeasible(problem, theory, most):
 def test_infeasibility_shows_before_the_horizon_that_the_theorem_gives():
     for seed in range(3):
         problem, margin = infeasible(seed)
-        horizon = gs.Guarantee(problem, gs.Theory()).infeasible_by(margin)
-        steps = steps_until_infeasible(problem, gs.Theory(horizon=horizon), min(horizon, 60))
+        theory = gs.Theory(horizon=60)
+        horizon = gs.Guarantee(problem, theory).infeasible_by(margin)
+        steps = steps_until_infeasible(problem, theory, min(horizon, 60))
         assert steps is not None
         assert 1 < steps <= horizon + 1
 
 
 def test_the_doubling_trick_finds_it_too():
-    problem, _ = infeasible(0)
-    steps = steps_until_infeasible(problem, gs.Theory(), 60)
+    problem, margin = infeasible(0)
+    horizon = gs.Guarantee(problem, gs.Theory()).infeasible_by(margin)
+    steps = steps_until_infeasible(problem, gs.Theory(), min(horizon, 60))
     assert steps is not None
-    assert steps > 1
+    assert 1 < steps <= horizon + 1
 
 
 def test_a_feasible_problem_is_never_called_infeasible():
@@ -59,15 +61,14 @@ def test_a_feasible_problem_is_never_called_infeasible():
         assert steps_until_infeasible(problem, gs.Theory(horizon=15), 15) is None
 
 
-def test_the_horizon_is_the_first_whose_bound_is_below_the_margin():
+@pytest.mark.parametrize("theory", [gs.Theory(horizon=50), gs.Theory()])
+def test_the_bound_at_the_horizon_is_below_the_margin(theory):
     problem, _ = infeasible(0)
+    guarantee = gs.Guarantee(problem, theory)
     for margin in (2.0, 0.9):
-        horizon = gs.Guarantee(problem, gs.Theory()).infeasible_by(margin)
-
-        def bound(trials):
-            return gs.Guarantee(problem, gs.Theory(horizon=trials)).violations(trials)[0] / trials
-
-        assert bound(horizon) < margin <= bound(horizon - 1)
+        horizon = guarantee.infeasible_by(margin)
+        assert guarantee.violations(horizon)[0] < horizon * margin
+        assert guarantee.violations(horizon - 1)[0] >= (horizon - 1) * margin
 
 
 def test_smaller_margins_take_longer_and_hopeless_ones_have_no_horizon():

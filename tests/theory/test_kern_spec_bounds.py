@@ -34,6 +34,14 @@ def test_the_rates_are_those_of_the_table():
     )
 
 
+def test_rates_take_many_steps_at_once():
+    steps = np.array([10.0, 100.0])
+    for rate in (gs.information_gain_rate, gs.regret_rate, gs.convergence_rate):
+        assert rate(gs.Matern(2.5), steps, 2) == pytest.approx(
+            [rate(gs.Matern(2.5), s, 2) for s in steps]
+        )
+
+
 def greedy_gains(kernel, count):
     """What greedy choice on a fine grid of [-1, 1] gains: a lower bound of gamma_1, ..."""
     candidates, _ = information._Domain(kernel, (-1.0,), (1.0,)).candidates()
@@ -73,7 +81,8 @@ def test_rougher_kernels_gain_faster():
 def test_a_rough_kernel_in_many_dimensions_has_no_rate():
     with pytest.raises(gs.ModelError, match=r"smoothness > d / 2, got 1\.5 with d = 3"):
         gs.information_gain_rate(gs.Matern(1.5), 100, 3)
-    with pytest.raises(gs.ModelError, match="both must be at least 1"):
-        gs.regret_rate(gs.Linear(), 0, 1)
+    for steps in (0, "many"):
+        with pytest.raises(gs.ModelError, match="both must be at least 1"):
+            gs.regret_rate(gs.Linear(), steps, 1)
     with pytest.raises(gs.ModelError, match="no rate is known for 3"):
         gs.convergence_rate(3, 10, 1)

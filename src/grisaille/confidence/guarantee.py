@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grisaille.checks import is_number, is_whole
 from grisaille.confidence.amplification import Form, amplification
 from grisaille.confidence.beliefs import given_kernel, input_domain
 from grisaille.confidence.information import largest_variance, maximum_information_gain
@@ -55,9 +54,14 @@ class Guarantee:
     ) -> None:
         if not isinstance(problem, Problem) or not isinstance(theory, Theory):
             raise ModelError(
-                f"Guarantee({problem!r}, {theory!r}): pass a gs.Problem and a gs.Theory()"
+                f"Guarantee of {type(problem).__name__} and {type(theory).__name__}: pass a "
+                "gs.Problem and a gs.Theory()"
             )
+        if evaluation not in ("separate", "chained"):
+            raise ModelError(f"Guarantee(evaluation={evaluation!r}): use 'separate' or 'chained'")
         program = problem.program
+        if not program.boxes:
+            raise ModelError("the problem has no black box, so there is nothing to guarantee")
         theory.check(program)
         for call in program.calls:
             if not call.first_layer and not (evaluation == "separate" and call.box.separable):
@@ -102,17 +106,19 @@ class Guarantee:
     def infeasible_by(self, margin: float, constraint: int = 0) -> int | None:
         """T-bar: by then an infeasible problem must have been found infeasible.
 
-        The least T whose bound on the violation of a constraint, run with horizon T, is below
-        T margin (Theorem declare_inf, with its constant written out).
+        A number of trials T with this theory whose bound on the violation of a constraint is below
+        T margin (Theorem declare_inf, with its constant written out): the least one, up to steps
+        between the rounds of the doubling trick.
 
         Args:
             margin: epsilon, the least value that the constraint's body can take.
             constraint: Which scalar constraint cannot be met.
 
         Returns:
-            T-bar; None when the bound on the information gain is too coarse for so small a margin.
+            T-bar; None when there is none: the horizon is too short, or the bound on the
+            information gain too coarse for so small a margin.
         """
-        if not margin > 0:
+        if not (is_number(margin) and margin > 0):
             raise ModelError(f"infeasible_by(margin={margin!r}): pass a positive number")
         if not 0 <= constraint < len(self.amplification) - 1:
             raise ModelError(
@@ -121,9 +127,7 @@ class Guarantee:
             )
 
         def declared(trials: int) -> bool:
-            given = replace(self.theory, horizon=trials)
-            bound = self.amplification[1 + constraint] @ self._deviations(trials, given)
-            return bool(bound < trials * margin)
+            return bool(self.violations(trials)[constraint] < trials * margin)
 
         high = 1
         while not declared(high):
@@ -136,31 +140,28 @@ class Guarantee:
             low, high = (low, middle) if declared(middle) else (middle, high)
         return high
 
-    def _deviations(self, trials: int, theory: Theory | None = None) -> Array:
+    def _deviations(self, trials: int) -> Array:
         """Bound on sum_t beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each black-box output, (M,)."""
-        trials = operator.index(trials)
-        if trials < 1:
-            raise ModelError(f"a bound for {trials} trials: pass at least 1")
-        theory = theory or self.theory
+        if not is_whole(trials) or trials < 1:
+            raise ModelError(f"a bound for {trials!r} trials: pass a whole number of at least 1")
+        trials, theory = int(trials), self.theory
         sums = np.zeros(self.problem.program.box_outputs)
         start = 0
         while start < trials:
             current = theory.round(start)
             end = trials if theory.horizon is not None else min(trials, start + current.horizon)
             for call in self.problem.program.calls:
-                sums[call.columns] += self._round_deviations(theory, call.box, current, start, end)
+                sums[call.columns] += self._round_deviations(call.box, current, start, end)
             start = end
         return sums
 
-    def _round_deviations(
-        self, theory: Theory, box: BlackBox, current: Round, start: int, end: int
-    ) -> Array:
+    def _round_deviations(self, box: BlackBox, current: Round, start: int, end: int) -> Array:
         """The same for one round: Lemma bound_cumu_sd, times the largest beta."""
         program = self.problem.program
         domain = input_domain(program, box)
         scale = current.regularization
         gain = maximum_information_gain(given_kernel(box), *domain, end - start, scale)
-        beta = theory.beta(program, box, self._answers_per_trial(box) * (end - 1), current)
+        beta = self.theory.beta(program, box, self._answers_per_trial(box) * (end - 1), current)
         far = np.max(np.abs(domain), axis=0) if isinstance(box.kernel, Linear) else np.zeros(1)
         most = largest_variance(given_kernel(box), far)
         # sigma^2 <= C log(1 + sigma^2 / lambda): the paper takes 2 lambda, right for lambda >= 1.

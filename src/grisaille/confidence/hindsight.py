@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.confidence.amplification import Form, amplification
-from grisaille.confidence.lipschitz import known_slopes, lipschitz
+from grisaille.confidence.lipschitz import KnownSlopes, Lipschitz, known_slopes, lipschitz
 from grisaille.confidence.theory import Theory, plausible_set
 from grisaille.modeling.problem import Problem
 from grisaille.records import History, TrialKind
@@ -34,9 +34,8 @@ def discrepancy_bounds(
         choose.
     """
     program = problem.program
-    beliefs = plausible_set(program, history, beta).beliefs
-    constants = {b.name: lipschitz(program, b, beliefs[b.name], history) for b in program.boxes}
-    factors = amplification(program, constants, known_slopes(program, history), form)
+    constants, known = constants_of(problem, history, beta)
+    factors = amplification(program, constants, known, form)
     bounds = np.full((len(history), len(factors)), np.nan)
     for t, trial in enumerate(history):
         optimum = trial.suggestion.optimum
@@ -44,3 +43,13 @@ def discrepancy_bounds(
             before = plausible_set(program, History(history.trials[:t]), beta)
             bounds[t] = factors @ before.reaches(*optimum)
     return bounds
+
+
+def constants_of(
+    problem: Problem, history: History, beta: float | Theory
+) -> tuple[dict[str, Lipschitz], KnownSlopes]:
+    """Lipschitz constants of each black box, and slopes of the known parts, after a study."""
+    program = problem.program
+    beliefs = plausible_set(program, history, beta).beliefs
+    constants = {b.name: lipschitz(program, b, beliefs[b.name], history) for b in program.boxes}
+    return constants, known_slopes(program, history)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import poisson
 from torch import Tensor
 
+from grisaille.checks import is_whole
 from grisaille.errors import ModelError
 from grisaille.surrogates.kernels import Kernel, Linear, SquaredExponential
 
@@ -41,10 +41,12 @@ def information_gain(kernel: Kernel, points: ArrayLike, regularization: float) -
     """
     _check(kernel, regularization)
     inputs = torch.tensor(np.asarray(points, dtype=float))
-    if inputs.ndim != 2:
+    if inputs.ndim != 2 or not torch.isfinite(inputs).all():
         raise ModelError(
-            f"information_gain of points of shape {tuple(inputs.shape)}: pass an array (t, d)"
+            f"information_gain of points of shape {tuple(inputs.shape)}: pass an array (t, d) of "
+            "finite numbers"
         )
+    _check_dimension(kernel, inputs.shape[1])
     covariance = _covariance(kernel, inputs, inputs) / regularization
     identity = torch.eye(len(inputs), dtype=torch.float64)
     return float(torch.linalg.slogdet(identity + covariance).logabsdet) / 2
@@ -71,23 +73,22 @@ def maximum_information_gain(
         regularization: lambda.
     """
     _check(kernel, regularization)
-    count = operator.index(count)
-    low, high = np.broadcast_arrays(
-        np.atleast_1d(np.asarray(lower, dtype=float)), np.asarray(upper, dtype=float)
-    )
-    scales = 1 if kernel.lengthscale is None else len(kernel.lengthscale)
-    if low.ndim != 1 or scales not in (1, len(low)):
+    low, high = (np.atleast_1d(np.asarray(b, dtype=float)) for b in (lower, upper))
+    if low.ndim != 1 or low.shape != high.shape:
         raise ModelError(
-            f"a box with bounds of shape {low.shape} and a kernel of {scales} length-scales: pass "
-            "one lower and one upper bound per input"
+            f"a box with {low.size} lower and {high.size} upper bounds: pass one of each per input"
         )
+    _check_dimension(kernel, len(low))
     if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
         raise ModelError(
             f"the domain [{low.tolist()}, {high.tolist()}] is no box: pass finite bounds, lower "
             "ones at most as large as upper ones"
         )
-    if count < 0:
-        raise ModelError(f"maximum_information_gain(count={count}): pass at least 0")
+    if not is_whole(count) or count < 0:
+        raise ModelError(
+            f"maximum_information_gain(count={count!r}): pass a whole number of at least 0"
+        )
+    count = int(count)
     if count == 0:
         return 0.0
     domain = _Domain(kernel, tuple(low.tolist()), tuple(high.tolist()))
@@ -252,6 +253,15 @@ def _variances(kernel: Kernel, points: Tensor) -> Tensor:
     scale = torch.tensor(kernel.lengthscale, dtype=torch.float64)
     assert kernel.variance is not None
     return kernel.variance * kernel.diagonal(points / scale)
+
+
+def _check_dimension(kernel: Kernel, dimension: int) -> None:
+    assert kernel.lengthscale is not None
+    if len(kernel.lengthscale) not in (1, dimension):
+        raise ModelError(
+            f"points of {dimension} numbers, but a kernel of {len(kernel.lengthscale)} "
+            "length-scales: pass one, or one per input"
+        )
 
 
 def _check(kernel: Kernel, regularization: float) -> None:

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import given_kernel, input_domain, known_range
-from grisaille.errors import ModelError
+from grisaille.confidence.beliefs import given_kernel, input_domain, is_exact, known_range
+from grisaille.errors import AssumptionError, ModelError
 from grisaille.modeling.affine import affine_nodes, jumping_nodes
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import BoxCall, Program
@@ -26,7 +26,7 @@ from grisaille.surrogates.posterior import Surrogate
 
 Array = NDArray[np.float64]
 
-_SAMPLES = 2048
+_SAMPLES = 16384
 
 
 class Source(StrEnum):
@@ -84,7 +84,9 @@ def lipschitz(
     """
     shape = (box.outputs, box.inputs)
     if box.lipschitz is not None:
-        return Lipschitz(np.broadcast_to(box.lipschitz, shape), Source.DECLARED)
+        declared = np.broadcast_to(box.lipschitz, shape)
+        _check_declared(box, declared, history)
+        return Lipschitz(declared, Source.DECLARED)
     steepness = None if box.kernel is None else _steepness(box.kernel)
     if box.norm_bound is not None and steepness is not None:
         scales = np.broadcast_to(np.asarray(given_kernel(box).lengthscale), box.inputs)
@@ -101,6 +103,23 @@ def lipschitz(
     samples = _sample(*_filled(lower, upper, seen, what), _SAMPLES).requires_grad_()
     mean, _ = surrogate.predict(samples)
     return Lipschitz(_steepest(mean, samples), Source.ESTIMATED)
+
+
+def _check_declared(box: BlackBox, constants: Array, history: History) -> None:
+    """Refuse constants that two answers without noise contradict."""
+    inputs, outputs = history.data(box.name, box.inputs, box.outputs)
+    if not is_exact(box):
+        return
+    allowed = np.abs(inputs[:, None] - inputs[None]) @ constants.T
+    change = np.abs(outputs[:, None] - outputs[None])
+    wrong = np.argwhere(change > allowed * (1 + 1e-9) + 1e-9 * np.abs(outputs).max(initial=0.0))
+    if len(wrong):
+        first, second, output = place = tuple(wrong[0])
+        raise AssumptionError(
+            f"output {output} of black box {box.name!r} changes by {change[place]:g} from "
+            f"{box.describe(inputs[first])} to {box.describe(inputs[second])}, where the declared "
+            f"lipschitz allows {allowed[place]:g}: raise it, or leave it out"
+        )
 
 
 def known_slopes(program: Program, history: History) -> KnownSlopes:

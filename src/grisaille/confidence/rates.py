@@ -6,24 +6,27 @@ before it, is n + m.
 
 from __future__ import annotations
 
-import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from grisaille.errors import ModelError
 from grisaille.surrogates.kernels import Kernel, Linear, Matern, SquaredExponential
 
 
-def information_gain_rate(kernel: Kernel, steps: float, dimension: int) -> float:
-    """How the maximum information gain grows with the number of steps T.
+def information_gain_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:
+    """How the maximum information gain grows with the number of steps T, one or an array.
 
     Linear: d log T. Squared-exponential: (log T)^(d+1). Matérn: T^(d / (2 nu + d))
     (log T)^(2 nu / (2 nu + d)), for nu > d / 2.
     """
-    _check(steps, dimension)
-    logarithm = math.log(steps)
+    number = _check(steps, dimension)
+    logarithm = np.log(number)
     if isinstance(kernel, Linear):
-        return dimension * logarithm
+        return _plain(dimension * logarithm)
     if isinstance(kernel, SquaredExponential):
-        return float(logarithm ** (dimension + 1))
+        return _plain(logarithm ** (dimension + 1))
     if not isinstance(kernel, Matern):
         raise ModelError(
             f"no rate is known for {kernel!r}: pass gs.Linear(), gs.SquaredExponential() or "
@@ -36,19 +39,29 @@ def information_gain_rate(kernel: Kernel, steps: float, dimension: int) -> float
             f"d = {dimension}: take a smoother kernel or fewer inputs"
         )
     power = dimension / (2 * smoothness + dimension)
-    return float(steps**power * logarithm ** (1 - power))
+    return _plain(number**power * logarithm ** (1 - power))
 
 
-def regret_rate(kernel: Kernel, steps: float, dimension: int) -> float:
+def regret_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:
     """How the bound on cumulative regret grows: the maximum information gain times sqrt(T)."""
-    return information_gain_rate(kernel, steps, dimension) * math.sqrt(steps)
+    return information_gain_rate(kernel, steps, dimension) * _plain(np.sqrt(steps))
 
 
-def convergence_rate(kernel: Kernel, steps: float, dimension: int) -> float:
+def convergence_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:
     """How the bound on the best iterate falls: the maximum information gain over sqrt(T)."""
-    return information_gain_rate(kernel, steps, dimension) / math.sqrt(steps)
+    return information_gain_rate(kernel, steps, dimension) / _plain(np.sqrt(steps))
 
 
-def _check(steps: float, dimension: int) -> None:
-    if steps < 1 or dimension < 1:
+def _plain(value: Any) -> Any:
+    """A float where there is one number only."""
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _check(steps: ArrayLike, dimension: int) -> NDArray[np.float64]:
+    try:
+        number = np.asarray(steps, dtype=float)
+    except (TypeError, ValueError):
+        number = np.array(np.nan)
+    if not (number >= 1).all() or dimension < 1:
         raise ModelError(f"steps={steps!r} and dimension={dimension!r}: both must be at least 1")
+    return number

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import believe, given_kernel, input_domain, is_exact
 from grisaille.confidence.information import (
     information_gain,
@@ -27,7 +28,7 @@ from grisaille.errors import ModelError
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import Program
 from grisaille.records import History
-from grisaille.surrogates.kernels import Linear
+from grisaille.surrogates.kernels import Linear, check_kernel
 from grisaille.surrogates.posterior import LEAST_NOISE
 
 Array = NDArray[np.float64]
@@ -77,20 +78,17 @@ class Theory:
     regularization: float | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.delta, int | float) and 0 < self.delta < 1):
+        if not (is_number(self.delta) and 0 < self.delta < 1):
             raise ModelError(f"Theory(delta={self.delta!r}): a probability between 0 and 1")
-        if self.horizon is not None and (
-            not isinstance(self.horizon, int | np.integer)
-            or isinstance(self.horizon, bool)
-            or self.horizon < 1
-        ):
+        if self.horizon is not None and not (is_whole(self.horizon) and self.horizon >= 1):
             raise ModelError(
                 f"Theory(horizon={self.horizon!r}): a number of trials of at least 1, or None for "
                 "the doubling trick"
             )
         if self.gain not in ("maximum", "observed"):
             raise ModelError(f"Theory(gain={self.gain!r}): use 'maximum' or 'observed'")
-        if self.regularization is not None and not self.regularization >= LEAST_NOISE:
+        given = self.regularization
+        if given is not None and not (is_number(given) and given >= LEAST_NOISE):
             raise ModelError(
                 f"Theory(regularization={self.regularization!r}): at least {LEAST_NOISE:g}, which "
                 "rounding needs, or None"
@@ -124,6 +122,7 @@ class Theory:
             )
         if missing:
             return missing
+        check_kernel(box.kernel, box.name, box.inputs)
         lower, upper = input_domain(program, box)
         needs_domain = self.gain == "maximum" and not is_exact(box)
         linear = isinstance(box.kernel, Linear)

@@ -49,7 +49,8 @@ def describe_result(result: Any) -> str:
     lines = [f"status       {result.status}: {result.message}"]
     if result.x is None:
         return "\n".join([*lines, "x            nothing was evaluated"])
-    lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else "   (infeasible)"))
+    doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
+    lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
     lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} (estimated)")
     if problem.constraints:

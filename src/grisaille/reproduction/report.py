@@ -220,4 +220,4 @@ def _interval(value: float, samples: Array) -> tuple[float, float, float]:
 
 def _text(value: tuple[float, float, float]) -> str:
     middle, low, high = (f"{v:.2g}" if abs(v) < 0.1 else f"{v:.2f}" for v in value)
-    return f"{middle} ({low} to {high})"
+    return middle if low == high else f"{middle} ({low} to {high})"

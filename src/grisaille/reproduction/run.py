@@ -99,7 +99,7 @@ def _progress(total: int) -> Iterator[_Tick]:
 
         def tell(done: int) -> None:
             nonlocal shown
-            if done - shown >= 20 or done == total:
+            if done - shown >= min(20, total // 10) or done == total:
                 shown = done
                 print(f"{done} of {total} runs", flush=True)
 

@@ -54,6 +54,8 @@ class Folder:
         Raises:
             ModelError: The folder holds runs that were made in another way.
         """
+        if self.path.exists() and not self.path.is_dir():
+            raise ModelError(f"--output {self.path} is a file: name a folder")
         self.path.mkdir(parents=True, exist_ok=True)
         file = self.path / _DESCRIPTION
         self.tidy()

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import is_exact, is_learned
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
@@ -67,8 +68,8 @@ class Optimistic:
     recommend: bool | None = None
 
     def __post_init__(self) -> None:
-        number = isinstance(self.beta, int | float) and np.isfinite(self.beta) and self.beta > 0
-        if not (number or isinstance(self.beta, Theory)):
+        theory = isinstance(self.beta, Theory)
+        if not theory and not (is_number(self.beta) and 0 < float(self.beta) < np.inf):  # type: ignore[arg-type]
             raise ModelError(
                 f"Optimistic(beta={self.beta!r}): beta must be a positive number or a gs.Theory()"
             )
@@ -76,8 +77,11 @@ class Optimistic:
             raise ModelError(
                 f"Optimistic(solver={self.solver!r}): pass gs.MultiStart() or gs.Grid()"
             )
-        if self.initial is not None and self.initial < 1:
-            raise ModelError(f"Optimistic(initial={self.initial!r}): at least 1, or None")
+        initial = self.initial
+        if initial is not None and not (is_whole(initial) and initial >= 1):
+            raise ModelError(
+                f"Optimistic(initial={initial!r}): a whole number of at least 1, or None"
+            )
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, of the algorithm, or one of its companions."""

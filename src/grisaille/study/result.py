@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 from torch import Tensor
 
+from grisaille.checks import is_number
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.theory import Theory
 from grisaille.errors import ModelError
@@ -161,12 +162,13 @@ class Result(OptimizeResult):  # type: ignore[misc]
     def metrics(self, optimum: float) -> Metrics:
         """Regret and violations of the trials as observed, for a known optimum in the user's sense.
 
-        With noise these are the measures of noisy observations.
+        With noise these are the measures of noisy observations. Inside, objectives are minimized:
+        those of a problem that maximizes have their sign turned.
         """
         return Metrics(
             [t.objective for t in self.history],
             [t.constraints for t in self.history],
-            self.problem.sense * optimum,
+            self.problem.sense * optimum if is_number(optimum) else optimum,
         )
 
     def guarantee(self, form: Form = "tight") -> Guarantee:
@@ -193,6 +195,19 @@ class Result(OptimizeResult):  # type: ignore[misc]
 
         beta = self._beta("discrepancy bounds")
         return discrepancy_bounds(self.problem, self.history, beta, form)
+
+    def bound_sources(self) -> dict[str, str]:
+        """Where the constants behind the bounds on regret come from.
+
+        For each black box: "declared", "norm bound" or "estimated"; for "known parts": "exact" or
+        "estimated". A bound that rests on an estimate is one.
+        """
+        from grisaille.confidence.hindsight import constants_of
+
+        beta = self._beta("bounds on regret")
+        constants, known = constants_of(self.problem, self.history, beta)
+        named = {name: str(constant.source) for name, constant in constants.items()}
+        return {**named, "known parts": str(known.source)}
 
     def regret_bound(self, form: Form = "tight", realized: bool = True) -> float:
         """Bound on the cumulative positive regret of the trials, and so on R_T.
@@ -235,8 +250,12 @@ class Result(OptimizeResult):  # type: ignore[misc]
         if others or not kinds:
             raise ModelError(
                 "bounds on regret are for trials that the algorithm chose itself: "
-                + (f"trials {others} were not" if others else "there is none")
-                + "; solve with recommend=False, and give all kernels their hyper-parameters"
+                + (
+                    f"trials {others} were not; solve with recommend=False, and give all kernels "
+                    "their hyper-parameters"
+                    if others
+                    else "there is none yet"
+                )
             )
         hopeless = [number for number, s in kinds if s.promise is None]
         if hopeless:
@@ -286,7 +305,12 @@ def build_result(
     counts = {box.name: history.counts().get(box.name, 0) for box in problem.boxes}
     reason = message or _REASON[status]
     if best is not None and not best.feasible:
-        reason += "; no point tried meets all constraints, x violates them least"
+        reason += (
+            "; no point tried meets all constraints, x violates them least"
+            if best.violation > 0
+            else "; no point tried meets all constraints with the confidence of the bands, x does "
+            "so in the mean"
+        )
         if bound is None and history.trials[-1].suggestion.kind is not TrialKind.INITIAL:
             reason += (
                 "; no plausible feasible point was found either (not a proof that none exists)"

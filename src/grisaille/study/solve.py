@@ -50,7 +50,8 @@ def solve(
             error.result = run.result(  # type: ignore[attr-defined]
                 Status.FAILED, run.last_promise(), str(error)
             )
-            error.add_note("What was evaluated before is in this exception's `result`.")
+            if len(run.situation.history) or run.situation.history.loose:
+                error.add_note("What was evaluated before is in this exception's `result`.")
             raise
         table.doing("computing the final bound")
         with _one_thread():
