@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument(
         "--output", type=Path, default=Path("reproduction"), help="folder; default: %(default)s"
     )
-    reproduce.add_argument("--instances", type=int, default=120, help="default: %(default)s")
+    reproduce.add_argument("--instances", type=int, default=100, help="default: %(default)s")
     reproduce.add_argument(
         "--setting",
         choices=("exact", "noisy", "learned"),
