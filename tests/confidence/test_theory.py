@@ -95,7 +95,6 @@ def test_rounds_double_and_share_the_risk():
     theory = gs.Theory(delta=0.12)
     rounds = [theory.round(t) for t in range(9)]
     assert [r.horizon for r in rounds] == [1, 2, 2, 4, 4, 4, 4, 8, 8]
-    assert [r.first for r in rounds] == [0, 1, 1, 3, 3, 3, 3, 7, 7]
     assert [r.regularization for r in rounds[:4]] == [3.0, 2.0, 2.0, 1.5]
     risks = {r.horizon: r.delta for r in (theory.round(t) for t in range(5000))}
     assert 0.9 * 0.12 < sum(risks.values()) <= 0.12

@@ -7,7 +7,6 @@ hpb_int, Lemma conf_int).
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,13 +38,11 @@ class Round:
     """A stretch of trials with one lambda, and its share of the risk.
 
     Attributes:
-        first: Number of trials before it.
         horizon: T.
         regularization: lambda.
         delta: Probability that a band fails in it.
     """
 
-    first: int
     horizon: int
     regularization: float
     delta: float
@@ -145,14 +142,11 @@ class Theory:
     def round(self, trials: int) -> Round:
         """The round that the trial after `trials` trials belongs to."""
         if self.horizon is not None:
-            number, first, horizon = 1, 0, int(self.horizon)
+            horizon, delta = int(self.horizon), float(self.delta)
         else:
-            number = operator.index(trials + 1).bit_length()
-            horizon = 1 << (number - 1)
-            first = horizon - 1
-        delta = self.delta if self.horizon is not None else self.delta / (number * (number + 1))
-        regularization = self.regularization or 1 + 2 / horizon
-        return Round(first, horizon, regularization, delta)
+            number = int(trials + 1).bit_length()
+            horizon, delta = 1 << (number - 1), self.delta / (number * (number + 1))
+        return Round(horizon, self.regularization or 1 + 2 / horizon, delta)
 
     def plausible_set(self, program: Program, history: History) -> PlausibleSet:
         """The plausible set after a history: beliefs with lambda, bands with beta_{i,t}."""

@@ -89,7 +89,7 @@ def _as_collapsed(problem: Problem, history: History) -> tuple[Trial, ...]:
     """Trials as the collapsed problem would have recorded them.
 
     An output without a value (the root of a negative number, say) counts as the worst one seen:
-    a surrogate cannot learn from it as it is, and nothing learned would bring the point up again.
+    a surrogate cannot learn from it as it is, and from nothing it would suggest the point for ever.
     """
     if not len(history):
         return ()
