@@ -151,10 +151,9 @@ def test_recommended_points_are_covered_by_no_theorem():
     problem, theory = one_box(0.0, 4)
     strategy = gs.Optimistic(beta=theory, solver=gs.Grid(11), recommend=True)
     result = problem.solve(4, strategy=strategy, progress=False)
-    kinds = {str(t.suggestion.kind) for t in result.history}
-    if "recommended" in kinds:
-        with pytest.raises(gs.ModelError, match="were not; solve with recommend=False"):
-            result.regret_bound(realized=False)
+    assert "recommended" in {str(t.suggestion.kind) for t in result.history}
+    with pytest.raises(gs.ModelError, match="were not; solve with recommend=False"):
+        result.regret_bound(realized=False)
 
 
 @pytest.mark.parametrize(
