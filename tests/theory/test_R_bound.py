@@ -148,7 +148,8 @@ def test_trials_of_a_hopeless_problem_have_no_regret_bound():
 
 
 def test_recommended_points_are_covered_by_no_theorem():
-    problem, theory = one_box(0.0, 4)
+    problem, _ = one_box(0.0, None)
+    theory = gs.Theory(regularization=1e-6)
     strategy = gs.Optimistic(beta=theory, solver=gs.Grid(11), recommend=True)
     result = problem.solve(4, strategy=strategy, progress=False)
     assert "recommended" in {str(t.suggestion.kind) for t in result.history}
