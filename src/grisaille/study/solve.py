@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from grisaille.checks import is_whole
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
@@ -177,7 +178,7 @@ def _check_arguments(
     strategy: object,
     callback: object,
 ) -> None:
-    if not isinstance(trials, int | np.integer) or isinstance(trials, bool) or trials < 1:
+    if not is_whole(trials) or trials < 1:
         raise ModelError(f"solve(trials={trials!r}): trials must be a whole number of at least 1")
     if evaluation not in ("separate", "chained"):
         raise ModelError(f"solve(evaluation={evaluation!r}): use 'separate' or 'chained'")
