@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from grisaille.confidence.certificate import Certificate
     from grisaille.confidence.guarantee import Guarantee
     from grisaille.confidence.information import information_gain, maximum_information_gain
     from grisaille.confidence.rates import convergence_rate, information_gain_rate, regret_rate
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from grisaille.modeling.rewrite import collapse
     from grisaille.modeling.white_box import WhiteBox, white_box
     from grisaille.records import History, Observation, Trial, TrialKind
+    from grisaille.solvers.certified import Certified
     from grisaille.solvers.grid import Grid
     from grisaille.solvers.multistart import MultiStart
     from grisaille.strategies.config import CONFIG
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Certificate": "confidence.certificate",
+    "Certified": "solvers.certified",
     "Guarantee": "confidence.guarantee",
     "information_gain": "confidence.information",
     "maximum_information_gain": "confidence.information",
@@ -78,6 +82,8 @@ __all__ = [
     "CONFIG",
     "AssumptionError",
     "BlackBox",
+    "Certificate",
+    "Certified",
     "Constraint",
     "EvaluationError",
     "Expression",

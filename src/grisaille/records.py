@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.metrics import violations
+from grisaille.solvers.relaxation import Leaf
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,19 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Refutation:
+    """Proof that no plausible point is feasible.
+
+    Attributes:
+        leaves: Boxes that fill the whole space, each without a feasible point.
+        widened: How many times as wide as usual the bands were taken.
+    """
+
+    leaves: tuple[Leaf, ...] = field(repr=False)
+    widened: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
     """What a strategy wants tried next.
 
@@ -53,6 +67,10 @@ class Suggestion:
         promise: The optimistic objective z̄_m^t, minimized: a lower bound on f(x*) while the bands
             hold and the auxiliary problem was solved globally (Lemma inst_r). None when no
             plausible feasible point was found, or the strategy knows no bound.
+        proved: The same for certain: a lower bound on f(x*) while the bands hold, from a global
+            search (Lemma inst_r). None when there was none.
+        refutation: Proof that no plausible point is feasible, so that, while the bands hold, the
+            problem has no feasible point: then x is not worth a trial. None otherwise.
         optimum: The solution (x, z̄) of the auxiliary problem, z̄ the outputs of all calls: where
             the next search may start. None when no auxiliary problem was solved.
     """
@@ -62,6 +80,8 @@ class Suggestion:
     queries: tuple[Query, ...] = ()
     promise: float | None = None
     optimum: tuple[Array, Array] | None = None
+    proved: float | None = None
+    refutation: Refutation | None = None
 
 
 @dataclass(frozen=True, slots=True)

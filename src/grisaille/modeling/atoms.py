@@ -16,6 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.modeling import curves, surfaces
+from grisaille.modeling.enclosures import Rule
+
 Shape = tuple[int, ...]
 
 
@@ -30,6 +33,8 @@ class Atom:
         infix: The operator sign when the atom is written between its arguments.
         continuous: False when a small change of an argument may make the value jump, so that
             gradients do not tell the whole story.
+        enclose: Rigorous bounds over boxes, `(intervals of the arguments...) -> Enclosure`; None if
+            they are unknown, and for reductions and layout, which `lowering` and exact sums handle.
     """
 
     name: str
@@ -37,6 +42,7 @@ class Atom:
     shape: Callable[..., Shape]
     infix: str = ""
     continuous: bool = True
+    enclose: Rule | None = None
 
 
 def align(*values: Tensor) -> tuple[Tensor, ...]:
@@ -46,7 +52,11 @@ def align(*values: Tensor) -> tuple[Tensor, ...]:
 
 
 def elementwise(
-    name: str, function: Callable[..., Tensor], infix: str = "", continuous: bool = True
+    name: str,
+    function: Callable[..., Tensor],
+    enclose: Rule,
+    infix: str = "",
+    continuous: bool = True,
 ) -> Atom:
     """An atom that works entry by entry and broadcasts."""
 
@@ -56,7 +66,7 @@ def elementwise(
     def shape(*shapes: Shape) -> Shape:
         return np.broadcast_shapes(*shapes)
 
-    return Atom(name, evaluate, shape, infix, continuous)
+    return Atom(name, evaluate, shape, infix, continuous, enclose)
 
 
 def reduction(name: str, function: Callable[[Tensor, list[int]], Tensor]) -> Atom:
@@ -116,42 +126,42 @@ def _where(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
     return torch.where(condition <= 0, yes, no)
 
 
-add = elementwise("add", torch.add, "+")
-subtract = elementwise("subtract", torch.sub, "-")
-multiply = elementwise("multiply", torch.mul, "*")
-divide = elementwise("divide", torch.div, "/")
-power = elementwise("power", torch.pow, "**")
-minimum = elementwise("minimum", torch.minimum)
-maximum = elementwise("maximum", torch.maximum)
-arctan2 = elementwise("arctan2", torch.atan2, continuous=False)
-where = elementwise("where", _where, continuous=False)
+add = elementwise("add", torch.add, surfaces.add, "+")
+subtract = elementwise("subtract", torch.sub, surfaces.subtract, "-")
+multiply = elementwise("multiply", torch.mul, surfaces.multiply, "*")
+divide = elementwise("divide", torch.div, surfaces.divide, "/")
+power = elementwise("power", torch.pow, surfaces.power, "**")
+minimum = elementwise("minimum", torch.minimum, surfaces.minimum)
+maximum = elementwise("maximum", torch.maximum, surfaces.maximum)
+arctan2 = elementwise("arctan2", torch.atan2, surfaces.arctan2, continuous=False)
+where = elementwise("where", _where, surfaces.where, continuous=False)
 
-negative = elementwise("negative", torch.neg)
-absolute = elementwise("abs", torch.abs)
-reciprocal = elementwise("reciprocal", torch.reciprocal)
-exp = elementwise("exp", torch.exp)
-expm1 = elementwise("expm1", torch.expm1)
-log = elementwise("log", torch.log)
-log1p = elementwise("log1p", torch.log1p)
-log2 = elementwise("log2", torch.log2)
-log10 = elementwise("log10", torch.log10)
-sqrt = elementwise("sqrt", torch.sqrt)
-square = elementwise("square", torch.square)
-sin = elementwise("sin", torch.sin)
-cos = elementwise("cos", torch.cos)
-tan = elementwise("tan", torch.tan)
-arcsin = elementwise("arcsin", torch.asin)
-arccos = elementwise("arccos", torch.acos)
-arctan = elementwise("arctan", torch.atan)
-sinh = elementwise("sinh", torch.sinh)
-cosh = elementwise("cosh", torch.cosh)
-tanh = elementwise("tanh", torch.tanh)
-arcsinh = elementwise("arcsinh", torch.asinh)
-arccosh = elementwise("arccosh", torch.acosh)
-arctanh = elementwise("arctanh", torch.atanh)
-sign = elementwise("sign", torch.sign, continuous=False)
-floor = elementwise("floor", torch.floor, continuous=False)
-ceil = elementwise("ceil", torch.ceil, continuous=False)
+negative = elementwise("negative", torch.neg, curves.negative)
+absolute = elementwise("abs", torch.abs, curves.absolute)
+reciprocal = elementwise("reciprocal", torch.reciprocal, curves.reciprocal)
+exp = elementwise("exp", torch.exp, curves.exp)
+expm1 = elementwise("expm1", torch.expm1, curves.expm1)
+log = elementwise("log", torch.log, curves.log)
+log1p = elementwise("log1p", torch.log1p, curves.log1p)
+log2 = elementwise("log2", torch.log2, curves.log2)
+log10 = elementwise("log10", torch.log10, curves.log10)
+sqrt = elementwise("sqrt", torch.sqrt, curves.sqrt)
+square = elementwise("square", torch.square, curves.square)
+sin = elementwise("sin", torch.sin, curves.sin)
+cos = elementwise("cos", torch.cos, curves.cos)
+tan = elementwise("tan", torch.tan, curves.tan)
+arcsin = elementwise("arcsin", torch.asin, curves.arcsin)
+arccos = elementwise("arccos", torch.acos, curves.arccos)
+arctan = elementwise("arctan", torch.atan, curves.arctan)
+sinh = elementwise("sinh", torch.sinh, curves.sinh)
+cosh = elementwise("cosh", torch.cosh, curves.cosh)
+tanh = elementwise("tanh", torch.tanh, curves.tanh)
+arcsinh = elementwise("arcsinh", torch.asinh, curves.arcsinh)
+arccosh = elementwise("arccosh", torch.acosh, curves.arccosh)
+arctanh = elementwise("arctanh", torch.atanh, curves.arctanh)
+sign = elementwise("sign", torch.sign, curves.sign, continuous=False)
+floor = elementwise("floor", torch.floor, curves.floor, continuous=False)
+ceil = elementwise("ceil", torch.ceil, curves.ceil, continuous=False)
 
 total = reduction("sum", lambda value, axes: torch.sum(value, axes))
 product = reduction("prod", _product)

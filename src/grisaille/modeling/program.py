@@ -78,14 +78,14 @@ class Program:
     ) -> None:
         self.nodes: list[Node] = []
         self.position: dict[Expression, int] = {}
-        self._constants: dict[int, Tensor] = {}
+        self.constants: dict[int, Tensor] = {}
         self._compile(expressions)
         self.outputs = tuple(self.position[e] for e in expressions)
         found = [n.expression for n in self.nodes if isinstance(n.expression, Variable)]
         self.variables = tuple(found if variables is None else variables)
-        self._slices = self._lay_out_variables()
+        self.columns = self._lay_out_variables()
         self.calls = self._find_calls()
-        self._call_of_node = {call.node: call for call in self.calls}
+        self.call_of_node = {call.node: call for call in self.calls}
 
     @property
     def size(self) -> int:
@@ -132,12 +132,12 @@ class Program:
                 arguments = (values[a] for a in node.arguments)
                 values.append(expression.atom.evaluate(*arguments, *expression.parameters))
             elif isinstance(expression, Variable):
-                values.append(x[:, self._slices[expression]].reshape(-1, *expression.shape))
+                values.append(x[:, self.columns[expression]].reshape(-1, *expression.shape))
             elif isinstance(expression, Constant):
-                values.append(self._constants[position])
+                values.append(self.constants[position])
             else:
                 states = join.evaluate(*(values[a] for a in node.arguments))
-                answer = resolve(self._call_of_node[position], states)
+                answer = resolve(self.call_of_node[position], states)
                 values.append(answer.reshape(-1, *expression.shape))
         batch = x.shape[0]
         return [values[p].expand(batch, *values[p].shape[1:]) for p in self.outputs]
@@ -166,7 +166,7 @@ class Program:
                 key = _digest(local_key[0], (self.nodes[a].key for a in arguments))
                 position_of_key[local_key] = len(self.nodes)
                 if isinstance(expression, Constant):
-                    self._constants[len(self.nodes)] = torch.as_tensor(
+                    self.constants[len(self.nodes)] = torch.as_tensor(
                         np.array(expression.value)
                     ).unsqueeze(0)
                 self.nodes.append(Node(expression, arguments, key))

@@ -19,6 +19,7 @@ class Row:
     kind: str
     best: float | None
     bound: float | None
+    certified: bool
     gap: float | None
     violation: float
     evaluations: dict[str, int]
@@ -48,7 +49,7 @@ class Silence:
 
 
 _MOST_COUNTERS = 3
-_COLUMNS = ("trial", "kind", "best feasible", "bound (est.)", "gap", "violation")
+_COLUMNS = ("trial", "kind", "best feasible", "bound", "bound is", "gap", "violation")
 
 
 @contextmanager
@@ -114,10 +115,15 @@ class _LiveTable:
 
         table = Table(box=None, header_style="bold", caption=self._now, caption_justify="left")
         for header in (*_COLUMNS, *self._names, "seconds"):
-            table.add_column(header, justify="right")
+            table.add_column(header, justify="right", no_wrap=header in ("kind", "bound is"))
         for row in self._rows[-self._height :]:
             table.add_row(*_cells(row, self._names))
         return table
+
+
+def certainty(certified: bool) -> str:
+    """How sure a bound is, in a word."""
+    return "certified" if certified else "estimated"
 
 
 def _cells(row: Row, names: list[str]) -> list[str]:
@@ -132,6 +138,7 @@ def _cells(row: Row, names: list[str]) -> list[str]:
         row.kind,
         number(row.best),
         number(row.bound),
+        "-" if row.bound is None else certainty(row.certified),
         gap,
         violation,
         *counts,

@@ -8,6 +8,7 @@ import numpy as np
 
 from grisaille.modeling.problem import Problem
 from grisaille.records import History
+from grisaille.reporting.progress import certainty
 
 if TYPE_CHECKING:
     import pandas
@@ -33,6 +34,8 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
         row.update(zip(entry_names(problem), trial.x.tolist(), strict=True))
         row["objective"] = problem.sense * trial.objective
         row["bound"] = np.nan if promise is None else problem.sense * promise
+        proved = trial.suggestion.proved
+        row["certified bound"] = np.nan if proved is None else problem.sense * proved
         row["violation"] = trial.violation
         row.update({f"constraint[{k}]": g for k, g in enumerate(trial.constraints.tolist())})
         for box in problem.boxes:
@@ -47,12 +50,21 @@ def describe_result(result: Any) -> str:
     problem: Problem = result.problem
     goal = "minimum" if problem.sense == 1 else "maximum"
     lines = [f"status       {result.status}: {result.message}"]
+    if result.certificate is not None:
+        blamed = result.certificate.blame()
+        which = "which is" if len(blamed) == 1 else "one of which is"
+        lines.append(
+            f"to blame     {' and '.join(blamed)}, {which} violated by at least "
+            f"{result.certificate.least_violation:.3g} at every point"
+        )
     if result.x is None:
         return "\n".join([*lines, "x            nothing was evaluated"])
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
     lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
-    lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} (estimated)")
+    lines.append(
+        f"optimum in   [{low}, {high}]   gap {result.gap:.3g} ({certainty(result.certified)})"
+    )
     if problem.constraints:
         worst = int(np.argmax(result.constr))
         lines.append(

@@ -10,6 +10,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from grisaille.solvers.relaxation import Proof, Relaxation
+
 # A constraint counts as met when it is violated by at most this part of its own spread.
 FEASIBILITY = 1e-7
 
@@ -27,12 +29,14 @@ class BoxProblem:
         evaluate: Objective and constraints of a batch of points, differentiable where smooth.
         continuous: False when objective or constraints jump, so that a search should also try
             steps that no gradient suggests.
+        relax: Bounds over boxes for a global search; None if there are none. Raises `NoRelaxation`.
     """
 
     lower: Tensor
     upper: Tensor
     evaluate: Evaluate
     continuous: bool = True
+    relax: Callable[[], Relaxation] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Solution:
         feasible: Whether the point meets all constraints to rounding. False proves nothing: a
             search that finds no feasible point has not shown that there is none.
         evaluations: How many points were evaluated.
+        proof: What a global search has shown; None for a search that shows nothing.
     """
 
     point: Tensor
@@ -53,6 +58,7 @@ class Solution:
     violation: float
     feasible: bool
     evaluations: int
+    proof: Proof | None = None
 
 
 class Solver(Protocol):

@@ -128,6 +128,14 @@ class MultiStart:
         return points, objectives, constraints
 
 
+def polish(problem: BoxProblem, scale: Scale, starts: Tensor, iterations: int) -> Solution:
+    """Local search from given points, (S, D)."""
+    ends, steps = _local_search(problem, scale, starts, iterations)
+    points = torch.cat([starts, ends])
+    values = evaluate_in_chunks(problem, points)
+    return best_of(points, *values, scale, steps + len(points))
+
+
 def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float) -> Tensor:
     merit = objectives / scale.objective + penalty * scale.violation(constraints)
     return torch.where(torch.isfinite(merit), merit, torch.inf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,8 @@ from grisaille.modeling.problem import Problem
 from grisaille.modeling.rewrite import COLLAPSED, collapse, unknown_outputs
 from grisaille.records import History, Observation, Suggestion, Trial
 from grisaille.solvers.box import Solver
-from grisaille.solvers.multistart import MultiStart
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Situation
+from grisaille.strategies.strategy import Bound, Situation
 from grisaille.surrogates.kernels import check_kernel
 
 Array = NDArray[np.float64]
@@ -43,7 +42,7 @@ class CONFIG:
     """
 
     beta: float | Theory = 2.0
-    solver: Solver = field(default_factory=MultiStart)
+    solver: Solver | None = None
     initial: int | None = None
     recommend: bool | None = None
     kernel: Any = None
@@ -59,8 +58,8 @@ class CONFIG:
         """The next point of the initial design, of the algorithm, or one of its companions."""
         return self._optimism.suggest(self._collapsed(situation))
 
-    def bound(self, situation: Situation) -> float | None:
-        """The optimum of the collapsed auxiliary problem, None if none was found."""
+    def bound(self, situation: Situation) -> Bound:
+        """The optimum of the collapsed auxiliary problem."""
         return self._optimism.bound(self._collapsed(situation))
 
     def incumbent(self, situation: Situation) -> Incumbent | None:

@@ -10,7 +10,7 @@ trials are spent on doubting them, with beta doubled until there is something to
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,13 +21,16 @@ from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import is_exact, is_learned
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
+from grisaille.confidence.relaxation import relaxed
 from grisaille.confidence.theory import Theory, plausible_set
 from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
-from grisaille.records import History, Query, Suggestion, TrialKind
-from grisaille.solvers.box import Solution, Solver
+from grisaille.records import History, Query, Refutation, Suggestion, TrialKind
+from grisaille.solvers.box import BoxProblem, Solution, Solver
+from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
-from grisaille.strategies.strategy import Situation
+from grisaille.solvers.relaxation import ProofStatus
+from grisaille.strategies.strategy import Bound, Situation
 
 Array = NDArray[np.float64]
 
@@ -40,6 +43,12 @@ _DOUBLINGS = 3
 _CLOSING_TRIALS = 2
 # Distance kept from constraints, in their spreads: the search is that exact, and no more.
 _MARGIN = 1e-6
+# Boxes that a proof may take in the automatic mode when a trial takes a second or less, and how
+# many times as many at most when it takes longer.
+_LEAST_BOXES = 2000
+_MOST_BOXES = 256
+# With more variables than this, proofs are not tried for trials that take a second or less.
+_FEW_VARIABLES = 6
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
@@ -53,7 +62,9 @@ class Optimistic:
             covers 95 % of a Gaussian at each point: tight enough to learn quickly, and for smooth
             black boxes rarely wrong. Larger values explore more and give a more cautious bound. Or
             a `Theory`, for the paper's own beta, with which its theorems hold.
-        solver: Solves the auxiliary problem; multi-start search by default.
+        solver: Solves the auxiliary problem: `Certified` for a proved bound, `MultiStart` or `Grid`
+            for an estimate. By default multi-start search, followed by as much of a proof as is
+            cheap beside a trial.
         initial: Sobol points tried first when hyper-parameters are learned; by default 2 (n + 1)
             for n variables, at most 20 and at most a third of the trials. With all
             hyper-parameters given there is no initial design.
@@ -63,7 +74,7 @@ class Optimistic:
     """
 
     beta: float | Theory = 2.0
-    solver: Solver = field(default_factory=MultiStart)
+    solver: Solver | None = None
     initial: int | None = None
     recommend: bool | None = None
 
@@ -73,9 +84,12 @@ class Optimistic:
             raise ModelError(
                 f"Optimistic(beta={self.beta!r}): beta must be a positive number or a gs.Theory()"
             )
-        if isinstance(self.solver, type) or not hasattr(self.solver, "solve"):
+        if self.solver is not None and (
+            isinstance(self.solver, type) or not hasattr(self.solver, "solve")
+        ):
             raise ModelError(
-                f"Optimistic(solver={self.solver!r}): pass gs.MultiStart() or gs.Grid()"
+                f"Optimistic(solver={self.solver!r}): pass gs.Certified(), gs.MultiStart() or "
+                "gs.Grid(), or None"
             )
         initial = self.initial
         if initial is not None and not (is_whole(initial) and initial >= 1):
@@ -95,25 +109,36 @@ class Optimistic:
         states, outputs = plausible.trace(solution.point)
         optimum = (_design(problem, solution), outputs)
         gap = _relative_gap(history, incumbent, promise)
+        proved = _proved(solution)
 
         recommended = self._recommendation(plausible, situation, incumbent, promise, gap)
         if recommended is not None:
-            return Suggestion(TrialKind.RECOMMENDED, recommended, (), promise, optimum)
+            return Suggestion(TrialKind.RECOMMENDED, recommended, (), promise, optimum, proved)
         kind = TrialKind.OPTIMISTIC
-        if self._doubts(situation, gap):
+        if self._doubts(situation, gap) or (_refuted(solution) and self.learned(problem)):
             kind = TrialKind.DOUBTING
             plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
             states, _ = plausible.trace(solution.point)
         queries = self._queries(situation, states)
-        return Suggestion(kind, _design(problem, solution), queries, promise, optimum)
+        refutation = None
+        if solution.proof is not None and _refuted(solution):
+            widened = 2.0**_DOUBLINGS if kind is TrialKind.DOUBTING else 1.0
+            refutation = Refutation(solution.proof.leaves, widened)
+        return Suggestion(
+            kind, _design(problem, solution), queries, promise, optimum, proved, refutation
+        )
 
-    def bound(self, situation: Situation) -> float | None:
-        """The optimum of the auxiliary problem after the history, None if none was found."""
+    def bound(self, situation: Situation) -> Bound:
+        """The optimum of the auxiliary problem after the history, or a proved bound on it."""
         if len(situation.history) < self._initial_points(situation):
-            return None
+            return Bound()
         plausible = plausible_set(situation.problem.program, situation.history, self.beta)
         solution = self._solve_auxiliary(plausible, situation, self.incumbent(situation))
-        return solution.value if solution.feasible else None
+        proved = _proved(solution)
+        if proved is not None:
+            return Bound(proved, certified=True)
+        reason = "" if solution.proof is None else solution.proof.reason
+        return Bound(solution.value if solution.feasible else None, reason=reason)
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
@@ -149,7 +174,41 @@ class Optimistic:
         stacked = (
             torch.stack(hints) if hints else plausible.lower.new_zeros(0, len(plausible.lower))
         )
-        return self.solver.solve(plausible.box_problem(), stacked, situation.trial_seed)
+        problem = relaxed(plausible)
+        if self.solver is not None:
+            return self.solver.solve(problem, stacked, situation.trial_seed)
+        return self._solve_as_affordable(problem, stacked, situation, incumbent)
+
+    def _solve_as_affordable(
+        self,
+        problem: BoxProblem,
+        hints: Tensor,
+        situation: Situation,
+        incumbent: Incumbent | None,
+    ) -> Solution:
+        """Multi-start search, and a proof if it is cheap beside a trial.
+
+        The allowance is counted in boxes, not in seconds, and depends on what trials took so far
+        only through a coarse class: the same history gives the same answer.
+        """
+        found = MultiStart().solve(problem, hints, situation.trial_seed)
+        cost = min(_trial_class(situation.history), _MOST_BOXES)
+        if cost == 1 and situation.problem.program.size > _FEW_VARIABLES:
+            return found
+        gap = 1e-4 * _spread(situation.history)
+        if incumbent is not None and incumbent.feasible and found.feasible:
+            # A bound need not be closer than what there is to gain.
+            gap = max(gap, 0.02 * (incumbent.objective - found.value))
+        solver = Certified(gap, 1e-5, _LEAST_BOXES * cost)
+        solution = solver.prove(problem, found, situation.trial_seed)
+        proof = solution.proof
+        if proof is not None and proof.status is ProofStatus.GAP:
+            # A bound far from the optimum would say less than the estimate does.
+            unproved = replace(
+                proof, lower=-np.inf, reason="a proof would have taken longer than a trial is worth"
+            )
+            return replace(solution, proof=unproved)
+        return solution
 
     def _queries(self, situation: Situation, states: list[Array]) -> tuple[Query, ...]:
         """Each black box at its optimistic state (Alg. 1 line 4), where the chain is elsewhere."""
@@ -175,7 +234,10 @@ class Optimistic:
         for _ in range(_DOUBLINGS):
             plausible = plausible.widened(2)
             solution = self._solve_auxiliary(plausible, situation, incumbent)
-            if _relative_gap(situation.history, incumbent, solution.value) > _NEARLY_CLOSED:
+            promise = solution.value if solution.feasible else None
+            if _refuted(solution):
+                continue
+            if _relative_gap(situation.history, incumbent, promise) > _NEARLY_CLOSED:
                 break
         return plausible, solution
 
@@ -219,12 +281,38 @@ def _design(problem: Problem, solution: Solution) -> Array:
     return np.array(solution.point[: problem.program.size].numpy())
 
 
+def _proved(solution: Solution) -> float | None:
+    """The proved lower bound of an auxiliary problem; None if there is none."""
+    proof = solution.proof
+    if proof is None or not np.isfinite(proof.lower):
+        return None
+    return proof.lower
+
+
+def _refuted(solution: Solution) -> bool:
+    return solution.proof is not None and solution.proof.status is ProofStatus.INFEASIBLE
+
+
+def _trial_class(history: History) -> int:
+    """What evaluating a trial takes, in seconds: 1 for all that take less, else a power of 4."""
+    if not len(history):
+        return 1
+    seconds = float(np.median([t.seconds[1] for t in history]))
+    return int(4 ** max(0, np.floor(np.log(max(seconds, 1.0)) / np.log(4))))
+
+
+def _spread(history: History) -> float:
+    """Standard deviation of the objectives seen; 0 when there are none."""
+    objectives = np.array([t.objective for t in history])
+    objectives = objectives[np.isfinite(objectives)]
+    return float(objectives.std()) if len(objectives) else 0.0
+
+
 def _relative_gap(history: History, incumbent: Incumbent | None, promise: float | None) -> float:
     """The gap in standard deviations of the objectives seen; infinite when it is unknown."""
     if incumbent is None or not incumbent.feasible or promise is None:
         return np.inf
-    objectives = np.array([t.objective for t in history])
-    spread = float(objectives[np.isfinite(objectives)].std())
+    spread = _spread(history)
     return (incumbent.objective - promise) / spread if spread > 0 else np.inf
 
 

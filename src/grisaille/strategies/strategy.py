@@ -38,6 +38,21 @@ class Situation:
         return int(np.random.SeedSequence([self.seed, len(self.history)]).generate_state(1)[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound on the minimized objective.
+
+    Attributes:
+        value: The bound; None if none is known.
+        certified: Whether it is proved, given the confidence bands.
+        reason: Why it is not, if that is known.
+    """
+
+    value: float | None = None
+    certified: bool = False
+    reason: str = ""
+
+
 class Strategy(Protocol):
     """Chooses what to try next. The same situation always gives the same answer."""
 
@@ -45,8 +60,8 @@ class Strategy(Protocol):
         """What to try next."""
         ...
 
-    def bound(self, situation: Situation) -> float | None:
-        """A lower bound on the minimized objective after the history; None if it knows none."""
+    def bound(self, situation: Situation) -> Bound:
+        """A lower bound on the minimized objective after the history."""
         ...
 
     def incumbent(self, situation: Situation) -> Incumbent | None:

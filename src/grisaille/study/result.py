@@ -13,6 +13,7 @@ from scipy.optimize import OptimizeResult
 from torch import Tensor
 
 from grisaille.checks import is_number
+from grisaille.confidence.certificate import Certificate
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.theory import Theory
 from grisaille.errors import ModelError
@@ -20,9 +21,9 @@ from grisaille.metrics import Metrics
 from grisaille.modeling.expression import Expression
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, Program
-from grisaille.records import History, TrialKind
+from grisaille.records import History, Refutation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Evaluation, Situation, Strategy
+from grisaille.strategies.strategy import Bound, Evaluation, Situation, Strategy
 
 if TYPE_CHECKING:
     import pandas
@@ -37,6 +38,8 @@ Array = NDArray[np.float64]
 class Status(StrEnum):
     """Why a study stopped."""
 
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
     MAX_TRIALS = "max_trials"
     TIMEOUT = "timeout"
     GAP_TOL = "gap_tol"
@@ -47,6 +50,8 @@ class Status(StrEnum):
 
 
 _REASON = {
+    Status.OPTIMAL: "best value and certified bound are as close as was asked for",
+    Status.INFEASIBLE: "no point is feasible: proved, given the confidence bands",
     Status.MAX_TRIALS: "all trials were made",
     Status.TIMEOUT: "the time was up",
     Status.GAP_TOL: "best value and estimated bound are within gap_tol",
@@ -69,12 +74,14 @@ class Result(OptimizeResult):  # type: ignore[misc]
         success: Whether x is feasible.
         maxcv: Largest constraint violation at x; 0 when feasible.
         constr: The constraint bodies at x as observed, met when <= 0.
-        lower_bound: The optimum is estimated not to lie below this.
-        upper_bound: The optimum is estimated not to lie above this. One of the two bounds is the
-            value at x and the other one is the optimistic bound.
+        lower_bound: The optimum does not lie below this.
+        upper_bound: The optimum does not lie above this. One of the two bounds is the value at x
+            and the other one is the optimistic bound, certified or estimated.
         gap: upper_bound - lower_bound; infinite when one is missing.
-        certified: Whether the optimistic bound is proved. False: it comes from a search that may
-            miss, and from learned bands unless all kernels were given.
+        certified: Whether the optimistic bound is proved, given the confidence bands. False: it
+            comes from a search that may miss. Bands are learned unless all kernels were given.
+        certificate: The proof that no point is feasible, when the status is "infeasible"; else
+            None.
         status: Why it stopped, a `Status`.
         message: The same in a sentence.
         evaluations: How often each black box was evaluated, by name.
@@ -95,6 +102,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
     upper_bound: float
     gap: float
     certified: bool
+    certificate: Certificate | None
     status: Status
     message: str
     evaluations: dict[str, int]
@@ -289,9 +297,11 @@ def build_result(
     strategy: Strategy,
     status: Status,
     message: str | None,
-    bound: float | None,
+    known: Bound,
+    refutation: Refutation | None,
 ) -> Result:
-    """The result of a history; `bound` is on the minimized objective, None if there is none."""
+    """The result of a history; bounds are on the minimized objective."""
+    bound = known.value
     problem, history = situation.problem, situation.history
     best: Incumbent | None = strategy.incumbent(situation)
     found = best is not None and best.feasible
@@ -304,6 +314,11 @@ def build_result(
     trial = None if best is None else history.trials[best.trial]
     counts = {box.name: history.counts().get(box.name, 0) for box in problem.boxes}
     reason = message or _REASON[status]
+    if refutation is not None and refutation.widened > 1:
+        reason += (
+            f", even if these are taken {refutation.widened:g} times as wide (hyper-parameters "
+            "were learned, so the proof is as good as they are)"
+        )
     if best is not None and not best.feasible:
         reason += (
             "; no point tried meets all constraints, x violates them least"
@@ -311,10 +326,17 @@ def build_result(
             else "; no point tried meets all constraints with the confidence of the bands, x does "
             "so in the mean"
         )
-        if bound is None and history.trials[-1].suggestion.kind is not TrialKind.INITIAL:
+        after = bound is None and refutation is None
+        if after and history.trials[-1].suggestion.kind is not TrialKind.INITIAL:
             reason += (
                 "; no plausible feasible point was found either (not a proof that none exists)"
             )
+    certificate = None
+    if refutation is not None:
+        beta = getattr(strategy, "beta", 1.0)
+        certificate = Certificate(problem, history, beta, refutation.widened, refutation.leaves)
+    if not known.certified and known.reason:
+        reason += f"; the bound is estimated: {known.reason}"
     return Result(
         x=None if trial is None else trial.x,
         fun=problem.sense * value,
@@ -324,7 +346,8 @@ def build_result(
         lower_bound=low,
         upper_bound=high,
         gap=high - low,
-        certified=False,
+        certified=known.certified and not refuted,
+        certificate=certificate,
         status=status,
         message=reason,
         evaluations=counts,

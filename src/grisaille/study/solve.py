@@ -12,13 +12,16 @@ import torch
 
 from grisaille.checks import is_whole
 from grisaille.confidence.plausible import PlausibleSet
+from grisaille.confidence.relaxation import relaxed
 from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
-from grisaille.records import History, Suggestion, Trial, TrialKind
+from grisaille.records import History, Refutation, Suggestion, Trial, TrialKind
 from grisaille.reporting.progress import Progress, Row, Silence, show_progress
+from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
+from grisaille.solvers.relaxation import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Evaluation, Situation, Strategy
+from grisaille.strategies.strategy import Bound, Evaluation, Situation, Strategy
 from grisaille.study.evaluation import Evaluator
 from grisaille.study.result import Result, Status, build_result
 
@@ -46,14 +49,16 @@ def solve(
             status = run.until_stopped(timeout, gap_tol, callback, table)
         except KeyboardInterrupt:
             # Whoever pressed Ctrl-C does not want to wait for another search.
-            return run.result(Status.INTERRUPTED, run.last_promise())
+            return run.result(Status.INTERRUPTED, run.last_bound())
         except Exception as error:
             error.result = run.result(  # type: ignore[attr-defined]
-                Status.FAILED, run.last_promise(), str(error)
+                Status.FAILED, run.last_bound(), str(error)
             )
             if len(run.situation.history) or run.situation.history.loose:
                 error.add_note("What was evaluated before is in this exception's `result`.")
             raise
+        if status is Status.INFEASIBLE:
+            return run.result(status, Bound())
         table.doing("computing the final bound")
         with _one_thread():
             bound = run.strategy.bound(run.situation)
@@ -66,6 +71,7 @@ class Run:
 
     strategy: Strategy
     situation: Situation
+    refutation: Refutation | None = None
 
     def until_stopped(
         self,
@@ -84,8 +90,12 @@ class Run:
             table.doing(f"trial {number}: choosing what to try")
             with _one_thread():
                 suggestion = self.strategy.suggest(self.situation)
-            if gap_tol is not None and self._gap(suggestion.promise) <= gap_tol:
-                return Status.GAP_TOL
+            if suggestion.refutation is not None:
+                self.refutation = suggestion.refutation
+                return Status.INFEASIBLE
+            bound = self._bound(suggestion)
+            if gap_tol is not None and self._gap(bound) <= gap_tol:
+                return Status.OPTIMAL if bound.certified else Status.GAP_TOL
             table.doing(f"trial {number}: evaluating the black boxes")
             trial = self._evaluate(suggestion, time.perf_counter() - before)
             table.add(self._row(trial, time.perf_counter() - started))
@@ -93,14 +103,36 @@ class Run:
                 return Status.CALLBACK
         return Status.MAX_TRIALS
 
-    def last_promise(self) -> float | None:
+    def last_bound(self) -> Bound:
         """The latest bound there is."""
         trials = self.situation.history.trials
-        return trials[-1].suggestion.promise if trials else None
+        return self._bound(trials[-1].suggestion) if trials else Bound()
 
-    def result(self, status: Status, bound: float | None, message: str | None = None) -> Result:
+    def result(self, status: Status, bound: Bound, message: str | None = None) -> Result:
         """What has been found so far."""
-        return build_result(self.situation, self.strategy, status, message, bound)
+        return build_result(
+            self.situation, self.strategy, status, message, self._best_of(bound), self.refutation
+        )
+
+    def _bound(self, suggestion: Suggestion) -> Bound:
+        """What is known about the optimum when a suggestion is made."""
+        if suggestion.proved is not None:
+            return self._best_of(Bound(suggestion.proved, certified=True))
+        return self._best_of(Bound(suggestion.promise))
+
+    def _best_of(self, bound: Bound) -> Bound:
+        """The best certified bound of all trials so far: it holds while all their bands do.
+
+        Bands with learned hyper-parameters are given up when new ones are learned, and what they
+        proved with them.
+        """
+        if self.strategy.learned(self.situation.problem):
+            return bound
+        proved = [t.suggestion.proved for t in self.situation.history]
+        known = [value for value in proved if value is not None]
+        if bound.certified and bound.value is not None:
+            known.append(bound.value)
+        return Bound(max(known), certified=True) if known else bound
 
     def _evaluate(self, suggestion: Suggestion, suggesting_seconds: float) -> Trial:
         history = self.situation.history
@@ -119,22 +151,23 @@ class Run:
         )
         return trial
 
-    def _gap(self, promise: float | None) -> float:
+    def _gap(self, bound: Bound) -> float:
         best = self.strategy.incumbent(self.situation)
-        if best is None or not best.feasible or promise is None:
+        if best is None or not best.feasible or bound.value is None:
             return np.inf
-        return best.objective - promise
+        return best.objective - bound.value
 
     def _row(self, trial: Trial, seconds: float) -> Row:
         best = self.strategy.incumbent(self.situation)
         sense = self.situation.problem.sense
-        promise = trial.suggestion.promise
-        gap = self._gap(promise)
+        bound = self._bound(trial.suggestion)
+        gap = self._gap(bound)
         return Row(
             trial=trial.number,
             kind=str(trial.suggestion.kind),
             best=sense * best.objective if best is not None and best.feasible else None,
-            bound=None if promise is None else sense * promise,
+            bound=None if bound.value is None else sense * bound.value,
+            certified=bound.certified,
             gap=gap if np.isfinite(gap) and gap >= 0 else None,
             violation=trial.violation,
             evaluations=self.situation.history.counts(),
@@ -143,15 +176,24 @@ class Run:
 
 
 def _solve_white(problem: Problem, seed: int) -> Result:
-    """A problem without black boxes needs no learning: search it once."""
-    plausible = PlausibleSet(problem.program, {}, {})
-    solution = MultiStart(starts=48, samples=8192, iterations=200).solve(
-        plausible.box_problem(), plausible.lower.new_zeros(0, problem.program.size), seed
-    )
+    """A problem without black boxes needs no learning: search it once, and prove the answer."""
+    problem_of_box = relaxed(PlausibleSet(problem.program, {}, {}))
+    search = MultiStart(starts=48, samples=8192, iterations=200)
+    nothing = problem_of_box.lower.new_zeros(0, problem.program.size)
+    solution = Certified(boxes=20_000, search=search).solve(problem_of_box, nothing, seed)
+    proof = solution.proof
+    assert proof is not None
     x = np.array(solution.point.numpy())
     trial = Evaluator(problem, Suggestion(TrialKind.RECOMMENDED, x)).run(1)
     run = Run(Optimistic(), Situation(problem, History((trial,)), seed))
-    return run.result(Status.NO_BLACK_BOX, solution.value if solution.feasible else None)
+    if proof.status is ProofStatus.INFEASIBLE:
+        run.refutation = Refutation(proof.leaves)
+        return run.result(Status.INFEASIBLE, Bound())
+    if proof.status is ProofStatus.OPTIMAL:
+        message = "the problem has no black box: solved at once, and proved"
+        return run.result(Status.OPTIMAL, Bound(proof.lower, certified=True), message)
+    estimate = Bound(solution.value if solution.feasible else None, reason=proof.reason)
+    return run.result(Status.NO_BLACK_BOX, estimate)
 
 
 @contextmanager

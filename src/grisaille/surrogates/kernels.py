@@ -40,6 +40,33 @@ class Kernel(Protocol):
         ...
 
 
+class Radial(Kernel, Protocol):
+    """A kernel of the distance alone, with what bounds over boxes need to know about it.
+
+    As a function of q = |s - s'|^2 its correlation is convex and decreasing: it is a mixture of
+    squared-exponential kernels.
+    """
+
+    @property
+    def order(self) -> int:
+        """Up to which order functions in its space have derivatives of finite norm."""
+
+    def profile(self, squared: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Correlation at squared scaled distances, and its first two derivatives there.
+
+        Derivatives beyond those that `order` allows may be infinite at 0.
+        """
+        ...
+
+    def remainder(self, radius: Tensor) -> Tensor:
+        """How far a function of norm 1 can be from its Taylor polynomial of order `order`.
+
+        The norm of f -> f(s) - polynomial(s) in the space of the correlation, at scaled distance
+        `radius` from the centre; it grows with the radius.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class SquaredExponential:
     """k(s, s') = variance * exp(-|(s - s') / lengthscale|^2 / 2)."""
@@ -57,6 +84,25 @@ class SquaredExponential:
     def diagonal(self, inputs: Tensor) -> Tensor:
         """Ones: (..., n, d) to (..., n)."""
         return torch.ones_like(inputs[..., 0])
+
+    @property
+    def order(self) -> int:
+        """Taylor polynomials of order 2 are used, though all would exist."""
+        return 2
+
+    def profile(self, squared: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Correlation at squared scaled distances, and its first two derivatives there."""
+        value = torch.exp(-0.5 * squared)
+        return value, -0.5 * value, 0.25 * value
+
+    def remainder(self, radius: Tensor) -> Tensor:
+        """How far a function of norm 1 can be from its Taylor polynomial of order 2.
+
+        The variance of f(r) - f(0) - r f'(0) - r^2 f''(0) / 2 for a process of this kernel.
+        """
+        half = 0.5 * radius.square()
+        exact = 2 + 3 * half**2 - torch.exp(-half) * (2 + 2 * half + 4 * half**2)
+        return _root_of_least(exact, 2 + 3 * half**2, (10 / 3) * half**3)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -95,6 +141,39 @@ class Matern:
     def diagonal(self, inputs: Tensor) -> Tensor:
         """Ones: (..., n, d) to (..., n)."""
         return torch.ones_like(inputs[..., 0])
+
+    @property
+    def order(self) -> int:
+        """0, 1 or 2: the smoothness rounded down."""
+        return int(self.smoothness)
+
+    def profile(self, squared: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Correlation at squared scaled distances, and its first two derivatives there."""
+        scaled = (2 * self.smoothness * squared).sqrt()
+        decay = torch.exp(-scaled)
+        if self.smoothness == 0.5:
+            slope = -decay / (2 * scaled)
+            return decay, slope, -slope * (1 + 1 / scaled) / (2 * scaled)
+        if self.smoothness == 1.5:
+            return (1 + scaled) * decay, -1.5 * decay, 2.25 * decay / scaled
+        value = (1 + scaled + scaled * scaled / 3) * decay
+        return value, -(5 / 6) * (1 + scaled) * decay, (25 / 12) * decay
+
+    def remainder(self, radius: Tensor) -> Tensor:
+        """How far a function of norm 1 can be from its Taylor polynomial of order `order`.
+
+        The variance of f(r) - f(0) - ... for a process of this kernel, as in
+        `SquaredExponential.remainder`.
+        """
+        a = math.sqrt(2 * self.smoothness) * radius
+        decay = torch.exp(-a)
+        if self.smoothness == 0.5:
+            return _root_of_least(2 - 2 * decay, 2 + 0 * a, 2 * a)
+        if self.smoothness == 1.5:
+            exact = 2 + a**2 - decay * (2 + 2 * a + 2 * a**2)
+            return _root_of_least(exact, 2 + a**2, (4 / 3) * a**3)
+        exact = 2 + a**4 / 4 - decay * (2 + 2 * a + a**2 + a**3 / 3 + a**4 / 3)
+        return _root_of_least(exact, 2 + a**4 / 4, (4 / 15) * a**5)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -159,6 +238,21 @@ def _set_hyperparameters(
             )
     object.__setattr__(kernel, "lengthscale", scales)
     object.__setattr__(kernel, "variance", variance)
+
+
+def _root_of_least(exact: Tensor, size: Tensor, leading: Tensor) -> Tensor:
+    """The root of a variance, from above.
+
+    The closed form loses all its digits at small radii; its leading term, which is never smaller,
+    takes over there.
+
+    Args:
+        exact: The closed form.
+        size: Magnitude of the terms that it subtracts.
+        leading: A bound that is exact in the limit.
+    """
+    rounding = 16 * torch.finfo(exact.dtype).eps * size
+    return torch.minimum(exact.clamp_min(0) + rounding, leading).sqrt()
 
 
 def _distance(first: Tensor, second: Tensor) -> Tensor:

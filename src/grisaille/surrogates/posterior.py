@@ -19,6 +19,9 @@ from grisaille.surrogates.kernels import Kernel
 # Cholesky factor well defined however many inputs coincide (they do near convergence), and adds at
 # most 1e-4 prior standard deviations to a deviation.
 LEAST_NOISE = 1e-8
+# Rounding may leave a variance barely negative; this part of the kernel variance is its floor, far
+# below any real one.
+LEAST_VARIANCE = 1e-14
 
 
 class Surrogate(Protocol):
@@ -59,6 +62,11 @@ class Posterior:
         hyperparameters: Its hyper-parameters.
         inputs: (n, d).
         outputs: (n, k).
+
+    Attributes:
+        scaled: The inputs in length-scales, (k, n, d).
+        factor: L, (k, n, n).
+        weights: alpha = (K + lambda I)^-1 (y - m), (k, n, 1).
     """
 
     def __init__(
@@ -68,9 +76,9 @@ class Posterior:
         self.hyperparameters = hyperparameters
         self.inputs = inputs
         self.outputs = outputs
-        self._scaled = self._scale(inputs)
-        covariance = self._covariance(self._scaled, self._scaled)
-        noise = torch.diag_embed(self._regularization(self._scaled))
+        self.scaled = self.scale(inputs)
+        covariance = self.covariance(self.scaled, self.scaled)
+        noise = torch.diag_embed(self.regularization(self.scaled))
         self._set_factor(torch.linalg.cholesky(covariance + noise))
 
     def extended(self, inputs: Tensor, outputs: Tensor) -> Posterior:
@@ -80,52 +88,53 @@ class Posterior:
         longer.hyperparameters = self.hyperparameters
         longer.inputs = torch.cat([self.inputs, inputs.unsqueeze(0)])
         longer.outputs = torch.cat([self.outputs, outputs.unsqueeze(0)])
-        longer._scaled = self._scale(longer.inputs)
-        new = longer._scaled[:, -1:, :]
-        column = self._covariance(self._scaled, new)
-        row = torch.linalg.solve_triangular(self._factor, column, upper=False).transpose(1, 2)
-        noise = self._regularization(new)
-        left = self._covariance_diagonal(new) + noise - (row * row).sum(-1)
+        longer.scaled = self.scale(longer.inputs)
+        new = longer.scaled[:, -1:, :]
+        column = self.covariance(self.scaled, new)
+        row = torch.linalg.solve_triangular(self.factor, column, upper=False).transpose(1, 2)
+        noise = self.regularization(new)
+        left = self.covariance_diagonal(new) + noise - (row * row).sum(-1)
         corner = torch.maximum(left, noise).sqrt().unsqueeze(-1)  # what is left is at least lambda
         zeros = torch.zeros_like(row).transpose(1, 2)
         longer._set_factor(
-            torch.cat([torch.cat([self._factor, zeros], 2), torch.cat([row, corner], 2)], 1)
+            torch.cat([torch.cat([self.factor, zeros], 2), torch.cat([row, corner], 2)], 1)
         )
         return longer
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
-        scaled = self._scale(states)
-        cross = self._covariance(self._scaled, scaled)  # (k, n, batch)
-        mean = self.hyperparameters.mean[:, None] + (self._weights * cross).sum(1)
-        solved = torch.linalg.solve_triangular(self._factor, cross, upper=False)
-        variance = self._covariance_diagonal(scaled) - (solved * solved).sum(1)
-        # Rounding may leave a variance barely negative; the floor is far below any real one.
-        floor = 1e-14 * self.hyperparameters.variance[:, None]
+        scaled = self.scale(states)
+        cross = self.covariance(self.scaled, scaled)  # (k, n, batch)
+        mean = self.hyperparameters.mean[:, None] + (self.weights * cross).sum(1)
+        solved = torch.linalg.solve_triangular(self.factor, cross, upper=False)
+        variance = self.covariance_diagonal(scaled) - (solved * solved).sum(1)
+        floor = LEAST_VARIANCE * self.hyperparameters.variance[:, None]
         return mean.T, torch.maximum(variance, floor).sqrt().T
 
     def _set_factor(self, factor: Tensor) -> None:
-        self._factor = factor
+        self.factor = factor
         residual = (self.outputs - self.hyperparameters.mean).T.unsqueeze(-1)
-        self._weights = torch.cholesky_solve(residual, factor)  # (k, n, 1)
+        self.weights = torch.cholesky_solve(residual, factor)  # (k, n, 1)
 
-    def _scale(self, states: Tensor) -> Tensor:
-        """(batch, d) to (k, batch, d)."""
+    def scale(self, states: Tensor) -> Tensor:
+        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
         centered = states - self.hyperparameters.center
         return centered / self.hyperparameters.lengthscale.unsqueeze(1)
 
-    def _covariance(self, first: Tensor, second: Tensor) -> Tensor:
+    def covariance(self, first: Tensor, second: Tensor) -> Tensor:
+        """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
         correlation = self.kernel.correlation(first, second)
         return self.hyperparameters.variance[:, None, None] * correlation
 
-    def _regularization(self, scaled: Tensor) -> Tensor:
+    def regularization(self, scaled: Tensor) -> Tensor:
         """Lambda as used: the noise, but not less than rounding needs; (k, n, d) to (k, n)."""
         prior = torch.maximum(
-            self._covariance_diagonal(scaled), self.hyperparameters.variance[:, None]
+            self.covariance_diagonal(scaled), self.hyperparameters.variance[:, None]
         )
         return torch.maximum(self.hyperparameters.noise[:, None], LEAST_NOISE * prior)
 
-    def _covariance_diagonal(self, scaled: Tensor) -> Tensor:
+    def covariance_diagonal(self, scaled: Tensor) -> Tensor:
+        """Prior variances k(s, s) of scaled inputs, (k, n, d) to (k, n)."""
         return self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)
 
 

@@ -1,0 +1,394 @@
+"""Lower bounds of the auxiliary problem over boxes: what makes a global search possible.
+
+Branched on are the design variables and those black-box outputs z that the problem is not affine
+in or another black box reads; boxes of z shrink to what the bands allow over the box of x. All
+other outputs need no box: wherever their weight is positive the lower end l of their band counts,
+where it is negative the upper end u, and quadratics below l and -u (`surrogates.minorants`) take
+their place. What is left to minimize over a box is one separable quadratic, in closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grisaille.confidence.clipped import ClippedBands, center_and_half
+from grisaille.confidence.plausible import PlausibleSet
+from grisaille.modeling import atoms
+from grisaille.modeling.curvature import curved_outputs
+from grisaille.modeling.enclosures import EPSILON, Enclosure, Interval
+from grisaille.modeling.expression import Call, Operation, Variable
+from grisaille.modeling.lowering import lowered
+from grisaille.modeling.program import BoxCall, Program
+from grisaille.modeling.propagation import Affine, Propagation, obstacles
+from grisaille.solvers.box import BoxProblem
+from grisaille.solvers.relaxation import NoRelaxation
+from grisaille.surrogates.minorants import BandMinorants, Quadratics, least_of
+from grisaille.surrogates.posterior import Posterior
+
+# Where between the centre of a box and the minimizer of its bound the bands are bounded best, and
+# from how many branching variables on the second look this takes is worth its time.
+_TOWARDS = 0.6
+_SECOND_LOOK = 3
+
+
+def relaxed(plausible: PlausibleSet) -> BoxProblem:
+    """The auxiliary problem as a box with inequalities, with bounds for a global search."""
+    return replace(plausible.box_problem(), relax=lambda: PlausibleRelaxation(plausible))
+
+
+def _lowered(program: Program) -> Program:
+    expressions = [program.nodes[p].expression for p in program.outputs]
+    return Program(lowered(expressions), program.variables)
+
+
+class PlausibleRelaxation:
+    """The auxiliary problem as a `solvers` relaxation.
+
+    Args:
+        plausible: The plausible set.
+
+    Raises:
+        NoRelaxation: Part of the problem is known too little about.
+
+    Attributes:
+        lower: (D,), the design variables and then the outputs that are branched on.
+        upper: (D,).
+        constraints: K.
+        groups: The design variables, and each branched output.
+    """
+
+    def __init__(self, plausible: PlausibleSet) -> None:
+        self.plausible = plausible
+        self.program = _lowered(plausible.program)
+        reasons = obstacles(self.program) + [
+            f"black box {name!r} has a model of its own"
+            for name, belief in plausible.beliefs.items()
+            if not isinstance(belief, Posterior)
+        ]
+        if reasons:
+            raise NoRelaxation(", ".join(reasons))
+        minorants = {
+            name: BandMinorants(belief, plausible.beta[name])
+            for name, belief in plausible.beliefs.items()
+            if isinstance(belief, Posterior)
+        }
+        self.bands = {
+            call.node: ClippedBands(call.box, minorants[call.box.name])
+            for call in self.program.calls
+        }
+        n = self.program.size
+        branched = np.flatnonzero(curved_outputs(self.program))
+        self.column_of_output = np.full(self.program.box_outputs, -1)
+        self.column_of_output[branched] = n + np.arange(len(branched))
+        self.sources = [
+            _sources(self.program, call, self.column_of_output) for call in self.program.calls
+        ]
+        self.constraints = sum(
+            self.program.nodes[p].expression.size for p in self.program.outputs[1:]
+        )
+        endless = torch.full((1, len(branched)), torch.inf, dtype=torch.float64)
+        lower = torch.cat([torch.tensor(self.program.lower).unsqueeze(0), -endless], 1)
+        upper = torch.cat([torch.tensor(self.program.upper).unsqueeze(0), endless], 1)
+        self.looks_twice = max((len(source) for source in self.sources), default=0) >= _SECOND_LOOK
+        if len(branched):
+            # In topological order: the range of one box bounds the states of the next.
+            PlausibleBoxes(self, lower, upper, sharpen=True)
+        root = PlausibleBoxes(self, lower, upper)
+        self.lower, self.upper = root.lower[0], root.upper[0]
+        self.groups = [list(range(n)), *([n + i] for i in range(len(branched)))]
+
+    def over(self, lower: Tensor, upper: Tensor) -> PlausibleBoxes:
+        """Look at boxes, (boxes, D) twice."""
+        return PlausibleBoxes(self, lower, upper)
+
+    def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
+        """Points (x, eta) of the plausible set near the centres of boxes, to search from."""
+        center = ((lower + upper) / 2).numpy()
+        n = self.program.size
+        starts = []
+        for row in center:
+            outputs = np.full(self.program.box_outputs, np.nan)
+            branched = self.column_of_output >= 0
+            outputs[branched] = row[self.column_of_output[branched]]
+            starts.append(self.plausible.locate(row[:n], outputs))
+        return torch.stack(starts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Minimum:
+    """Values of weighted sums over boxes, and where the first of them is least."""
+
+    values: Tensor
+    minimizer: Tensor
+    slack: Tensor
+
+
+class PlausibleBoxes:
+    """Boxes of design variables and branched outputs, contracted to what the bands allow."""
+
+    def __init__(
+        self,
+        relaxation: PlausibleRelaxation,
+        lower: Tensor,
+        upper: Tensor,
+        sharpen: bool = False,
+    ) -> None:
+        self._relaxation = relaxation
+        self._sharpen = sharpen
+        self.lower, self.upper = lower.clone(), upper.clone()
+        self.empty = torch.zeros(len(lower), dtype=torch.bool, device=lower.device)
+        self.slack = 0.0
+        self._states: list[Interval] = []
+        self._clips: list[tuple[Enclosure, ...]] = []
+        self._bands: list[Quadratics] = []
+        n = relaxation.program.size
+        self._propagation = Propagation(
+            relaxation.program, Interval(lower[:, :n], upper[:, :n]), self._answer
+        )
+        # From here on the boxes do not change any more.
+        self._center = (self.lower + self.upper) / 2
+        self._half = (self.upper - self.lower) / 2 * (1 + 2 * EPSILON)
+
+    def _answer(self, call: BoxCall, states: Interval) -> Interval:
+        """The range of a band over states, and of branched outputs inside their boxes."""
+        band = self._relaxation.bands[call.node]
+        clips, states = band.accepted(states)
+        if self._sharpen:
+            band.sharpen(states)
+        center, half = center_and_half(states)
+        quadratics = band.quadratics(center, half, center)
+        self._states.append(states)
+        self._clips.append(clips)
+        self._bands.append(quadratics)
+        least = quadratics.least(half)  # (2, k, boxes)
+        lower, upper = least[0].T, -least[1].T
+        # A band may be pinched to nothing, with its ends a rounding error apart.
+        lower, upper = torch.minimum(lower, upper), torch.maximum(lower, upper)
+        for output in range(call.columns.start, call.columns.stop):
+            column = self._relaxation.column_of_output[output]
+            if column < 0:
+                continue
+            j = output - call.columns.start
+            low = torch.maximum(self.lower[:, column], lower[:, j])
+            high = torch.minimum(self.upper[:, column], upper[:, j])
+            self.empty |= low > high
+            # What is empty goes on as a point, so that everything stays finite.
+            low, high = torch.minimum(low, high), torch.maximum(low, high)
+            self.lower[:, column], self.upper[:, column] = low, high
+            lower[:, j], upper[:, j] = low, high
+        return Interval(lower, upper)
+
+    def bound(self, weights: Tensor) -> Tensor:
+        """Lower bounds of weighted sums, (weights, 1 + K) to (boxes, weights)."""
+        ways = self._ways()
+        found = [self._minimize(weights, self._bands, banded) for banded in ways]
+        if self._relaxation.looks_twice:
+            touched = [self._touched(minimum.minimizer) for minimum in found]
+            found += [self._minimize(weights, b, w) for w, b in zip(ways, touched, strict=True)]
+        self.slack = max(self.slack, *(float(minimum.slack.max()) for minimum in found))
+        values = [minimum.values for minimum in found]
+        return torch.stack([self._propagation.least(weights), *values]).amax(0)
+
+    def dual(self, weights: Tensor) -> Tensor:
+        """The same, less tight, but concave in the weights: the slopes for learning weights."""
+        values = [self._minimize(weights, self._bands, banded).values for banded in self._ways()]
+        return max(values, key=lambda v: float(v.detach().max()))
+
+    def _ways(self) -> tuple[bool, ...]:
+        """Whether branched outputs are bounded by their boxes, by their bands, or by the better."""
+        return (False, True) if (self._relaxation.column_of_output >= 0).any() else (True,)
+
+    def _touched(self, minimizer: Tensor) -> list[Quadratics]:
+        """The bands once more, bounded best near the minimizers of what they are bounded for."""
+        relaxation = self._relaxation
+        bands = []
+        for i, call in enumerate(relaxation.program.calls):
+            center, half = center_and_half(self._states[i])
+            touch = center.clone()
+            for entry, column in enumerate(relaxation.sources[i]):
+                if column >= 0:
+                    shift = minimizer[:, column] - center[:, entry]
+                    touch[:, entry] = center[:, entry] + _TOWARDS * shift
+            bands.append(relaxation.bands[call.node].quadratics(center, half, touch))
+        return bands
+
+    def _minimize(self, weights: Tensor, bands: list[Quadratics], banded: bool) -> _Minimum:
+        """The least of a quadratic below weighted sums.
+
+        Args:
+            weights: (weights, 1 + K).
+            bands: Quadratics below the bands of each call.
+            banded: Whether branched outputs too are replaced by their bands. Either is valid: the
+                box of an output may be narrower than its band or wider.
+        """
+        relaxation = self._relaxation
+        total = _Total(self._center, self._half, len(weights))
+        index = {call.node: i for i, call in enumerate(relaxation.program.calls)}
+
+        def replace(call: BoxCall, weight: Tensor) -> Tensor | None:
+            i = index[call.node]
+            columns = relaxation.column_of_output[call.columns]
+            own = np.flatnonzero((columns >= 0) & (not banded)).tolist()
+            if own:
+                total.add_variables(columns[own].tolist(), weight[:, :, own])
+                if len(own) == len(columns):
+                    return None
+                rest = torch.ones(len(columns), dtype=weight.dtype)
+                rest[own] = 0.0
+                weight = weight * rest
+            slope, curvature = total.add_bands(bands[i], weight)
+            source = relaxation.sources[i]
+            direct = np.flatnonzero(source >= 0).tolist()
+            if direct:
+                total.add_quadratic(
+                    source[direct].tolist(), slope[:, :, direct], curvature[:, :, direct]
+                )
+            if len(direct) == len(source):
+                return None
+            others = torch.tensor(source < 0)
+            slope, curvature = torch.where(others, slope, 0.0), torch.where(others, curvature, 0.0)
+            center, half = center_and_half(self._states[i])
+            total.add_constants(0.5 * curvature.clamp_max(0) * half.square().unsqueeze(1))
+            total.add_constants(-slope * center.unsqueeze(1))
+            for clip in self._clips[i]:
+                slope = total.through(clip, slope)
+            return slope
+
+        total.add_affine(self._propagation.below(weights, replace))
+        return total.minimum(weights)
+
+
+class _Total:
+    """A separable quadratic in the branching variables for each box and each row of weights.
+
+    Attributes of the sum: constant, slopes and curvatures about the centre of each box, the slack
+    that its parts have taken off for rounding, and the size of everything that was added, which
+    tells how much rounding the additions themselves may have done.
+    """
+
+    def __init__(self, center: Tensor, half: Tensor, weights: int) -> None:
+        boxes, self._dimensions = center.shape
+        self._center, self._half = center.unsqueeze(1), half.unsqueeze(1)
+        self._constant = center.new_zeros(boxes, weights)
+        self._slope = center.new_zeros(boxes, weights, self._dimensions)
+        self._curvature = self._slope
+        self._slack = self._constant
+        self._size = self._constant
+
+    def add_constants(self, terms: Tensor) -> None:
+        """Terms of shape (boxes or 1, weights, ...)."""
+        self._constant = self._constant + terms.sum(-1)
+        self._size = self._size + terms.detach().abs().sum(-1)
+
+    def add_variables(self, columns: list[int], weight: Tensor) -> None:
+        """Branching variables times weights, (boxes or 1, weights, columns)."""
+        self.add_constants(weight * self._center[:, :, columns])
+        self.add_quadratic(columns, weight, None)
+
+    def add_quadratic(self, columns: list[int], slope: Tensor, curvature: Tensor | None) -> None:
+        """Slopes and curvatures of some branching variables; a column may come twice."""
+        picked = slope.new_zeros(len(columns), self._dimensions)
+        picked[range(len(columns)), columns] = 1.0
+        half = self._half[:, :, columns]
+        self._slope = self._slope + slope @ picked
+        self._size = self._size + (slope.detach().abs() * half).sum(-1)
+        if curvature is not None:
+            self._curvature = self._curvature + curvature @ picked
+            self._size = self._size + (curvature.detach().abs() * half.square()).sum(-1)
+
+    def add_bands(self, bands: Quadratics, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs by the quadratics below l, or below -u where the weight is negative.
+
+        Args:
+            bands: Quadratics, (2, k, boxes).
+            weight: (boxes or 1, weights, k).
+
+        Returns:
+            Slopes and curvatures of the states, (boxes, weights, d).
+        """
+        both = torch.stack([weight.clamp_min(0), (-weight).clamp_min(0)]).permute(0, 3, 1, 2)
+
+        def combine(part: Tensor) -> Tensor:  # (2, k, boxes, ...) to (boxes, weights, ...)
+            coefficient = both.reshape(*both.shape, *(1,) * (part.ndim - 3))
+            terms = torch.where(coefficient > 0, coefficient * part.unsqueeze(3), 0.0)
+            return terms.sum((0, 1))
+
+        self._constant = self._constant + combine(bands.constant)
+        with torch.no_grad():
+            self._size = self._size + combine(bands.constant.abs())
+            self._slack = self._slack + combine(bands.slack)
+        return combine(bands.slope), combine(bands.curvature)
+
+    def through(self, clip: Enclosure, weight: Tensor) -> Tensor:
+        """Weights of clipped states as weights of the states, (boxes, weights, d)."""
+        rising, falling = weight.clamp_min(0), weight.clamp_max(0)
+        low, high = clip.lower, clip.upper
+        self.add_constants(
+            rising * low.constant.unsqueeze(1) + falling * high.constant.unsqueeze(1)
+        )
+        return rising * low.slopes[0].unsqueeze(1) + falling * high.slopes[0].unsqueeze(1)
+
+    def add_affine(self, affine: Affine) -> None:
+        """An affine function of the design variables."""
+        n = affine.slopes.shape[-1]
+        self._constant = self._constant + affine.constant
+        self._affine_error = affine.error
+        self._slack = self._slack + affine.error
+        self._size = self._size + affine.constant.detach().abs()
+        self.add_variables(list(range(n)), affine.slopes)
+
+    def minimum(self, weights: Tensor) -> _Minimum:
+        """The least value over each box, rounding taken off."""
+        rounding = 16 * EPSILON * self._size
+        slack = (self._slack + rounding).detach()
+        # What the bands took off is off already.
+        own = least_of(self._slope, self._curvature, self._half).sum(-1)
+        values = self._constant + own - rounding - self._affine_error
+        values = torch.where(values.isnan(), -torch.inf, values)
+        objective = torch.where(weights[:, 0] > 0, values.detach(), -torch.inf)
+        pick = (torch.arange(len(values)), objective.argmax(1))
+        step = _argmin(
+            self._slope.detach()[pick], self._curvature.detach()[pick], self._half.squeeze(1)
+        )
+        return _Minimum(values, self._center.squeeze(1) + step, slack)
+
+
+def _sources(program: Program, call: BoxCall, column_of_output: np.ndarray) -> np.ndarray:
+    """Which branching variable each state entry of a call is; -1 where it is none."""
+    box = call.box
+    columns_of_node: dict[int, np.ndarray] = {}
+    calls = {c.node: c for c in program.calls}
+    for position, node in enumerate(program.nodes[: call.node]):
+        expression = node.expression
+        entries = np.full(expression.size, -1)
+        if isinstance(expression, Variable):
+            columns = program.columns[expression]
+            entries = np.arange(columns.start, columns.stop)
+        elif isinstance(expression, Call):
+            entries = column_of_output[calls[position].columns]
+        elif isinstance(expression, Operation):
+            arguments = [columns_of_node[a] for a in node.arguments]
+            if expression.atom is atoms.take:
+                entries = arguments[0][list(expression.parameters[0])]
+            elif expression.atom is atoms.join:
+                entries = np.concatenate(arguments)
+        columns_of_node[position] = entries
+    source = np.concatenate([columns_of_node[a] for a in program.nodes[call.node].arguments])
+    # Where the black box accepts less than a variable's range, its state is not that variable.
+    design = (source >= 0) & (source < program.size)
+    low, high = np.full(len(source), -np.inf), np.full(len(source), np.inf)
+    low[design], high[design] = program.lower[source[design]], program.upper[source[design]]
+    accepted_low = -np.inf if box.input_lower is None else box.input_lower
+    accepted_high = np.inf if box.input_upper is None else box.input_upper
+    return np.where((low >= accepted_low) & (high <= accepted_high), source, -1)
+
+
+def _argmin(slope: Tensor, curvature: Tensor, half: Tensor) -> Tensor:
+    """Where slope d + curvature d^2 / 2 is least in |d| <= half."""
+    inside = slope.abs() < curvature * half
+    vertex = -slope / torch.where(inside, curvature, 1.0)
+    return torch.where(inside, vertex, -torch.sign(slope) * half)

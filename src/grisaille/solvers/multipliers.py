@@ -1,0 +1,146 @@
+"""A small pool of Lagrangian multipliers and Farkas rays, learned where they are missing.
+
+The bound of a box is a concave function of the weights of objective and constraints, and its
+slopes are known; so the best weights for one box are found by cutting planes: a small linear
+program over all slopes seen so far proposes weights, whose bound gives the next slopes. Weights
+that helped one box serve its neighbours too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from scipy.optimize import linprog
+from torch import Tensor
+
+_MOST = 12
+_ROUNDS = 6
+
+
+class MultiplierPool:
+    """Weights of objective and constraints, (weights, 1 + K), the first of them (1, 0, ..., 0).
+
+    Args:
+        scale: (1 + K,), typical spreads of objective and constraints.
+    """
+
+    def __init__(self, scale: Tensor) -> None:
+        self._scale = scale.to(torch.float64)
+        constraints = len(scale) - 1
+        plain = torch.zeros(1, 1 + constraints, dtype=torch.float64)
+        plain[0, 0] = 1.0
+        rays = torch.eye(1 + constraints, dtype=torch.float64)[1:]
+        self.weights = torch.cat([plain, rays]).to(scale.device)
+        # When each was last the best for a box; the first K + 1 are never dropped.
+        self._fixed = len(self.weights)
+        self._used = [0] * len(self.weights)
+        self._clock = 0
+
+    def judge(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What the bounds for all weights say about each box, (boxes, weights).
+
+        Returns:
+            The bound on the objective, (boxes,); the largest sum of constraints whose weights sum
+            to 1, (boxes,), which proves that there is no feasible point when it is positive; and
+            these weights, (boxes, K).
+        """
+        self._clock += 1
+        dual = self.weights[:, 0] > 0
+        objective = values[:, dual]
+        bound, best_dual = objective.max(1)
+        dual_rows = torch.nonzero(dual).flatten()
+        for row in set(dual_rows[best_dual].tolist()):
+            self._used[row] = self._clock
+        if self.weights.shape[1] == 1:
+            nothing = torch.full_like(bound, -torch.inf)
+            return bound, nothing, values.new_zeros(len(values), 0)
+        excess, best_ray = values[:, ~dual].max(1)
+        ray_rows = torch.nonzero(~dual).flatten()
+        for row in set(ray_rows[best_ray].tolist()):
+            self._used[row] = self._clock
+        return bound, excess, self.weights[ray_rows[best_ray], 1:]
+
+    def learn(self, bound: Callable[[Tensor], Tensor], target: float) -> bool:
+        """Add weights that serve one box better than those in the pool do; False if none does.
+
+        Args:
+            bound: The box's bounds for weights, (weights, 1 + K) to (weights,).
+            target: What the objective's bound should reach; infinite to look for rays only.
+        """
+        values, cuts = _with_slopes(bound, self.weights)
+        best = self._merit(values, self.weights, target).max()
+        learned = False
+        for _ in range(_ROUNDS):
+            proposal, promise = self._propose(cuts, target)
+            # Nothing that the cuts allow is much better than what is known.
+            if proposal is None or promise <= best + 0.01 * abs(best):
+                break
+            values, slopes = _with_slopes(bound, proposal)
+            merit = self._merit(values, proposal, target)[0]
+            if merit > best + 0.01 * abs(best):
+                best = merit
+                self._add(proposal)
+                learned = True
+            if merit > 0:
+                break
+            cuts = torch.cat([cuts, slopes])
+        return learned
+
+    def _merit(self, values: Tensor, weights: Tensor, target: float) -> Tensor:
+        """How far weights are from closing the box, comparable between weights."""
+        size = (weights * self._scale).sum(1)
+        if target == torch.inf:
+            return torch.where(weights[:, 0] > 0, -torch.inf, values / size)
+        return (values - weights[:, 0] * target) / size
+
+    def _propose(self, cuts: Tensor, target: float) -> tuple[Tensor | None, float]:
+        """Weights that close the box best as far as the cuts tell, and how well they would."""
+        slopes = (cuts / self._scale).cpu().numpy()
+        slopes = slopes[np.isfinite(slopes).all(1)]
+        size = slopes.shape[1]
+        if not len(slopes):
+            return None, 0.0
+        most = np.ones(size)
+        if target == np.inf:
+            most[0] = 0.0
+        else:
+            slopes[:, 0] -= target / float(self._scale[0])
+        answer = linprog(
+            np.append(np.zeros(size), -1.0),
+            A_ub=np.column_stack([-slopes, np.ones(len(slopes))]),
+            b_ub=np.zeros(len(slopes)),
+            A_eq=np.append(np.ones(size), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[*((0.0, m) for m in most), (None, None)],
+            method="highs",
+        )
+        if answer.x is None:
+            return None, 0.0
+        weights = np.maximum(answer.x[:size], 0.0) / self._scale.cpu().numpy()
+        # Weights of a constraint proof sum to 1, a multiplier has weight 1 on the objective.
+        ray = answer.x[0] < 1e-9
+        if ray:
+            weights[0] = 0.0
+        total = weights.sum() if ray else weights[0]
+        proposal = torch.tensor(weights / total, device=cuts.device).unsqueeze(0)
+        return proposal, float(answer.x[-1])
+
+    def _add(self, weights: Tensor) -> None:
+        if len(self.weights) >= _MOST + self._fixed:
+            oldest = min(range(self._fixed, len(self.weights)), key=self._used.__getitem__)
+            keep = [i for i in range(len(self.weights)) if i != oldest]
+            self.weights = self.weights[keep]
+            self._used.pop(oldest)
+        self.weights = torch.cat([self.weights, weights])
+        self._used.append(self._clock + 1)
+
+
+def _with_slopes(bound: Callable[[Tensor], Tensor], weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Bounds and their derivatives with respect to each row of weights."""
+    with torch.enable_grad():
+        moving = weights.detach().clone().requires_grad_()
+        values = bound(moving)
+        (slopes,) = torch.autograd.grad(values.sum(), moving)
+    return values.detach(), slopes
