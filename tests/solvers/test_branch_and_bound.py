@@ -66,6 +66,9 @@ class LipschitzBoxes:
         center = (lower + upper) / 2
         half = (upper - lower).amax(1, keepdim=True) / 2
         self._below = relaxation.values(center) - half * relaxation.slopes
+        # The group of the variable that is widest beside the whole range.
+        share = (upper - lower) / (relaxation.upper - relaxation.lower).clamp_min(1e-300)
+        self.looser = torch.stack([share[:, g].amax(1) for g in relaxation.groups]).argmax(0)
 
     def bound(self, weights: Tensor) -> Tensor:
         return self._below @ weights.T

@@ -104,5 +104,5 @@ def test_what_optimism_refuses_config_refuses():
         gs.CONFIG(beta=-1)
     with pytest.raises(gs.ModelError, match=r"has kernel='rbf': pass gs\.SquaredExponential\(\)"):
         gs.CONFIG(kernel="rbf")
-    with pytest.raises(gs.ModelError, match=r"pass gs\.MultiStart\(\) or gs\.Grid\(\)"):
+    with pytest.raises(gs.ModelError, match=r"pass gs\.Certified\(\), gs\.MultiStart\(\) or"):
         gs.CONFIG(solver=gs.Grid)

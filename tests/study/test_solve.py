@@ -29,7 +29,8 @@ def test_the_optimum_of_a_parabola_is_found_with_a_small_gap():
     assert result[y] + 0.5 == pytest.approx(result.fun)
     assert result.lower_bound <= result.fun == result.upper_bound
     assert result.gap == result.upper_bound - result.lower_bound
-    assert not result.certified
+    assert result.certified
+    assert "certified for learned bands" in str(result)
 
 
 def test_maximizing_reports_in_the_users_sense():
@@ -82,12 +83,22 @@ def test_trials_count_everything_and_evaluations_are_counted_per_box():
     assert result.status == gs.Status.MAX_TRIALS
 
 
-def test_a_closed_gap_stops_early():
+@pytest.mark.parametrize(
+    ("solver", "status"),
+    [
+        (None, gs.Status.OPTIMAL),
+        (gs.Certified(), gs.Status.OPTIMAL),
+        (gs.MultiStart(), gs.Status.GAP_TOL),
+    ],
+)
+def test_a_closed_gap_stops_early_and_is_called_optimal_only_when_proved(solver, status):
     _, _, problem = parabola()
-    result = problem.solve(40, gap_tol=0.05, progress=False)
-    assert result.status == gs.Status.GAP_TOL
+    strategy = gs.Optimistic(solver=solver)
+    result = problem.solve(40, strategy=strategy, gap_tol=0.05, progress=False)
+    assert result.status == status
     assert result.nit < 40
     assert result.gap <= 0.05
+    assert result.certified == (status == gs.Status.OPTIMAL)
 
 
 def test_no_trial_starts_after_the_timeout():
@@ -168,20 +179,76 @@ def test_a_problem_without_black_boxes_is_solved_and_says_so():
     x = gs.Variable("x", 2, lower=-2, upper=2)
     problem = gs.Problem(minimize=np.sum((x - 1) ** 2), subject_to=[x[0] + x[1] <= 1])
     result = problem.solve(progress=False)
-    assert result.status == gs.Status.NO_BLACK_BOX
+    assert result.status == gs.Status.OPTIMAL
     assert "no black box" in result.message
     assert result.fun == pytest.approx(0.5, abs=1e-5)
     assert result.maxcv <= 1e-6
+    assert result.certified
+    assert 0.5 - 2e-3 <= result.lower_bound <= 0.5
 
 
-def test_an_infeasible_problem_ends_with_the_least_violation_and_no_claim_of_proof():
+def test_a_problem_without_black_boxes_that_cannot_be_proved_says_why():
+    x = gs.Variable("x", 2, lower=-2, upper=2)
+    bowl = gs.white_box(lambda x: float(np.sum((x - 1) ** 2)), name="bowl")
+    result = gs.Problem(minimize=bowl(x)).solve(progress=False)
+    assert result.status == gs.Status.NO_BLACK_BOX
+    assert not result.certified
+    assert "white box 'bowl' has neither lipschitz= nor interval=" in result.message
+
+
+def test_constraints_that_no_black_box_reads_are_refuted_before_any_trial():
+    x = gs.Variable("x", 2, lower=0, upper=1)
+    h = gs.BlackBox(
+        lambda x: float(x[0]), name="h", noise=0, kernel=gs.SquaredExponential(1.0, 1.0)
+    )
+    problem = gs.Problem(minimize=h(x), subject_to=[x[0] + x[1] <= 0.5, x[0] >= 0.6])
+    result = problem.solve(10, progress=False)
+    assert result.status == gs.Status.INFEASIBLE
+    assert result.nit == 0
+    assert result.certificate is not None
+    assert result.certificate.verify()
+    assert 0.03 <= result.certificate.least_violation <= 0.05  # at (0.55, 0), scaled
+    assert len(result.certificate.blame()) == 2
+
+
+def test_an_infeasible_problem_is_proved_so_even_for_wider_bands_when_they_are_learned():
     x = gs.Variable("x", lower=-2, upper=3)
     y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)(x)
     result = gs.Problem(minimize=x, subject_to=[y <= -0.5]).solve(10, progress=False)
+    assert result.status == gs.Status.INFEASIBLE
+    assert not result.success
+    assert "8 times as wide" in result.message
+    assert result.upper_bound == np.inf
+    assert result.certificate is not None
+    assert result.certificate.blame() == ["f(x) <= -0.5"]
+    assert 0 < result.certificate.least_violation <= 0.5
+    assert result.certificate.verify()
+    assert "to blame     f(x) <= -0.5, which is violated by at least" in str(result)
+
+
+def test_without_a_proof_an_infeasible_problem_ends_with_the_least_violation():
+    x = gs.Variable("x", lower=-2, upper=3)
+    y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)(x)
+    problem = gs.Problem(minimize=x, subject_to=[y <= -0.5])
+    strategy = gs.Optimistic(solver=gs.MultiStart())
+    result = problem.solve(10, strategy=strategy, progress=False)
+    assert result.status == gs.Status.MAX_TRIALS
     assert not result.success
     assert result.maxcv == pytest.approx(0.5, abs=0.05)
     assert "not a proof" in result.message
-    assert result.upper_bound == np.inf
+    assert result.certificate is None
+
+
+def test_the_certified_bound_is_the_best_of_all_trials_and_never_above_the_optimum():
+    known = problems.lp_with_embedded_gp(3)
+    strategy = gs.Optimistic(beta=3.0, solver=gs.Certified())
+    result = known.problem.solve(6, strategy=strategy, progress=False)
+    proved = [t.suggestion.proved for t in result.history]
+    assert all(p is not None for p in proved)
+    assert result.certified
+    assert result.lower_bound >= max(proved)
+    assert result.lower_bound <= known.optimum
+    assert (result.to_dataframe()["certified bound"] <= known.optimum).all()
 
 
 def test_with_noise_the_value_is_the_posterior_mean_not_the_luckiest_sample():

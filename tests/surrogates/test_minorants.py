@@ -266,6 +266,17 @@ def test_the_touching_point_is_where_the_bound_is_tightest():
     assert gaps[0].mean() < gaps[1].mean() < gaps[2].mean()
 
 
+def test_the_floor_of_a_predicted_deviation_counts():
+    # At its origin a linear function is known to be 0, but `predict` never says so.
+    posterior = random_posterior(gs.Linear(), 2, 6, 21)
+    beta = torch.tensor([2.0, 0.7], dtype=torch.float64)
+    origin = posterior.hyperparameters.center.unsqueeze(0)
+    found = BandMinorants(posterior, beta)(origin, torch.zeros_like(origin), origin)
+    truth = bands_at(posterior, beta, origin.unsqueeze(0)).squeeze(2)
+    assert (found.constant <= truth).all()
+    assert (found.constant >= truth - 1e-5).all()
+
+
 def test_the_least_of_a_quadratic_is_its_minimum():
     generator = torch.Generator().manual_seed(3)
     slope, curvature = torch.randn(2, 400, generator=generator, dtype=torch.float64)

@@ -92,3 +92,30 @@ def test_what_makes_no_sense_is_refused():
         guarantee.infeasible_by(0)
     with pytest.raises(gs.ModelError, match="the problem has 1 scalar constraints, counted from 0"):
         guarantee.infeasible_by(0.5, constraint=1)
+
+
+def test_a_certified_study_ends_infeasible_before_the_horizon_that_the_theorem_gives():
+    for seed in range(2):
+        problem, margin = infeasible(seed)
+        theory = gs.Theory(horizon=60)
+        horizon = gs.Guarantee(problem, theory).infeasible_by(margin)
+        strategy = gs.Optimistic(beta=theory, solver=gs.Certified())
+        result = problem.solve(min(horizon, 60), strategy=strategy, progress=False)
+        assert result.status == "infeasible"
+        assert 1 <= len(result.history) < horizon
+        assert result.certificate.verify()
+        assert result.certificate.least_violation <= margin
+        assert result.certificate.blame() == problem.constraint_labels
+
+
+def test_a_certified_study_never_calls_a_feasible_problem_infeasible():
+    for seed in range(2):
+        generator = np.random.default_rng(seed)
+        x = gs.Variable("x", 1, lower=-0.5, upper=0.5)
+        g = box(KnownNorm(KERNEL, 1.0, generator), "g", 1.0)
+        values = g.fn.values(grid_points(gs.Problem(minimize=g(x)), POINTS))
+        problem = gs.Problem(minimize=x[0], subject_to=[g(x) <= values.min()])
+        strategy = gs.Optimistic(beta=gs.Theory(horizon=8), solver=gs.Certified())
+        result = problem.solve(8, strategy=strategy, progress=False)
+        assert result.status != "infeasible"
+        assert result.certificate is None

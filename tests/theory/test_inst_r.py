@@ -83,3 +83,36 @@ def test_regret_can_come_close_to_its_bound():
     assert promise == pytest.approx(-1.0)  # the band reaches from -B to B
     at_worst = true_outputs(problem, np.zeros((1, 1)))[0, 0] - promise
     assert at_worst == pytest.approx(2.0)  # = A beta sigma = 2 * 1 * 1
+
+
+def test_the_certified_promise_is_never_above_the_optimum_of_the_whole_range():
+    # No grid: what branch and bound proves holds for every design point.
+    for seed, constrained in ((0, False), (1, False), (2, True), (4, True)):
+        problem = linear_problem(seed, constrained=constrained)
+        outputs = true_outputs(problem, grid_points(problem, 2001))
+        feasible = (outputs[:, 1:] <= 0).all(1)
+        optimum = outputs[feasible, 0].min()
+        strategy = gs.Optimistic(beta=gs.Theory(horizon=6), solver=gs.Certified())
+        result = problem.solve(6, strategy=strategy, seed=seed, progress=False)
+        proved = [t.suggestion.proved for t in result.history if t.suggestion.proved is not None]
+        assert len(proved) >= 5
+        assert max(proved) <= optimum
+        assert result.certified
+        assert result.lower_bound <= optimum
+        assert result.lower_bound >= max(proved)
+        assert result.status != "infeasible"
+
+
+def test_a_certified_chain_promises_no_more_than_its_optimum():
+    generator = np.random.default_rng(5)
+    x = gs.Variable("x", 1, lower=-1, upper=1)
+    f = box(KnownNorm(KERNEL, 1.0, generator), "f", 1.0)
+    g = box(KnownNorm(KERNEL, 1.5, generator), "g", 1.5)
+    problem = gs.Problem(minimize=g(f(x)) + f(x) ** 2)
+    optimum = true_outputs(problem, grid_points(problem, 2001))[:, 0].min()
+    strategy = gs.Optimistic(beta=gs.Theory(horizon=5), solver=gs.Certified(absolute_gap=0.01))
+    result = problem.solve(5, strategy=strategy, progress=False)
+    proved = [t.suggestion.proved for t in result.history if t.suggestion.proved is not None]
+    assert proved
+    assert max(proved) <= optimum
+    assert result.lower_bound <= optimum

@@ -153,6 +153,7 @@ class _OnlyBoxes:
         self._all = 1 + relaxation.constraints
         self._rows = rows
         self.lower, self.upper, self.empty = self._boxes.lower, self._boxes.upper, self._boxes.empty
+        self.looser = self._boxes.looser
         self.slack = 0.0
 
     def _weights(self, weights: Tensor) -> Tensor:

@@ -7,16 +7,11 @@ import torch
 from torch import Tensor
 
 from grisaille.confidence.beliefs import value_bound
+from grisaille.confidence.range_table import CELLS, RangeTable
 from grisaille.modeling import atoms
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.enclosures import EPSILON, Enclosure, Interval
-from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.surrogates.minorants import BandMinorants, Quadratics
-
-# How closely, in prior standard deviations, and with how many boxes at most, the range of a band
-# over all states is enclosed.
-_RANGE_GAP = 0.01
-_RANGE_BOXES = 600
 
 
 class ClippedBands:
@@ -32,32 +27,18 @@ class ClippedBands:
         low, high = np.maximum(least, -bound), np.minimum(most, bound)
         self._low = torch.tensor(np.stack([low, -high])).unsqueeze(-1)
         self._high = torch.tensor(np.stack([high, -low])).unsqueeze(-1)
+        self._table: RangeTable | None = None
 
-    def sharpen(self, states: Interval) -> None:
-        """Narrow the range to what the band reaches over all states that can occur."""
-        ends = (states.lower[0], states.upper[0])
-        if not all(end.isfinite().all() for end in ends):
-            return
-        for side in (0, 1):
-            for output in range(self._box.outputs):
-                least = self._least(side, output, *ends)
-                self._low[side, output] = torch.maximum(self._low[side, output], least)
+    def tabulate(self, states: Interval) -> None:
+        """Look up what the band reaches over parts of all the states that can occur."""
+        lower, upper = states.lower[0], states.upper[0]
+        usable = lower.isfinite().all() and upper.isfinite().all() and (upper > lower).all()
+        if usable and len(lower) in CELLS:
 
-    def _least(self, side: int, output: int, lower: Tensor, upper: Tensor) -> Tensor:
-        relaxation = _BandRelaxation(self._minorants, side, output, lower, upper)
-        posterior = self._minorants.posterior
-        engine = torch.quasirandom.SobolEngine(len(lower), seed=0)
-        points = lower + (upper - lower) * engine.draw(512, dtype=torch.float64)
-        mean, deviation = posterior.predict(points)
-        sign = 1 - 2 * side
-        values = sign * mean[:, output] - self._minorants.beta[output] * deviation[:, output]
-        width = float(posterior.hyperparameters.variance[output].sqrt())
-        limits = Limits(_RANGE_GAP * width, 0.0, _RANGE_BOXES, None, 64)
-        unit = torch.ones(1, dtype=torch.float64)
-        found = branch_and_bound(
-            relaxation, unit, float(values.min()), limits, lambda _lower, _upper: torch.inf
-        )
-        return torch.tensor(found.lower)
+            def bound(center: Tensor, half: Tensor) -> Tensor:
+                return self._minorants(center, half, center).least(half).flatten(0, 1)
+
+            self._table = RangeTable(lower, upper, bound)
 
     def accepted(self, states: Interval) -> tuple[tuple[Enclosure, ...], Interval]:
         """States moved into the accepted inputs, and the planes that do it, the outer one first."""
@@ -81,13 +62,16 @@ class ClippedBands:
             center, half, touch = (torch.where(safe, v, 0.0) for v in (center, half, touch))
         found = self._minorants(center, half, touch)
         least = found.least(half)
+        low = self._low
+        if self._table is not None:
+            seen = self._table.least(center - half, center + half).reshape(least.shape)
+            low = torch.maximum(low, seen)
         # A quadratic that leaves the range of l gives way to a constant: l never lies below the
         # range, and where it would lie above, it is the range's upper end.
-        above = -Quadratics(-found.constant, -found.slope, -found.curvature, found.slack).least(
-            half
-        )
-        flat = (least < self._low) | (above > self._high)
-        level = torch.minimum(torch.maximum(least, self._low), self._high)
+        upside_down = Quadratics(-found.constant, -found.slope, -found.curvature, found.slack)
+        above = -upside_down.least(half)
+        flat = (least < low) | (above > self._high)
+        level = torch.minimum(torch.maximum(least, low), self._high)
         if not known.all():
             nowhere = ~known.expand_as(flat)
             flat = flat | nowhere
@@ -100,47 +84,6 @@ class ClippedBands:
             torch.where(wide, 0.0, found.curvature),
             found.slack,
         )
-
-
-class _BandRelaxation:
-    """The least value of one end of one band over a box of states, as a relaxation."""
-
-    constraints = 0
-
-    def __init__(
-        self, minorants: BandMinorants, side: int, output: int, lower: Tensor, upper: Tensor
-    ) -> None:
-        self.lower, self.upper = lower, upper
-        self.groups = [list(range(len(lower)))]
-        self._minorants = minorants
-        self._which = (side, output)
-
-    def over(self, lower: Tensor, upper: Tensor) -> _BandBoxes:
-        """Look at boxes, (boxes, D) twice."""
-        center, half = center_and_half(Interval(lower, upper))
-        quadratics = self._minorants(center, half, center)
-        return _BandBoxes(lower, upper, quadratics.least(half)[self._which])
-
-    def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
-        """The centres."""
-        return (lower + upper) / 2
-
-
-class _BandBoxes:
-    """Boxes of states with the least value over each."""
-
-    slack = 0.0
-
-    def __init__(self, lower: Tensor, upper: Tensor, least: Tensor) -> None:
-        self.lower, self.upper = lower, upper
-        self.empty = torch.zeros(len(lower), dtype=torch.bool)
-        self._least = least
-
-    def bound(self, weights: Tensor) -> Tensor:
-        """(weights, 1) to (boxes, weights)."""
-        return self._least.unsqueeze(1) * weights[:, 0]
-
-    dual = bound
 
 
 def center_and_half(states: Interval) -> tuple[Tensor, Tensor]:

@@ -117,10 +117,7 @@ class PlausibleSet:
         return states_of, np.concatenate(outputs) if outputs else np.zeros(0)
 
     def locate(self, x: Array, outputs: Array) -> Tensor:
-        """The point (x, eta) whose intermediate values come closest to given ones, flat.
-
-        Where a given value is NaN, the middle of the band is taken.
-        """
+        """The point (x, eta) whose intermediate values come closest to given ones, flat."""
         wanted = torch.tensor(outputs)
         eta = torch.zeros(1, self.program.box_outputs, dtype=torch.float64)
 
@@ -128,7 +125,6 @@ class PlausibleSet:
             lower, upper = self.band(call, states)
             half = ((upper - lower) / 2).clamp_min(1e-300)
             offset = (wanted[call.columns] - (lower + upper) / 2) / half
-            offset = torch.nan_to_num(offset, nan=0.0)
             eta[:, call.columns] = offset.clamp(-1, 1)
             return _inside((lower, upper), eta[:, call.columns])
 

@@ -33,11 +33,22 @@ from grisaille.surrogates.posterior import Posterior
 # from how many branching variables on the second look this takes is worth its time.
 _TOWARDS = 0.6
 _SECOND_LOOK = 3
+# Points to search from in each box.
+_STARTS = 32
+# An output is split when its interval is at most this many times as wide as its band, and is not
+# yet this much narrower than the design box.
+_OWN = 2.0
+_NARROW = 0.01
 
 
 def relaxed(plausible: PlausibleSet) -> BoxProblem:
     """The auxiliary problem as a box with inequalities, with bounds for a global search."""
     return replace(plausible.box_problem(), relax=lambda: PlausibleRelaxation(plausible))
+
+
+def branching_variables(program: Program) -> int:
+    """How many variables a global search of the auxiliary problem branches on."""
+    return program.size + int(curved_outputs(_lowered(program)).sum())
 
 
 def _lowered(program: Program) -> Program:
@@ -96,7 +107,7 @@ class PlausibleRelaxation:
         self.looks_twice = max((len(source) for source in self.sources), default=0) >= _SECOND_LOOK
         if len(branched):
             # In topological order: the range of one box bounds the states of the next.
-            PlausibleBoxes(self, lower, upper, sharpen=True)
+            PlausibleBoxes(self, lower, upper, tabulate=True)
         root = PlausibleBoxes(self, lower, upper)
         self.lower, self.upper = root.lower[0], root.upper[0]
         self.groups = [list(range(n)), *([n + i] for i in range(len(branched)))]
@@ -106,16 +117,33 @@ class PlausibleRelaxation:
         return PlausibleBoxes(self, lower, upper)
 
     def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
-        """Points (x, eta) of the plausible set near the centres of boxes, to search from."""
-        center = ((lower + upper) / 2).numpy()
+        """Points (x, eta) of the plausible set in boxes, to search from.
+
+        Some design points of each box, its centre among them, once in the middle of the bands and
+        once at those ends that the objective asks for; and the centre of the box, outputs too.
+        """
         n = self.program.size
-        starts = []
-        for row in center:
-            outputs = np.full(self.program.box_outputs, np.nan)
-            branched = self.column_of_output >= 0
-            outputs[branched] = row[self.column_of_output[branched]]
-            starts.append(self.plausible.locate(row[:n], outputs))
-        return torch.stack(starts)
+        engine = torch.quasirandom.SobolEngine(n, seed=0)  # its second point is the centre
+        unit = engine.draw(1 + _STARTS, dtype=torch.float64)[1:].unsqueeze(1)
+        low, high = lower[:, :n], upper[:, :n]
+        design = (low + (high - low) * unit).reshape(-1, n)
+        middle = design.new_zeros(len(design), self.plausible.program.box_outputs)
+        # Lowering merges calls that it finds equal; then nothing is known about which is which.
+        same = [c.box for c in self.program.calls] == [c.box for c in self.plausible.program.calls]
+        if not same:
+            return torch.cat([design, middle], 1)
+        ends = -self.over(lower, upper).objective_signs()
+        points = [torch.cat([design, eta], 1) for eta in (middle, ends.repeat(_STARTS, 1))]
+        branched = self.column_of_output >= 0
+        if branched.any():
+            rows = ((lower + upper) / 2).numpy()
+            for row, end in zip(rows, ends, strict=True):
+                outputs = np.zeros(self.program.box_outputs)
+                outputs[branched] = row[self.column_of_output[branched]]
+                point = self.plausible.locate(row[:n], outputs)
+                point[n:] = torch.where(torch.tensor(branched), point[n:], end)
+                points.append(point.unsqueeze(0))
+        return torch.cat(points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +163,14 @@ class PlausibleBoxes:
         relaxation: PlausibleRelaxation,
         lower: Tensor,
         upper: Tensor,
-        sharpen: bool = False,
+        tabulate: bool = False,
     ) -> None:
         self._relaxation = relaxation
-        self._sharpen = sharpen
+        self._tabulate = tabulate
         self.lower, self.upper = lower.clone(), upper.clone()
         self.empty = torch.zeros(len(lower), dtype=torch.bool, device=lower.device)
         self.slack = 0.0
+        self._freedom = torch.zeros_like(lower)
         self._states: list[Interval] = []
         self._clips: list[tuple[Enclosure, ...]] = []
         self._bands: list[Quadratics] = []
@@ -157,10 +186,11 @@ class PlausibleBoxes:
         """The range of a band over states, and of branched outputs inside their boxes."""
         band = self._relaxation.bands[call.node]
         clips, states = band.accepted(states)
-        if self._sharpen:
-            band.sharpen(states)
+        if self._tabulate:
+            band.tabulate(states)
         center, half = center_and_half(states)
         quadratics = band.quadratics(center, half, center)
+        self._note_freedom(call, center)
         self._states.append(states)
         self._clips.append(clips)
         self._bands.append(quadratics)
@@ -182,6 +212,29 @@ class PlausibleBoxes:
             lower[:, j], upper[:, j] = low, high
         return Interval(lower, upper)
 
+    def _note_freedom(self, call: BoxCall, center: Tensor) -> None:
+        """The width of a band at the centre: what an output is free in whatever x is."""
+        columns = self._relaxation.column_of_output[call.columns]
+        if (columns < 0).all():
+            return
+        belief = self._relaxation.plausible.beliefs[call.box.name]
+        safe = torch.where(center.isfinite(), center, 0.0)
+        reach = 2 * self._relaxation.plausible.beta[call.box.name] * belief.predict(safe)[1]
+        for j in np.flatnonzero(columns >= 0):
+            self._freedom[:, columns[j]] = reach[:, j]
+
+    @property
+    def looser(self) -> Tensor:
+        """Which group to split: an output that is wide by itself, not by what it depends on."""
+        width = self.upper - self.lower
+        n = self._relaxation.program.size
+        share = width / (self._relaxation.upper - self._relaxation.lower).clamp_min(1e-300)
+        own = (width[:, n:] <= _OWN * self._freedom[:, n:]) * share[:, n:]
+        if own.shape[1] == 0:
+            return torch.zeros(len(width), dtype=torch.long)
+        best, which = own.max(1)
+        return torch.where(best > _NARROW * share[:, :n].amax(1), 1 + which, 0)
+
     def bound(self, weights: Tensor) -> Tensor:
         """Lower bounds of weighted sums, (weights, 1 + K) to (boxes, weights)."""
         ways = self._ways()
@@ -197,6 +250,18 @@ class PlausibleBoxes:
         """The same, less tight, but concave in the weights: the slopes for learning weights."""
         values = [self._minimize(weights, self._bands, banded).values for banded in self._ways()]
         return max(values, key=lambda v: float(v.detach().max()))
+
+    def objective_signs(self) -> Tensor:
+        """The sign of the objective's weight of every output, (boxes, outputs)."""
+        signs = self.lower.new_zeros(len(self.lower), self._relaxation.program.box_outputs)
+
+        def replace(call: BoxCall, weight: Tensor) -> None:
+            signs[:, call.columns] = weight[:, 0].sign()
+
+        weights = self.lower.new_zeros(1, 1 + self._relaxation.constraints)
+        weights[0, 0] = 1.0
+        self._propagation.below(weights, replace)
+        return signs
 
     def _ways(self) -> tuple[bool, ...]:
         """Whether branched outputs are bounded by their boxes, by their bands, or by the better."""

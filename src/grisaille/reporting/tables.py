@@ -62,9 +62,10 @@ def describe_result(result: Any) -> str:
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
     lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
-    lines.append(
-        f"optimum in   [{low}, {high}]   gap {result.gap:.3g} ({certainty(result.certified)})"
-    )
+    sure = certainty(result.certified)
+    if result.certified and result.learned:
+        sure += " for learned bands"
+    lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} ({sure})")
     if problem.constraints:
         worst = int(np.argmax(result.constr))
         lines.append(

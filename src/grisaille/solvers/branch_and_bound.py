@@ -23,8 +23,6 @@ _FIRST_CUTS = 4
 _LARGEST_BATCH = 512
 # After how many rounds a known point is tried to be improved.
 _FIRST_LOOK = 8
-# How much more the squared width of a later group counts while no split gains anything.
-_LATER = 1e4
 
 
 Improve = Callable[[Tensor, Tensor], float]
@@ -75,7 +73,7 @@ def branch_and_bound(
         rounds += 1
         if rounds == look and tree.unfinished():
             tree.upper = min(tree.upper, improve(*tree.most_promising(8)))
-            look *= 4
+            look *= 2
     return tree.proof()
 
 
@@ -111,6 +109,10 @@ class _Tree:
         self._inner_lower, self._inner_upper = self._lower, self._lower
         self._bound = nothing
         self._violation = nothing
+        self._group = torch.zeros(0, dtype=torch.long)
+        self._group_of = torch.zeros(dimensions, dtype=torch.long)
+        for number, members in enumerate(relaxation.groups):
+            self._group_of[members] = number
         # What splitting along each variable brought, per squared relative width.
         self._gain = relaxation.lower.new_zeros(dimensions)
         self._tried = relaxation.lower.new_zeros(dimensions)
@@ -131,8 +133,8 @@ class _Tree:
         return seconds is None or time.perf_counter() - self._started < seconds
 
     def most_promising(self, count: int) -> tuple[Tensor, Tensor]:
-        """The open boxes of least bound."""
-        order = self._order()[:count]
+        """Open boxes of small bound; some are passed over, because neighbours are alike."""
+        order = self._order()[: count * count : count]
         return self._inner_lower[order], self._inner_upper[order]
 
     def split(self) -> None:
@@ -143,33 +145,21 @@ class _Tree:
         lower, upper = self._lower[chosen], self._upper[chosen]
         inner = self._inner_lower[chosen], self._inner_upper[chosen]
         parent, excess = self._bound[chosen], self._violation[chosen]
-        self._keep(kept)
         relative = ((inner[1] - inner[0]) / self._width).square()
         middle = (inner[0] + inner[1]) / 2
         score = relative * self._rates()
-        # One candidate of each group is tried, and the one that gains most is kept.
-        candidates = [
-            torch.tensor(list(members))[score[:, list(members)].argmax(1)]
-            for members in self._relaxation.groups
-        ]
-        halves = [_halves(lower, upper, middle, variable) for variable in candidates]
-        found = self._judge(torch.cat([h[0] for h in halves]), torch.cat([h[1] for h in halves]))
-        found = found.at_least(
-            parent.repeat(2 * len(candidates)), excess.repeat(2 * len(candidates))
-        )
+        # Only variables of the group that is to be split.
+        score = torch.where(self._group_of == self._group[chosen].unsqueeze(1), score, -1.0)
+        variable = score.argmax(1)
+        self._keep(kept)
+        found = self._judge(*_halves(lower, upper, middle, variable))
+        found = found.at_least(parent.repeat(2), excess.repeat(2))
         target = self.upper - self._limits.tolerance(self.upper)
-        reached = found.bound.reshape(len(candidates), 2, -1).amin(1).clamp_max(target)
+        reached = found.bound.reshape(2, -1).amin(0).clamp_max(target)
         gain = torch.nan_to_num(reached - parent, nan=0.0, posinf=0.0).clamp_min(0)
-        rows = torch.arange(len(lower))
-        widths = torch.stack([relative[rows, v] for v in candidates])
-        urgency = torch.tensor([_LATER**number for number in range(len(candidates))])
-        for variable, brought, width in zip(candidates, gain, widths, strict=True):
-            self._gain.index_add_(0, variable, brought)
-            self._tried.index_add_(0, variable, width)
-        ahead = gain >= gain.amax(0) * (1 - 1e-6)
-        best = torch.where(ahead, widths * urgency.unsqueeze(1), -1.0).argmax(0)
-        picked = torch.cat([(2 * best) * len(lower) + rows, (2 * best + 1) * len(lower) + rows])
-        self._take(found.at(picked))
+        self._gain.index_add_(0, variable, gain)
+        self._tried.index_add_(0, variable, relative[torch.arange(len(lower)), variable])
+        self._take(found)
 
     def add(self, lower: Tensor, upper: Tensor) -> None:
         """Bound new boxes, and keep those that may hold something better."""
@@ -186,6 +176,7 @@ class _Tree:
             multipliers,
             (lower, upper),
             (boxes.lower, boxes.upper),
+            boxes.looser,
         )
 
     def _take(self, found: _Judgement) -> None:
@@ -204,6 +195,7 @@ class _Tree:
         self._inner_upper = torch.cat([self._inner_upper, found.contracted[1][keep]])
         self._bound = torch.cat([self._bound, found.bound[keep]])
         self._violation = torch.cat([self._violation, found.excess[keep]])
+        self._group = torch.cat([self._group, found.group[keep]])
         self._learn()
 
     def proof(self) -> Proof:
@@ -240,6 +232,7 @@ class _Tree:
         self._inner_lower = self._inner_lower[which]
         self._inner_upper = self._inner_upper[which]
         self._bound, self._violation = self._bound[which], self._violation[which]
+        self._group = self._group[which]
 
     def _rates(self) -> Tensor:
         """What splitting each variable brings per squared relative width, as far as was seen."""
@@ -276,6 +269,7 @@ class _Judgement:
         multipliers: (boxes, K), that show it.
         boxes: The boxes, (boxes, D) twice.
         contracted: The boxes contracted to where points of the problem can be.
+        group: (boxes,), the group of variables to split each in.
     """
 
     bound: Tensor
@@ -283,6 +277,7 @@ class _Judgement:
     multipliers: Tensor
     boxes: tuple[Tensor, Tensor]
     contracted: tuple[Tensor, Tensor]
+    group: Tensor
 
     def at_least(self, bound: Tensor, excess: Tensor) -> _Judgement:
         """With what was known of the boxes that these are parts of."""
@@ -290,16 +285,6 @@ class _Judgement:
             self,
             bound=torch.maximum(self.bound, bound),
             excess=torch.maximum(self.excess, excess),
-        )
-
-    def at(self, index: Tensor) -> _Judgement:
-        """Some of the boxes."""
-        return _Judgement(
-            self.bound[index],
-            self.excess[index],
-            self.multipliers[index],
-            (self.boxes[0][index], self.boxes[1][index]),
-            (self.contracted[0][index], self.contracted[1][index]),
         )
 
     def leaves(self, which: Tensor) -> list[Leaf]:

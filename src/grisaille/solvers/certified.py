@@ -16,6 +16,7 @@ from grisaille.solvers.multistart import MultiStart, polish
 from grisaille.solvers.relaxation import NoRelaxation, Proof, ProofStatus
 
 _SAMPLES = 256
+_POLISHED = 12
 _POLISHING = 40
 
 
@@ -78,7 +79,8 @@ class Certified:
 
         def improve(lower: Tensor, upper: Tensor) -> float:
             nonlocal best
-            found = polish(problem, scale, relaxation.starts(lower, upper), _POLISHING)
+            points = relaxation.starts(lower, upper)
+            found = polish(problem, scale, points, _POLISHED, _POLISHING)
             spent = best.evaluations + found.evaluations
             better = (found.feasible, -found.value) > (best.feasible, -best.value)
             best = replace(found if better else best, evaluations=spent)

@@ -128,12 +128,21 @@ class MultiStart:
         return points, objectives, constraints
 
 
-def polish(problem: BoxProblem, scale: Scale, starts: Tensor, iterations: int) -> Solution:
-    """Local search from given points, (S, D)."""
-    ends, steps = _local_search(problem, scale, starts, iterations)
-    points = torch.cat([starts, ends])
+def polish(
+    problem: BoxProblem, scale: Scale, points: Tensor, starts: int, iterations: int
+) -> Solution:
+    """Local search from the best of given points, (S, D)."""
     values = evaluate_in_chunks(problem, points)
-    return best_of(points, *values, scale, steps + len(points))
+    best = _merit(*values, scale, _SCREEN_PENALTY).argsort()[:starts]
+    ends, steps = _local_search(problem, scale, points[best], iterations)
+    final = evaluate_in_chunks(problem, ends)
+    return best_of(
+        torch.cat([points, ends]),
+        torch.cat([values[0], final[0]]),
+        torch.cat([values[1], final[1]]),
+        scale,
+        len(points) + steps + len(ends),
+    )
 
 
 def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float) -> Tensor:

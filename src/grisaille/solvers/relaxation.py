@@ -34,6 +34,7 @@ class Boxes(Protocol):
         lower: (boxes, D), the boxes contracted to where points of the problem can be.
         upper: (boxes, D).
         empty: (boxes,), whether a box was shown to hold no point of the problem at all.
+        looser: (boxes,), which of the relaxation's groups of variables a box is best split in.
         slack: Most that was taken off a bound for rounding so far.
     """
 
@@ -41,6 +42,10 @@ class Boxes(Protocol):
     upper: Tensor
     empty: Tensor
     slack: float
+
+    @property
+    def looser(self) -> Tensor:
+        """Which group to split each box in, (boxes,)."""
 
     def bound(self, weights: Tensor) -> Tensor:
         """Lower bounds of weighted sums of objective and constraints.
@@ -65,9 +70,7 @@ class Relaxation(Protocol):
         lower: (D,), the box to search.
         upper: (D,).
         constraints: K.
-        groups: Variables that play different roles, each variable in one group. A box is split in
-            the group where its bound gains most, and while it gains nothing, rather in a later
-            one: these are nearer to the objective.
+        groups: Variables that play different roles, each variable in one group.
     """
 
     lower: Tensor
@@ -80,7 +83,7 @@ class Relaxation(Protocol):
         ...
 
     def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
-        """A point of the problem for each box, in its own coordinates, to search from."""
+        """Points of the problem in these boxes, in its own coordinates, to search from."""
         ...
 
 

@@ -21,7 +21,7 @@ from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import is_exact, is_learned
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
-from grisaille.confidence.relaxation import relaxed
+from grisaille.confidence.relaxation import branching_variables, relaxed
 from grisaille.confidence.theory import Theory, plausible_set
 from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
@@ -47,7 +47,7 @@ _MARGIN = 1e-6
 # many times as many at most when it takes longer.
 _LEAST_BOXES = 2000
 _MOST_BOXES = 256
-# With more variables than this, proofs are not tried for trials that take a second or less.
+# With more variables to branch on than this, a proof is not tried for trials of a second or less.
 _FEW_VARIABLES = 6
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
@@ -193,7 +193,7 @@ class Optimistic:
         """
         found = MultiStart().solve(problem, hints, situation.trial_seed)
         cost = min(_trial_class(situation.history), _MOST_BOXES)
-        if cost == 1 and situation.problem.program.size > _FEW_VARIABLES:
+        if cost == 1 and branching_variables(situation.problem.program) > _FEW_VARIABLES:
             return found
         gap = 1e-4 * _spread(situation.history)
         if incumbent is not None and incumbent.feasible and found.feasible:

@@ -1,0 +1,40 @@
+"""Bounds that are proved: an optimum to a certified gap, and a proof that a demand cannot be met."""
+
+import numpy as np
+
+import grisaille as gs
+
+kernel = gs.SquaredExponential(lengthscale=[1.2, 1.0], variance=1.0)
+x = gs.Variable("x", 2, lower=-1, upper=1)
+
+
+@gs.black_box(noise=0, kernel=kernel)  # the kernel is given, so nothing about the bands is guessed
+def yield_of(x):
+    return np.exp(-((x[0] - 0.4) ** 2) - (x[1] + 0.3) ** 2)
+
+
+@gs.white_box(lipschitz=0.5)  # cheap and known, but written elsewhere: how fast it can change
+def penalty(a):
+    return 0.5 * np.sin(a)
+
+
+y = yield_of(x)
+profit = 10 * y - y**2 - penalty(x[0])
+problem = gs.Problem(maximize=profit, subject_to=[x[0] + x[1] <= 0.5])
+impossible = gs.Problem(maximize=profit, subject_to=[y >= 0.9, x[0] <= -0.5, x[1] <= 0.5])
+
+if __name__ == "__main__":
+    strategy = gs.Optimistic(solver=gs.Certified(absolute_gap=0.05))
+    result = problem.solve(30, strategy=strategy, gap_tol=0.3, progress=False)
+    print(result)
+    assert result.status == gs.Status.OPTIMAL
+    assert result.certified
+
+    result = impossible.solve(30, progress=False)  # the automatic mode proves what is cheap
+    print(result)
+    certificate = result.certificate
+    assert isinstance(certificate, gs.Certificate)
+    print("boxes            ", len(certificate.boxes))
+    print("least violation  ", certificate.least_violation)
+    print("not together     ", certificate.blame())
+    print("checked again    ", certificate.verify())
