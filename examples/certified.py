@@ -25,7 +25,7 @@ impossible = gs.Problem(maximize=profit, subject_to=[y >= 0.9, x[0] <= -0.5, x[1
 
 if __name__ == "__main__":
     strategy = gs.Optimistic(solver=gs.Certified(absolute_gap=0.05))
-    result = problem.solve(30, strategy=strategy, gap_tol=0.3, progress=False)
+    result = problem.solve(30, strategy=strategy, gap_tol=0.5, progress=False)
     print(result)
     assert result.status == gs.Status.OPTIMAL
     assert result.certified

@@ -572,15 +572,16 @@ def test_a_declared_range_outside_the_norm_bound_leaves_a_valid_bound():
 
 
 def test_calls_that_only_lowering_knows_to_be_equal_leave_a_valid_bound():
-    # The plausible set gives f(x*x) and f(square(x)) an eta each, so their difference is not 0.
+    # The plausible set gives f(x*x) and f(square(x)) an eta each; lowering knows that they are one
+    # call, whose values are equal in truth, so the bound may lie above the auxiliary optimum.
     x = scalar()
     f = wave("f")
     first, second = f(x * x), f(np.square(x))
     for objective in (5 * (first - second) + x, x - (first - second) ** 2):
         problem = gs.Problem(minimize=objective)
         plausible = plausible_set(problem, history_at(problem, [[0.5], [0.7]]))
-        bound, least = objective_bound(plausible)
-        assert bound <= least + ROUNDING
+        bound, _ = objective_bound(plausible)
+        assert bound <= float(plausible.program.lower[0])  # the difference is 0, x is left
         relaxation = PlausibleRelaxation(plausible)
         starts = relaxation.starts(relaxation.lower.unsqueeze(0), relaxation.upper.unsqueeze(0))
         assert starts.shape[1] == len(plausible.lower)

@@ -64,7 +64,8 @@ class Certificate:
         used = [k for k in range(len(labels)) if (self.multipliers[:, k] > 0).any()]
         relaxation = PlausibleRelaxation(self._plausible())
         for size in range(1, len(used)):
-            for subset in combinations(used, size):
+            # Any constraint may be the one that cannot be met, whichever the proof happened to use.
+            for subset in combinations(range(len(labels)) if size == 1 else used, size):
                 if _refutes(_Only(relaxation, subset), 4 * len(self.boxes)):
                     return [labels[k] for k in subset]
         return [labels[k] for k in used]
@@ -96,6 +97,9 @@ class Certificate:
 
     def _all_refuted(self, relaxation: PlausibleRelaxation, lower: Tensor, upper: Tensor) -> bool:
         rays = torch.tensor(self.multipliers)
+        margins = torch.tensor([leaf.margin for leaf in self.boxes], dtype=torch.float64)
+        if (rays < 0).any() or (rays.sum(1) > 1 + 1e-9).any():
+            return False
         weights = torch.cat([torch.zeros(len(rays), 1, dtype=rays.dtype), rays], 1)
         with torch.no_grad():
             for start in range(0, len(lower), _CHUNK):
@@ -103,7 +107,8 @@ class Certificate:
                 boxes = relaxation.over(lower[part], upper[part])
                 # Each box needs its own weights only: the diagonal.
                 excess = boxes.bound(weights[part]).diagonal()
-                if not (boxes.empty | (excess > 0)).all():
+                refuted = (excess > 0) & (excess >= margins[part] * (1 - 1e-9))
+                if not (boxes.empty | refuted).all():
                     return False
         return True
 

@@ -10,7 +10,7 @@ from grisaille.confidence.beliefs import value_bound
 from grisaille.confidence.range_table import CELLS, RangeTable
 from grisaille.modeling import atoms
 from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.enclosures import EPSILON, Enclosure, Interval
+from grisaille.modeling.enclosures import EPSILON, Enclosure, Interval, Plane
 from grisaille.surrogates.minorants import BandMinorants, Quadratics
 
 
@@ -52,7 +52,7 @@ class ClippedBands:
         assert atoms.minimum.enclose is not None
         raised = atoms.maximum.enclose(states, Interval(low, low))
         cut = atoms.minimum.enclose(raised.interval, Interval(high, high))
-        return (cut, raised), cut.interval
+        return (_with_constant(cut, high), _with_constant(raised, low)), cut.interval
 
     def quadratics(self, center: Tensor, half: Tensor, touch: Tensor) -> Quadratics:
         """Quadratics below l and below -u, (2, k, boxes)."""
@@ -75,8 +75,8 @@ class ClippedBands:
         if not known.all():
             nowhere = ~known.expand_as(flat)
             flat = flat | nowhere
-            floor = torch.maximum(self._minorants.floor(), self._low).expand_as(level)
-            level = torch.where(nowhere, floor, level)
+            floor = torch.maximum(self._minorants.floor(), self._low)
+            level = torch.where(nowhere, torch.minimum(floor, self._high), level)
         wide = flat.unsqueeze(-1)
         return Quadratics(
             torch.where(flat, level, found.constant),
@@ -84,6 +84,18 @@ class ClippedBands:
             torch.where(wide, 0.0, found.curvature),
             found.slack,
         )
+
+
+def _with_constant(enclosure: Enclosure, value: Tensor) -> Enclosure:
+    """Planes of two arguments, the second of which is a constant, as planes of the first."""
+
+    def fixed(plane: Plane, away: float) -> Plane:
+        slope, of_constant = plane.slopes
+        term = torch.where(of_constant == 0, 0.0, of_constant * value)
+        rounding = 4 * EPSILON * (term.abs() + plane.constant.abs())
+        return Plane((slope,), plane.constant + term + away * rounding)
+
+    return Enclosure(enclosure.interval, fixed(enclosure.lower, -1), fixed(enclosure.upper, 1))
 
 
 def center_and_half(states: Interval) -> tuple[Tensor, Tensor]:

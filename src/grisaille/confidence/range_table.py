@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-CELLS = {1: 1024, 2: 64, 3: 16, 4: 8}
+CELLS = {1: 4096, 2: 64, 3: 16, 4: 8}
 """Cells along each axis, by the number of dimensions."""
 
 _CHUNK = 2048
@@ -31,7 +31,7 @@ class RangeTable:
     def __init__(
         self, lower: Tensor, upper: Tensor, bound: Callable[[Tensor, Tensor], Tensor]
     ) -> None:
-        self._lower = lower
+        self._lower, self._upper = lower, upper
         self._dimensions = len(lower)
         self._cells = CELLS[self._dimensions]
         self._width = ((upper - lower) / self._cells).clamp_min(1e-300)
@@ -56,8 +56,10 @@ class RangeTable:
         """The least value over boxes inside the domain, (boxes, d) twice to (functions, boxes)."""
         first = ((lower - self._lower) / self._width - 1e-6).floor().long()
         last = ((upper - self._lower) / self._width + 1e-6).floor().long()
-        inside = ((first >= -1) & (last <= self._cells)).all(1)
+        slightly = 1e-10 * self._width + 1e-13 * self._upper.abs().maximum(self._lower.abs())
+        inside = ((lower >= self._lower - slightly) & (upper <= self._upper + slightly)).all(1)
         first, last = first.clamp(0, self._cells - 1), last.clamp(0, self._cells - 1)
+        last = torch.maximum(first, last)
         level = (last - first + 1).double().log2().floor().long()
         other = last - (1 << level) + 1
         found = None

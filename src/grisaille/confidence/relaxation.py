@@ -179,8 +179,7 @@ class PlausibleBoxes:
             relaxation.program, Interval(lower[:, :n], upper[:, :n]), self._answer
         )
         # From here on the boxes do not change any more.
-        self._center = (self.lower + self.upper) / 2
-        self._half = (self.upper - self.lower) / 2 * (1 + 2 * EPSILON)
+        self._center, self._half = center_and_half(Interval(self.lower, self.upper))
 
     def _answer(self, call: BoxCall, states: Interval) -> Interval:
         """The range of a band over states, and of branched outputs inside their boxes."""

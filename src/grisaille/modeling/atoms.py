@@ -123,7 +123,9 @@ def _join(*values: Tensor) -> Tensor:
 
 
 def _where(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
-    return torch.where(condition <= 0, yes, no)
+    # A condition that is not a number decides nothing, and so has no value: it must not be possible
+    # to meet a constraint by leaving the domain of a function.
+    return torch.where(condition.isnan(), condition, torch.where(condition <= 0, yes, no))
 
 
 add = elementwise("add", torch.add, surfaces.add, "+")

@@ -101,7 +101,8 @@ class Propagation:
             )
             outputs = answer(self._program.call_of_node[position], states)
             shape = (-1, *expression.shape)
-            return Interval(outputs.lower.reshape(shape), outputs.upper.reshape(shape)), None
+            lower, upper = outputs.lower.reshape(shape), outputs.upper.reshape(shape)
+            return _wider(lower, upper, torch.zeros_like(lower)), None
         straight = self._straight(node, arguments)
         if straight is not None:
             return straight, None
@@ -157,6 +158,7 @@ class Propagation:
             lower = self.intervals[position].lower
             parts.append(lower.reshape(len(lower), -1).expand(self._boxes, -1))
         ends = torch.cat(parts, 1).unsqueeze(1)
+        ends = torch.where(ends.isnan(), -math.inf, ends)
         terms = weights * torch.nan_to_num(ends, neginf=0.0)
         unbounded = ((weights > 0) & ends.isneginf()).any(-1)
         values = terms.sum(-1) - _ROUNDING * terms.shape[-1] * terms.detach().abs().sum(-1)

@@ -65,7 +65,8 @@ def describe_result(result: Any) -> str:
     sure = certainty(result.certified)
     if result.certified and result.learned:
         sure += " for learned bands"
-    lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} ({sure})")
+    if result.certificate is None:
+        lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} ({sure})")
     if problem.constraints:
         worst = int(np.argmax(result.constr))
         lines.append(

@@ -110,9 +110,8 @@ class Run:
 
     def result(self, status: Status, bound: Bound, message: str | None = None) -> Result:
         """What has been found so far."""
-        return build_result(
-            self.situation, self.strategy, status, message, self._best_of(bound), self.refutation
-        )
+        known = Bound() if self.refutation is not None else self._best_of(bound)
+        return build_result(self.situation, self.strategy, status, message, known, self.refutation)
 
     def _bound(self, suggestion: Suggestion) -> Bound:
         """What is known about the optimum when a suggestion is made."""

@@ -60,7 +60,11 @@ def least_of(slope: Tensor, curvature: Tensor, half: Tensor) -> Tensor:
     steep = slope.abs()
     inside = steep < curvature * half
     vertex = -0.5 * slope * slope / torch.where(inside, curvature, 1.0)
-    return torch.where(inside, vertex, half * (0.5 * curvature * half - steep))
+    end = half * (0.5 * curvature * half - steep)
+    if not half.isfinite().all():  # 0 times infinity is 0 for a function that is 0, else no bound
+        flat = (slope == 0) & (curvature == 0)
+        end = torch.where(flat, 0.0, torch.where(end.isnan(), -torch.inf, end))
+    return torch.where(inside, vertex, end)
 
 
 class BandMinorants:
