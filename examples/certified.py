@@ -1,4 +1,4 @@
-"""Bounds that are proved: an optimum to a certified gap, and a proof that a demand cannot be met."""
+"""Bounds that are proved: an optimum to a certified gap, or that a demand cannot be met."""
 
 import numpy as np
 

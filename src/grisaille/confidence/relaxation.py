@@ -10,9 +10,11 @@ their place. What is left to minimize over a box is one separable quadratic, in 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import torch
+from scipy.optimize import linprog
 from torch import Tensor
 
 from grisaille.confidence.clipped import ClippedBands, center_and_half
@@ -32,9 +34,11 @@ from grisaille.surrogates.posterior import Posterior
 # Where between the centre of a box and the minimizer of its bound the bands are bounded best, and
 # from how many branching variables on the second look this takes is worth its time.
 _TOWARDS = 0.6
+_STEPS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 _SECOND_LOOK = 3
 # Points to search from in each box.
 _STARTS = 32
+_FEW_OUTPUTS = 4
 # An output is split when its interval is at most this many times as wide as its band, and is not
 # yet this much narrower than the design box.
 _OWN = 2.0
@@ -119,8 +123,9 @@ class PlausibleRelaxation:
     def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
         """Points (x, eta) of the plausible set in boxes, to search from.
 
-        Some design points of each box, its centre among them, once in the middle of the bands and
-        once at those ends that the objective asks for; and the centre of the box, outputs too.
+        Some design points of each box, its centre among them, in the middle of the bands, at those
+        ends that the objective asks for and, of few outputs, at all combinations of ends; and the
+        centre of the box, outputs too.
         """
         n = self.program.size
         engine = torch.quasirandom.SobolEngine(n, seed=0)  # its second point is the centre
@@ -130,10 +135,15 @@ class PlausibleRelaxation:
         middle = design.new_zeros(len(design), self.plausible.program.box_outputs)
         # Lowering merges calls that it finds equal; then nothing is known about which is which.
         same = [c.box for c in self.program.calls] == [c.box for c in self.plausible.program.calls]
+        etas = [middle]
+        if middle.shape[1] <= _FEW_OUTPUTS:
+            corners = torch.tensor(list(product((-1.0, 1.0), repeat=middle.shape[1])))
+            etas += [corner.double().expand_as(middle) for corner in corners]
+        points = [torch.cat([design, eta], 1) for eta in etas]
         if not same:
-            return torch.cat([design, middle], 1)
+            return torch.cat(points)
         ends = -self.over(lower, upper).objective_signs()
-        points = [torch.cat([design, eta], 1) for eta in (middle, ends.repeat(_STARTS, 1))]
+        points.append(torch.cat([design, ends.repeat(_STARTS, 1)], 1))
         branched = self.column_of_output >= 0
         if branched.any():
             rows = ((lower + upper) / 2).numpy()
@@ -143,7 +153,24 @@ class PlausibleRelaxation:
                 point = self.plausible.locate(row[:n], outputs)
                 point[n:] = torch.where(torch.tensor(branched), point[n:], end)
                 points.append(point.unsqueeze(0))
+        middle_of_boxes = torch.cat([((lower + upper) / 2)[:, :n], torch.zeros_like(ends)], 1)
+        points += [self._linear_optimum(point) for point in middle_of_boxes]
         return torch.cat(points)
+
+    def _linear_optimum(self, point: Tensor) -> Tensor:
+        """The best eta for a design point if everything were affine in eta, as it often is."""
+        n, outputs = self.program.size, self.plausible.program.box_outputs
+        moved = point.repeat(1 + outputs, 1)
+        moved[1:, n:] += torch.eye(outputs, dtype=point.dtype)
+        objective, constraints = self.plausible.evaluate(moved)
+        slopes = (objective[1:] - objective[0]).numpy()
+        rows = (constraints[1:] - constraints[0]).T.numpy()
+        best = point.clone().unsqueeze(0)
+        if outputs and np.isfinite(slopes).all() and np.isfinite(rows).all():
+            answer = linprog(slopes, rows, -constraints[0].numpy(), bounds=(-1, 1), method="highs")
+            if answer.x is not None:
+                best[0, n:] = torch.tensor(answer.x)
+        return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +180,7 @@ class _Minimum:
     values: Tensor
     minimizer: Tensor
     slack: Tensor
+    weights: dict[int, Tensor]
 
 
 class PlausibleBoxes:
@@ -239,7 +267,7 @@ class PlausibleBoxes:
         ways = self._ways()
         found = [self._minimize(weights, self._bands, banded) for banded in ways]
         if self._relaxation.looks_twice:
-            touched = [self._touched(minimum.minimizer) for minimum in found]
+            touched = [self._touched(minimum) for minimum in found]
             found += [self._minimize(weights, b, w) for w, b in zip(ways, touched, strict=True)]
         self.slack = max(self.slack, *(float(minimum.slack.max()) for minimum in found))
         values = [minimum.values for minimum in found]
@@ -266,17 +294,33 @@ class PlausibleBoxes:
         """Whether branched outputs are bounded by their boxes, by their bands, or by the better."""
         return (False, True) if (self._relaxation.column_of_output >= 0).any() else (True,)
 
-    def _touched(self, minimizer: Tensor) -> list[Quadratics]:
-        """The bands once more, bounded best near the minimizers of what they are bounded for."""
+    def _touched(self, minimum: _Minimum) -> list[Quadratics]:
+        """The bands once more, bounded best near the minimizers of what they are bounded for.
+
+        On the way from the centre to the minimizer of the bound, the point where the bands
+        themselves are lowest is taken: the bound may have been lowest because it was loose.
+        """
         relaxation = self._relaxation
         bands = []
         for i, call in enumerate(relaxation.program.calls):
             center, half = center_and_half(self._states[i])
-            touch = center.clone()
-            for entry, column in enumerate(relaxation.sources[i]):
-                if column >= 0:
-                    shift = minimizer[:, column] - center[:, entry]
-                    touch[:, entry] = center[:, entry] + _TOWARDS * shift
+            source = torch.tensor(relaxation.sources[i])
+            aim = torch.where(source >= 0, minimum.minimizer[:, source.clamp_min(0)], center)
+            weight = minimum.weights.get(call.node)
+            touch = center + _TOWARDS * (aim - center)
+            if weight is not None:
+                steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
+                points = center + steps * (aim - center)
+                mean, deviation = relaxation.plausible.beliefs[call.box.name].predict(
+                    points.reshape(-1, center.shape[1])
+                )
+                reach = relaxation.plausible.beta[call.box.name] * deviation
+                value = (
+                    weight.repeat(len(_STEPS), 1) * mean
+                    - weight.abs().repeat(len(_STEPS), 1) * reach
+                )
+                best = value.sum(1).reshape(len(_STEPS), -1).argmin(0)
+                touch = points[best, torch.arange(len(center))]
             bands.append(relaxation.bands[call.node].quadratics(center, half, touch))
         return bands
 
@@ -293,8 +337,11 @@ class PlausibleBoxes:
         total = _Total(self._center, self._half, len(weights))
         index = {call.node: i for i, call in enumerate(relaxation.program.calls)}
 
+        passed: dict[int, Tensor] = {}
+
         def replace(call: BoxCall, weight: Tensor) -> Tensor | None:
             i = index[call.node]
+            passed[call.node] = weight.detach()
             columns = relaxation.column_of_output[call.columns]
             own = np.flatnonzero((columns >= 0) & (not banded)).tolist()
             if own:
@@ -323,7 +370,7 @@ class PlausibleBoxes:
             return slope
 
         total.add_affine(self._propagation.below(weights, replace))
-        return total.minimum(weights)
+        return total.minimum(weights, passed)
 
 
 class _Total:
@@ -405,7 +452,7 @@ class _Total:
         self._size = self._size + affine.constant.detach().abs()
         self.add_variables(list(range(n)), affine.slopes)
 
-    def minimum(self, weights: Tensor) -> _Minimum:
+    def minimum(self, weights: Tensor, passed: dict[int, Tensor]) -> _Minimum:
         """The least value over each box, rounding taken off."""
         rounding = 16 * EPSILON * self._size
         slack = (self._slack + rounding).detach()
@@ -418,7 +465,8 @@ class _Total:
         step = _argmin(
             self._slope.detach()[pick], self._curvature.detach()[pick], self._half.squeeze(1)
         )
-        return _Minimum(values, self._center.squeeze(1) + step, slack)
+        of_calls = {node: w.expand(len(values), -1, -1)[pick] for node, w in passed.items()}
+        return _Minimum(values, self._center.squeeze(1) + step, slack, of_calls)
 
 
 def _sources(program: Program, call: BoxCall, column_of_output: np.ndarray) -> np.ndarray:

@@ -17,6 +17,8 @@ from torch import Tensor
 
 _MOST = 12
 _ROUNDS = 6
+# Largest multiplier in typical spreads; what would need a larger one is better refuted by a ray.
+_LARGEST = 1e3
 
 
 class MultiplierPool:
@@ -70,61 +72,70 @@ class MultiplierPool:
             target: What the objective's bound should reach; infinite to look for rays only.
         """
         values, cuts = _with_slopes(bound, self.weights)
-        best = self._merit(values, self.weights, target).max()
         learned = False
-        for _ in range(_ROUNDS):
-            proposal, promise = self._propose(cuts, target)
-            # Nothing that the cuts allow is much better than what is known.
-            if proposal is None or promise <= best + 0.01 * abs(best):
-                break
-            values, slopes = _with_slopes(bound, proposal)
-            merit = self._merit(values, proposal, target)[0]
-            if merit > best + 0.01 * abs(best):
-                best = merit
-                self._add(proposal)
-                learned = True
-            if merit > 0:
-                break
-            cuts = torch.cat([cuts, slopes])
+        for rays in (True,) if target == torch.inf else (False, True):
+            best = self._merit(values, self.weights, target, rays).max()
+            for _ in range(_ROUNDS):
+                proposal, promise = self._propose(cuts, target, rays)
+                # Nothing that the cuts allow is much better than what is known.
+                if proposal is None or promise <= best + 0.01 * abs(best):
+                    break
+                value, slopes = _with_slopes(bound, proposal)
+                merit = self._merit(value, proposal, target, rays)[0]
+                if merit > best + 0.01 * abs(best):
+                    best = merit
+                    self._add(proposal)
+                    learned = True
+                if merit > 0:
+                    return True
+                cuts = torch.cat([cuts, slopes])
+            if proposal is not None and not rays and promise <= 0:
+                break  # the best multiplier is known, and no ray can refute what it does not
+            values, _ = _with_slopes(bound, self.weights)
         return learned
 
-    def _merit(self, values: Tensor, weights: Tensor, target: float) -> Tensor:
-        """How far weights are from closing the box, comparable between weights."""
-        size = (weights * self._scale).sum(1)
-        if target == torch.inf:
-            return torch.where(weights[:, 0] > 0, -torch.inf, values / size)
-        return (values - weights[:, 0] * target) / size
+    def _merit(self, values: Tensor, weights: Tensor, target: float, rays: bool) -> Tensor:
+        """How much weights prove in typical spreads; positive if they close the box."""
+        if rays:
+            proved = values / (weights * self._scale).sum(1)
+            return torch.where(weights[:, 0] > 0, -torch.inf, proved)
+        return torch.where(weights[:, 0] > 0, (values - target) / self._scale[0], -torch.inf)
 
-    def _propose(self, cuts: Tensor, target: float) -> tuple[Tensor | None, float]:
-        """Weights that close the box best as far as the cuts tell, and how well they would."""
+    def _propose(self, cuts: Tensor, target: float, rays: bool) -> tuple[Tensor | None, float]:
+        """The best weights as far as the cuts tell, and what they would prove; a linear program.
+
+        Args:
+            cuts: Slopes of the bound, each of which bounds it from above for all weights.
+            target: What the objective's bound should reach.
+            rays: Whether to weigh constraints only, or the objective too, with weight 1.
+        """
         slopes = (cuts / self._scale).cpu().numpy()
         slopes = slopes[np.isfinite(slopes).all(1)]
-        size = slopes.shape[1]
         if not len(slopes):
             return None, 0.0
-        most = np.ones(size)
-        if target == np.inf:
-            most[0] = 0.0
-        else:
-            slopes[:, 0] -= target / float(self._scale[0])
+        rest = slopes[:, 1:]
+        offset = np.zeros(len(slopes)) if rays else slopes[:, 0] - target / float(self._scale[0])
+        count = rest.shape[1]
         answer = linprog(
-            np.append(np.zeros(size), -1.0),
-            A_ub=np.column_stack([-slopes, np.ones(len(slopes))]),
-            b_ub=np.zeros(len(slopes)),
-            A_eq=np.append(np.ones(size), 0.0)[None],
-            b_eq=[1.0],
-            bounds=[*((0.0, m) for m in most), (None, None)],
+            np.append(np.zeros(count), -1.0),
+            A_ub=np.column_stack([-rest, np.ones(len(slopes))]),
+            b_ub=offset,
+            A_eq=np.append(np.ones(count), 0.0)[None] if rays else None,
+            b_eq=[1.0] if rays else None,
+            bounds=[*[(0.0, 1.0 if rays else _LARGEST)] * count, (None, None)],
             method="highs",
         )
         if answer.x is None:
             return None, 0.0
-        weights = np.maximum(answer.x[:size], 0.0) / self._scale.cpu().numpy()
-        # Weights of a constraint proof sum to 1, a multiplier has weight 1 on the objective.
-        ray = answer.x[0] < 1e-9
-        if ray:
-            weights[0] = 0.0
-        total = weights.sum() if ray else weights[0]
-        proposal = torch.tensor(weights / total, device=cuts.device).unsqueeze(0)
+        scale = self._scale.cpu().numpy()
+        weights = np.zeros(1 + count)
+        weights[1:] = np.maximum(answer.x[:count], 0.0) / scale[1:]
+        if rays:  # the weights of a proof that there is no feasible point sum to 1
+            weights /= weights.sum()
+        else:
+            weights *= scale[0]
+            weights[0] = 1.0
+        proposal = torch.tensor(weights, device=cuts.device).unsqueeze(0)
         return proposal, float(answer.x[-1])
 
     def _add(self, weights: Tensor) -> None:
