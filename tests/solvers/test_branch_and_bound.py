@@ -377,7 +377,7 @@ def test_variables_without_width_do_no_harm():
 
 
 def small_program():
-    """min -x - 2y over [0, 1]^2 with x + y <= 1 and x - y <= 0.5: multipliers (2, 0), value -2."""
+    """min -x - 2y over [0, 1]^2, x + y <= 1, x - y <= 0.5: multipliers (1 to 2, 0), value -2."""
     rows = torch.tensor([[-1.0, -2.0, 0.0], [1.0, 1.0, -1.0], [1.0, -1.0, -0.5]]).double()
 
     def bound(weights):
@@ -396,7 +396,8 @@ def test_the_right_multipliers_of_a_linear_program_are_learned():
     duals = pool.weights[pool.weights[:, 0] > 0]
     best = bound(duals).argmax()
     assert float(bound(duals)[best]) == pytest.approx(-2.0, abs=0.03)
-    np.testing.assert_allclose(duals[best], [1.0, 2.0, 0.0], atol=0.3)
+    assert 0.9 <= float(duals[best][1]) <= 2.1
+    assert float(duals[best][2]) == pytest.approx(0.0, abs=0.1)
     assert (pool.weights >= 0).all()
     assert ((pool.weights[:, 0] == 0) | (pool.weights[:, 0] == 1)).all()
 

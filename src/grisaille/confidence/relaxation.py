@@ -25,7 +25,7 @@ from grisaille.modeling.enclosures import EPSILON, Enclosure, Interval
 from grisaille.modeling.expression import Call, Operation, Variable
 from grisaille.modeling.lowering import lowered
 from grisaille.modeling.program import BoxCall, Program
-from grisaille.modeling.propagation import Affine, Propagation, obstacles
+from grisaille.modeling.propagation import Affine, Propagation, obstacles, split_signs, times
 from grisaille.solvers.box import BoxProblem
 from grisaille.solvers.relaxation import NoRelaxation
 from grisaille.surrogates.minorants import BandMinorants, Quadratics, least_of
@@ -421,12 +421,12 @@ class _Total:
         Returns:
             Slopes and curvatures of the states, (boxes, weights, d).
         """
-        both = torch.stack([weight.clamp_min(0), (-weight).clamp_min(0)]).permute(0, 3, 1, 2)
+        rising, falling = split_signs(weight)
+        both = torch.stack([rising, -falling]).permute(0, 3, 1, 2)
 
         def combine(part: Tensor) -> Tensor:  # (2, k, boxes, ...) to (boxes, weights, ...)
             coefficient = both.reshape(*both.shape, *(1,) * (part.ndim - 3))
-            terms = torch.where(coefficient > 0, coefficient * part.unsqueeze(3), 0.0)
-            return terms.sum((0, 1))
+            return times(coefficient, part.unsqueeze(3)).sum((0, 1))
 
         self._constant = self._constant + combine(bands.constant)
         with torch.no_grad():
@@ -436,7 +436,7 @@ class _Total:
 
     def through(self, clip: Enclosure, weight: Tensor) -> Tensor:
         """Weights of clipped states as weights of the states, (boxes, weights, d)."""
-        rising, falling = weight.clamp_min(0), weight.clamp_max(0)
+        rising, falling = split_signs(weight)
         low, high = clip.lower, clip.upper
         self.add_constants(
             rising * low.constant.unsqueeze(1) + falling * high.constant.unsqueeze(1)

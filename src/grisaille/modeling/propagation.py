@@ -277,10 +277,10 @@ class Propagation:
             return
         planes = self._planes[position]
         assert planes is not None
-        rising, falling = weight.clamp_min(0), weight.clamp_max(0)
+        rising, falling = split_signs(weight)
         sums.add(
-            torch.where(rising > 0, rising * planes.lower.constant.unsqueeze(1), 0.0)
-            + torch.where(falling < 0, falling * planes.upper.constant.unsqueeze(1), 0.0)
+            times(rising, planes.lower.constant.unsqueeze(1))
+            + times(falling, planes.upper.constant.unsqueeze(1))
         )
         for position_of, low, high in zip(
             node.arguments, planes.lower.slopes, planes.upper.slopes, strict=False
@@ -306,6 +306,24 @@ class Propagation:
         total = weight.sum(axes).reshape(target)
         absolute = weight.detach().abs().sum(axes).reshape(target)
         self._pass(pending, sums, argument, total, absolute)
+
+
+def split_signs(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The positive and the negative part; the slope of a weight of 0 goes to the first alone.
+
+    The bound is concave in the weights, with a kink where one is 0: a slope that is the sum of both
+    sides, or neither, would be wrong, and the best weights often lie in a kink.
+    """
+    return weight.clamp_min(0), torch.where(weight < 0, weight, 0.0)
+
+
+def times(weight: Tensor, value: Tensor) -> Tensor:
+    """Weights times values that may be infinite; 0 times infinity is 0."""
+    finite = value.isfinite()
+    product = weight * torch.where(finite, value, 0.0)
+    if finite.all():
+        return product
+    return torch.where(finite | (weight == 0), product, weight.sign() * value)
 
 
 class _Sums:
