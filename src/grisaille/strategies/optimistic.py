@@ -115,9 +115,10 @@ class Optimistic:
         if recommended is not None:
             return Suggestion(TrialKind.RECOMMENDED, recommended, (), promise, optimum, proved)
         kind = TrialKind.OPTIMISTIC
-        if self._doubts(situation, gap) or (_refuted(solution) and self.learned(problem)):
+        refuted = _refuted(solution) and bool(self.learned(problem))
+        if refuted or self._doubts(situation, gap):
             kind = TrialKind.DOUBTING
-            plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
+            plausible, solution = self._with_wider_bands(plausible, situation, incumbent, refuted)
             states, _ = plausible.trace(solution.point)
         queries = self._queries(situation, states)
         refutation = None
@@ -162,7 +163,11 @@ class Optimistic:
         return max(1, min(usual, (len(situation.history) + situation.remaining) // 3))
 
     def _solve_auxiliary(
-        self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
+        self,
+        plausible: PlausibleSet,
+        situation: Situation,
+        incumbent: Incumbent | None,
+        prove: bool = True,
     ) -> Solution:
         trials = situation.history.trials
         hints: list[Tensor] = []
@@ -177,6 +182,8 @@ class Optimistic:
         problem = relaxed(plausible)
         if self.solver is not None:
             return self.solver.solve(problem, stacked, situation.trial_seed)
+        if not prove:
+            return MultiStart().solve(problem, stacked, situation.trial_seed)
         return self._solve_as_affordable(problem, stacked, situation, incumbent)
 
     def _solve_as_affordable(
@@ -228,12 +235,19 @@ class Optimistic:
         return gap <= (_NEARLY_CLOSED if len(situation.history) % 2 else _CLOSED)
 
     def _with_wider_bands(
-        self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
+        self,
+        plausible: PlausibleSet,
+        situation: Situation,
+        incumbent: Incumbent | None,
+        refuted: bool,
     ) -> tuple[PlausibleSet, Solution]:
-        """Solve the auxiliary problem with beta doubled until there is something to gain."""
+        """Solve the auxiliary problem with beta doubled until there is something to gain.
+
+        Only where narrower bands were refuted it matters whether wider ones are, too.
+        """
         for _ in range(_DOUBLINGS):
             plausible = plausible.widened(2)
-            solution = self._solve_auxiliary(plausible, situation, incumbent)
+            solution = self._solve_auxiliary(plausible, situation, incumbent, prove=refuted)
             promise = solution.value if solution.feasible else None
             if _refuted(solution):
                 continue
