@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-
-import grisaille as gs
 from benchmarks.certified import one_layer_problem
 from benchmarks.references.global_solvers import minimize_lcb, random_lcb, random_lp, solve_lp
+
+import grisaille as gs
 from grisaille.confidence.relaxation import relaxed
 from grisaille.confidence.theory import plausible_set
 from grisaille.records import History, Observation
