@@ -30,7 +30,7 @@ def main() -> None:
     history = sobol_history(problem, OBSERVATIONS, seed=0)
     before = peak_gigabytes()
     started = time.perf_counter()
-    gs.Optimistic().suggest(Situation(problem, history, seed=0, remaining=10))
+    gs.Optimistic(solver=gs.MultiStart()).suggest(Situation(problem, history, seed=0, remaining=10))
     seconds = time.perf_counter() - started
     peak = peak_gigabytes()
     print(

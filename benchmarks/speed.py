@@ -145,7 +145,7 @@ def against_function_networks(problem: Problem, name: str) -> Contest:
 
 def our_suggestion(problem: Problem, history: History, evaluation: Evaluation) -> Suggest:
     """One suggestion of ours that learns its hyper-parameters anew."""
-    strategy = gs.Optimistic()
+    strategy = gs.Optimistic(solver=gs.MultiStart())
 
     def suggest(seed: int) -> object:
         fitting._learned.cache_clear()
