@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.metrics import violations
+from grisaille.modeling.problem import Problem
 from grisaille.solvers.relaxation import Leaf
 
 Array = NDArray[np.float64]
@@ -47,12 +48,14 @@ class Refutation:
     """Proof that no plausible point is feasible.
 
     Attributes:
+        problem: What it is about: the problem, or what a strategy made of it.
+        history: What the bands were learned from.
         leaves: Boxes that fill the whole space, each without a feasible point.
-        widened: How many times as wide as usual the bands were taken.
     """
 
+    problem: Problem
+    history: History
     leaves: tuple[Leaf, ...] = field(repr=False)
-    widened: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,16 +52,15 @@ def nested():
 MAKE = {"alone": alone, "pair": pair, "nested": nested}
 
 
-def certified(problem, history=None, beta=2.0, widened=1.0) -> Certificate:
+def certified(problem, history=None, beta=2.0) -> Certificate:
     history = history_at(problem, DESIGN) if history is None else history
     plausible = plausible_set(problem, history, beta)
-    plausible = plausible if widened == 1 else plausible.widened(widened)
     with torch.no_grad():
         relaxation = PlausibleRelaxation(plausible)
         scale = torch.ones(1 + relaxation.constraints, dtype=torch.float64)
         proof = branch_and_bound(relaxation, scale, math.inf, LIMITS, lambda _a, _b: math.inf)
     assert proof.status is ProofStatus.INFEASIBLE
-    return Certificate(problem, history, beta, widened, proof.leaves)
+    return Certificate(problem, history, beta, proof.leaves)
 
 
 def with_leaf(certificate, index, **changes) -> Certificate:
@@ -150,10 +149,10 @@ def test_a_certificate_for_other_observations_does_not(name):
 
 def test_wider_bands_need_a_certificate_of_their_own():
     problem = alone()
-    certificate = certified(problem, widened=1.5)
+    certificate = certified(problem, beta=3.0)
     assert certificate.verify()
-    assert dataclasses.replace(certificate, widened=1.0).verify()
-    assert not dataclasses.replace(certificate, widened=50.0).verify()
+    assert dataclasses.replace(certificate, beta=2.0).verify()
+    assert not dataclasses.replace(certificate, beta=100.0).verify()
     assert not dataclasses.replace(certificate, beta=100.0).verify()
 
 

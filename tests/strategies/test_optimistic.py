@@ -125,9 +125,9 @@ def test_a_larger_beta_promises_more():
         gs.Optimistic(beta=1.0).bound(situation),
         gs.Optimistic(beta=4.0).bound(situation),
     )
-    assert cautious.value is not None
-    assert bold.value is not None
-    assert bold.value < cautious.value - 0.1
+    assert cautious.promise is not None
+    assert bold.promise is not None
+    assert bold.promise < cautious.promise - 0.1
 
 
 @pytest.mark.parametrize(

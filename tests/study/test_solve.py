@@ -30,7 +30,7 @@ def test_the_optimum_of_a_parabola_is_found_with_a_small_gap():
     assert result.lower_bound <= result.fun == result.upper_bound
     assert result.gap == result.upper_bound - result.lower_bound
     assert result.certified
-    assert "certified for learned bands" in str(result)
+    assert "bound certified for learned bands" in str(result)
 
 
 def test_maximizing_reports_in_the_users_sense():
@@ -208,22 +208,87 @@ def test_constraints_that_no_black_box_reads_are_refuted_before_any_trial():
     assert result.certificate is not None
     assert result.certificate.verify()
     assert 0.03 <= result.certificate.least_violation <= 0.05  # at (0.55, 0), scaled
-    assert len(result.certificate.blame()) == 2
+    assert result.certificate.blame() == ["x[0] + x[1] <= 0.5", "x[0] >= 0.6"]
+    learned = gs.BlackBox(lambda x: float(x[0]), name="h", noise=0)
+    problem = gs.Problem(minimize=learned(x), subject_to=[x[0] + x[1] <= 0.5, x[0] >= 0.6])
+    assert problem.solve(10, progress=False).status == gs.Status.INFEASIBLE
 
 
-def test_an_infeasible_problem_is_proved_so_even_for_wider_bands_when_they_are_learned():
+def test_a_known_problem_with_an_active_constraint_is_not_optimal_and_infeasible_at_once():
+    u = gs.Variable("u", lower=0, upper=1)
+    result = gs.Problem(minimize=u, subject_to=[u >= 0.3]).solve(progress=False)
+    assert result.success == (result.status == gs.Status.OPTIMAL)
+
+
+def test_learned_bands_never_call_a_problem_infeasible():
+    # Ten percent of the design space is feasible, but a few flat points teach bands that say no.
+    x = gs.Variable("x", 1, lower=0, upper=1)
+    y = gs.BlackBox(lambda x: max(0.0, x[0] - 0.8), name="f", noise=0)(x)
+    problem = gs.Problem(minimize=x[0], subject_to=[y >= 0.1])
+    for seed in range(3):
+        result = problem.solve(16, seed=seed, progress=False)
+        assert result.status == gs.Status.MAX_TRIALS
+        assert result.success
+
+
+def test_learned_bands_that_leave_nothing_are_reported_as_such():
     x = gs.Variable("x", lower=-2, upper=3)
     y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)(x)
     result = gs.Problem(minimize=x, subject_to=[y <= -0.5]).solve(10, progress=False)
+    assert result.status == gs.Status.MAX_TRIALS
+    assert not result.success
+    assert "no feasible point is left, proved for bands that may be wrong" in result.message
+    assert result.certificate is None
+
+
+def test_an_infeasible_problem_with_given_kernels_is_proved_so():
+    x = gs.Variable("x", lower=-2, upper=3)
+    kernel = gs.SquaredExponential(1.0, 4.0)
+    y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0, kernel=kernel)(x)
+    problem = gs.Problem(minimize=x, subject_to=[y <= -0.5, x <= 2.5])
+    result = problem.solve(30, progress=False)
     assert result.status == gs.Status.INFEASIBLE
     assert not result.success
-    assert "8 times as wide" in result.message
     assert result.upper_bound == np.inf
     assert result.certificate is not None
     assert result.certificate.blame() == ["f(x) <= -0.5"]
     assert 0 < result.certificate.least_violation <= 0.5
     assert result.certificate.verify()
     assert "to blame     f(x) <= -0.5, which is violated by at least" in str(result)
+
+
+def test_the_rival_proves_infeasibility_of_what_it_sees():
+    x = gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: 0.5 * np.sin(x), name="f", noise=0)
+    strategy = gs.CONFIG(kernel=gs.SquaredExponential(1.0, 1.0))
+    result = gs.Problem(minimize=f(x), subject_to=[f(x) >= 5]).solve(
+        10, strategy=strategy, progress=False
+    )
+    assert result.status == gs.Status.INFEASIBLE
+    assert result.certificate.verify()
+    assert "to blame" in str(result)
+
+
+def test_a_bound_that_a_point_beats_is_neither_shown_nor_called_optimal():
+    x = gs.Variable("x", 2, lower=-1, upper=1)
+    kernel = gs.SquaredExponential(3.0, 0.01)  # far too smooth and small
+    f = gs.BlackBox(lambda x: 3 * np.sin(5 * x[0]) + x[1] ** 2, name="f", noise=0, kernel=kernel)
+    result = gs.Problem(minimize=f(x)).solve(6, gap_tol=0.05, progress=False)
+    first = result.history.trials[0]
+    assert first.suggestion.proved > first.objective  # the bands were wrong
+    assert result.lower_bound <= result.fun
+    assert 0 <= result.gap <= 0.05  # by the bands of the second trial, which nothing contradicts
+
+
+def test_with_noise_a_closed_gap_is_not_called_optimal():
+    generator = np.random.default_rng(0)
+    x = gs.Variable("x", lower=-1, upper=1)
+    kernel = gs.SquaredExponential(1.0, 1.0)
+    f = gs.BlackBox(
+        lambda x: x**2 + 0.05 * generator.standard_normal(), name="f", noise=0.05, kernel=kernel
+    )
+    result = gs.Problem(minimize=f(x)).solve(40, gap_tol=0.3, progress=False)
+    assert result.status == gs.Status.GAP_TOL
 
 
 def test_without_a_proof_an_infeasible_problem_ends_with_the_least_violation():

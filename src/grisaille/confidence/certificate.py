@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 import torch
@@ -37,16 +36,14 @@ class Certificate:
         problem: The problem.
         history: What the bands were learned from.
         beta: Their half-width in standard deviations, or the `Theory` that gave it.
-        widened: How many times as wide as that they were taken. Learned bands are believed only
-            when even wider ones leave no feasible point.
         boxes: The boxes, each with the weights of its constraints and what is sure to remain.
     """
 
     problem: Problem
     history: History
     beta: float | Theory
-    widened: float
     boxes: tuple[Leaf, ...] = field(repr=False)
+    _blamed: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def least_violation(self) -> float:
@@ -59,23 +56,31 @@ class Certificate:
         return np.array([leaf.multipliers.numpy() for leaf in self.boxes])
 
     def blame(self) -> list[str]:
-        """The fewest constraints that cannot be met together, as the user wrote them."""
-        labels = self.problem.constraint_labels
-        used = [k for k in range(len(labels)) if (self.multipliers[:, k] > 0).any()]
-        relaxation = PlausibleRelaxation(self._plausible())
-        for size in range(1, len(used)):
-            # Any constraint may be the one that cannot be met, whichever the proof happened to use.
-            for subset in combinations(range(len(labels)) if size == 1 else used, size):
-                if _refutes(_Only(relaxation, subset), 4 * len(self.boxes)):
-                    return [labels[k] for k in subset]
-        return [labels[k] for k in used]
+        """Constraints that cannot be met together, none of which could be left out.
+
+        One constraint alone if one is enough, whichever the proof happened to use.
+        """
+        if not self._blamed:
+            labels = self.problem.constraint_labels
+            relaxation = PlausibleRelaxation(self._plausible())
+            limit = 4 * len(self.boxes)
+            guilty = [k for k in range(len(labels)) if (self.multipliers[:, k] > 0).any()]
+            alone = [k for k in range(len(labels)) if _refutes(_Only(relaxation, [k]), limit)]
+            if alone:
+                guilty = alone[:1]
+            for k in list(guilty):
+                rest = [other for other in guilty if other != k]
+                if rest and _refutes(_Only(relaxation, rest), limit):
+                    guilty = rest
+            self._blamed.extend(labels[k] for k in guilty)
+        return list(self._blamed)
 
     def verify(self) -> bool:
         """Check the proof again, from the observations on.
 
         The surrogates are learned anew; the boxes must cut the whole space without a hole; each
         must be refuted with its own weights; and thousands of plausible points, evaluated as any
-        search evaluates them, must all violate what their box says is violated.
+        search evaluates them, must all violate some constraint by `least_violation`.
         """
         plausible = self._plausible()
         relaxation = PlausibleRelaxation(plausible)
@@ -92,8 +97,9 @@ class Certificate:
         )
 
     def _plausible(self) -> PlausibleSet:
-        found = plausible_set(self.problem.program, self.history, self.beta)
-        return found if self.widened == 1 else found.widened(self.widened)
+        if not self.problem.boxes:  # a contradiction between known parts
+            return PlausibleSet(self.problem.program, {}, {})
+        return plausible_set(self.problem.program, self.history, self.beta)
 
     def _all_refuted(self, relaxation: PlausibleRelaxation, lower: Tensor, upper: Tensor) -> bool:
         rays = torch.tensor(self.multipliers)
@@ -107,7 +113,8 @@ class Certificate:
                 boxes = relaxation.over(lower[part], upper[part])
                 # Each box needs its own weights only: the diagonal.
                 excess = boxes.bound(weights[part]).diagonal()
-                refuted = (excess > 0) & (excess >= margins[part] * (1 - 1e-9))
+                # Another batch rounds differently, by no more than the slack that was taken off.
+                refuted = (excess > 0) & (excess >= margins[part] - 2 * boxes.slack)
                 if not (boxes.empty | refuted).all():
                     return False
         return True

@@ -113,7 +113,15 @@ class _LiveTable:
     def __rich__(self) -> Any:
         from rich.table import Table
 
-        table = Table(box=None, header_style="bold", caption=self._now, caption_justify="left")
+        # Every column counts in a terminal of 80.
+        table = Table(
+            box=None,
+            header_style="bold",
+            caption=self._now,
+            caption_justify="left",
+            pad_edge=False,
+            collapse_padding=True,
+        )
         for header in (*_COLUMNS, *self._names, "seconds"):
             table.add_column(header, justify="right", no_wrap=header in ("kind", "bound is"))
         for row in self._rows[-self._height :]:

@@ -66,7 +66,7 @@ def describe_result(result: Any) -> str:
     if result.certified and result.learned:
         sure += " for learned bands"
     if result.certificate is None:
-        lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} ({sure})")
+        lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} (bound {sure})")
     if problem.constraints:
         worst = int(np.argmax(result.constr))
         lines.append(

@@ -29,7 +29,7 @@ from grisaille.records import History, Query, Refutation, Suggestion, TrialKind
 from grisaille.solvers.box import BoxProblem, Solution, Solver
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.relaxation import ProofStatus
+from grisaille.solvers.relaxation import Proof, ProofStatus
 from grisaille.strategies.strategy import Bound, Situation
 
 Array = NDArray[np.float64]
@@ -43,11 +43,11 @@ _DOUBLINGS = 3
 _CLOSING_TRIALS = 2
 # Distance kept from constraints, in their spreads: the search is that exact, and no more.
 _MARGIN = 1e-6
-# Boxes that a proof may take in the automatic mode when a trial takes a second or less, and how
-# many times as many at most when it takes longer.
+# Boxes that a proof may take in the automatic mode when a trial takes less than four seconds, and
+# how many times as many at most when it takes longer.
 _LEAST_BOXES = 2000
 _MOST_BOXES = 256
-# With more variables to branch on than this, a proof is not tried for trials of a second or less.
+# With more variables to branch on than this, a proof is not tried for such quick trials.
 _FEW_VARIABLES = 6
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
@@ -115,31 +115,30 @@ class Optimistic:
         if recommended is not None:
             return Suggestion(TrialKind.RECOMMENDED, recommended, (), promise, optimum, proved)
         kind = TrialKind.OPTIMISTIC
-        refuted = _refuted(solution) and bool(self.learned(problem))
-        if refuted or self._doubts(situation, gap):
+        learned = bool(self.learned(problem))
+        if self._doubts(situation, gap) or (_refuted(solution) and learned):
             kind = TrialKind.DOUBTING
-            plausible, solution = self._with_wider_bands(plausible, situation, incumbent, refuted)
+            plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
             states, _ = plausible.trace(solution.point)
         queries = self._queries(situation, states)
         refutation = None
-        if solution.proof is not None and _refuted(solution):
-            widened = 2.0**_DOUBLINGS if kind is TrialKind.DOUBTING else 1.0
-            refutation = Refutation(solution.proof.leaves, widened)
+        if solution.proof is not None and _refuted(solution) and not learned:
+            refutation = Refutation(problem, history, solution.proof.leaves)
         return Suggestion(
             kind, _design(problem, solution), queries, promise, optimum, proved, refutation
         )
 
     def bound(self, situation: Situation) -> Bound:
-        """The optimum of the auxiliary problem after the history, or a proved bound on it."""
+        """The optimum of the auxiliary problem after the history, and what is proved about it."""
         if len(situation.history) < self._initial_points(situation):
             return Bound()
         plausible = plausible_set(situation.problem.program, situation.history, self.beta)
         solution = self._solve_auxiliary(plausible, situation, self.incumbent(situation))
-        proved = _proved(solution)
-        if proved is not None:
-            return Bound(proved, certified=True)
+        if _refuted(solution):
+            return Bound(reason="no feasible point is left, proved for bands that may be wrong")
         reason = "" if solution.proof is None else solution.proof.reason
-        return Bound(solution.value if solution.feasible else None, reason=reason)
+        promise = solution.value if solution.feasible else None
+        return Bound(promise, _proved(solution), reason)
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
@@ -201,7 +200,9 @@ class Optimistic:
         found = MultiStart().solve(problem, hints, situation.trial_seed)
         cost = min(_trial_class(situation.history), _MOST_BOXES)
         if cost == 1 and branching_variables(situation.problem.program) > _FEW_VARIABLES:
-            return found
+            reason = f"there are more than {_FEW_VARIABLES} variables to branch on"
+            unknown = Proof(ProofStatus.UNKNOWN, -np.inf, found.value, 0, 0.0, 0.0, reason=reason)
+            return replace(found, proof=unknown)
         gap = 1e-4 * _spread(situation.history)
         if incumbent is not None and incumbent.feasible and found.feasible:
             # A bound need not be closer than what there is to gain.
@@ -210,11 +211,8 @@ class Optimistic:
         solution = solver.prove(problem, found, situation.trial_seed)
         proof = solution.proof
         if proof is not None and proof.status is ProofStatus.GAP:
-            # A bound far from the optimum would say less than the estimate does.
-            unproved = replace(
-                proof, lower=-np.inf, reason="a proof would have taken longer than a trial is worth"
-            )
-            return replace(solution, proof=unproved)
+            reason = "a closer proof would have taken longer than a trial is worth"
+            return replace(solution, proof=replace(proof, reason=reason))
         return solution
 
     def _queries(self, situation: Situation, states: list[Array]) -> tuple[Query, ...]:
@@ -235,23 +233,18 @@ class Optimistic:
         return gap <= (_NEARLY_CLOSED if len(situation.history) % 2 else _CLOSED)
 
     def _with_wider_bands(
-        self,
-        plausible: PlausibleSet,
-        situation: Situation,
-        incumbent: Incumbent | None,
-        refuted: bool,
+        self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
     ) -> tuple[PlausibleSet, Solution]:
-        """Solve the auxiliary problem with beta doubled until there is something to gain.
-
-        Only where narrower bands were refuted it matters whether wider ones are, too.
-        """
+        """Solve the auxiliary problem with beta doubled until there is something to gain."""
         for _ in range(_DOUBLINGS):
             plausible = plausible.widened(2)
-            solution = self._solve_auxiliary(plausible, situation, incumbent, prove=refuted)
+            solution = self._solve_auxiliary(plausible, situation, incumbent, prove=False)
             promise = solution.value if solution.feasible else None
-            if _refuted(solution):
-                continue
-            if _relative_gap(situation.history, incumbent, promise) > _NEARLY_CLOSED:
+            hopeless = promise is None and (incumbent is None or not incumbent.feasible)
+            if (
+                not hopeless
+                and _relative_gap(situation.history, incumbent, promise) > _NEARLY_CLOSED
+            ):
                 break
         return plausible, solution
 

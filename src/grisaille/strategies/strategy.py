@@ -43,13 +43,13 @@ class Bound:
     """A lower bound on the minimized objective.
 
     Attributes:
-        value: The bound; None if none is known.
-        certified: Whether it is proved, given the confidence bands.
-        reason: Why it is not, if that is known.
+        promise: The best that a search found to be plausible: an estimate. None if nothing was.
+        proved: A bound that is proved, given the confidence bands; None if none is.
+        reason: Why it is not closer, if that is known.
     """
 
-    value: float | None = None
-    certified: bool = False
+    promise: float | None = None
+    proved: float | None = None
     reason: str = ""
 
 

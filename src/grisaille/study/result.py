@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, Program
 from grisaille.records import History, Refutation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Bound, Evaluation, Situation, Strategy
+from grisaille.strategies.strategy import Evaluation, Situation, Strategy
 
 if TYPE_CHECKING:
     import pandas
@@ -59,6 +60,21 @@ _REASON = {
     Status.INTERRUPTED: "interrupted from the keyboard; everything evaluated is in the result",
     Status.NO_BLACK_BOX: "the problem has no black box: solved at once by multi-start search",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The bound that a result shows.
+
+    Attributes:
+        value: On the minimized objective; None if there is none.
+        certified: Whether it is proved, given the confidence bands.
+        reason: Why it is not, if that is known.
+    """
+
+    value: float | None = None
+    certified: bool = False
+    reason: str = ""
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -297,7 +313,7 @@ def build_result(
     strategy: Strategy,
     status: Status,
     message: str | None,
-    known: Bound,
+    known: Shown,
     refutation: Refutation | None,
 ) -> Result:
     """The result of a history; bounds are on the minimized objective."""
@@ -307,18 +323,11 @@ def build_result(
     found = best is not None and best.feasible
     value = best.objective if best is not None else np.nan
     above = value if found else np.inf
-    # A bound that a point beats is refuted: it came from bands, or a search, that were wrong.
-    refuted = bound is not None and bound > above + 1e-9 * (1 + abs(above))
-    below = -np.inf if bound is None or refuted else min(bound, above)
+    below = -np.inf if bound is None else min(bound, above)
     low, high = (below, above) if problem.sense == 1 else (-above, -below)
     trial = None if best is None else history.trials[best.trial]
     counts = {box.name: history.counts().get(box.name, 0) for box in problem.boxes}
     reason = message or _REASON[status]
-    if refutation is not None and refutation.widened > 1:
-        reason += (
-            f", even if these are taken {refutation.widened:g} times as wide (hyper-parameters "
-            "were learned, so the proof is as good as they are)"
-        )
     if best is not None and not best.feasible:
         reason += (
             "; no point tried meets all constraints, x violates them least"
@@ -334,7 +343,7 @@ def build_result(
     certificate = None
     if refutation is not None:
         beta = getattr(strategy, "beta", 1.0)
-        certificate = Certificate(problem, history, beta, refutation.widened, refutation.leaves)
+        certificate = Certificate(refutation.problem, refutation.history, beta, refutation.leaves)
     if not known.certified and known.reason:
         reason += f"; the bound is estimated: {known.reason}"
     return Result(
@@ -346,7 +355,7 @@ def build_result(
         lower_bound=low,
         upper_bound=high,
         gap=high - low,
-        certified=known.certified and not refuted,
+        certified=known.certified,
         certificate=certificate,
         status=status,
         message=reason,

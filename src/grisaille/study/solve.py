@@ -11,10 +11,12 @@ import numpy as np
 import torch
 
 from grisaille.checks import is_whole
+from grisaille.confidence.beliefs import is_exact
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.confidence.relaxation import relaxed
 from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
+from grisaille.modeling.program import Program
 from grisaille.records import History, Refutation, Suggestion, Trial, TrialKind
 from grisaille.reporting.progress import Progress, Row, Silence, show_progress
 from grisaille.solvers.certified import Certified
@@ -23,7 +25,10 @@ from grisaille.solvers.relaxation import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Bound, Evaluation, Situation, Strategy
 from grisaille.study.evaluation import Evaluator
-from grisaille.study.result import Result, Status, build_result
+from grisaille.study.result import Result, Shown, Status, build_result
+
+# Most boxes spent on constraints that read no black box, before any trial.
+_KNOWN_BOXES = 1000
 
 
 def solve(
@@ -43,6 +48,10 @@ def solve(
     if not problem.boxes:
         return _solve_white(problem, seed)
     run = Run(strategy or Optimistic(), Situation(problem, History(), seed, evaluation, trials))
+    with _one_thread():
+        run.refutation = _refute_known_parts(problem, seed)
+    if run.refutation is not None:
+        return run.result(Status.INFEASIBLE, Bound())
     view = nullcontext(Silence()) if progress is False else show_progress(problem, progress)
     with view as table:
         try:
@@ -93,9 +102,10 @@ class Run:
             if suggestion.refutation is not None:
                 self.refutation = suggestion.refutation
                 return Status.INFEASIBLE
-            bound = self._bound(suggestion)
-            if gap_tol is not None and self._gap(bound) <= gap_tol:
-                return Status.OPTIMAL if bound.certified else Status.GAP_TOL
+            if gap_tol is not None:
+                reached = self._reached(suggestion, gap_tol)
+                if reached is not None:
+                    return reached
             table.doing(f"trial {number}: evaluating the black boxes")
             trial = self._evaluate(suggestion, time.perf_counter() - before)
             table.add(self._row(trial, time.perf_counter() - started))
@@ -106,32 +116,61 @@ class Run:
     def last_bound(self) -> Bound:
         """The latest bound there is."""
         trials = self.situation.history.trials
-        return self._bound(trials[-1].suggestion) if trials else Bound()
+        return _bound_of(trials[-1].suggestion) if trials else Bound()
 
     def result(self, status: Status, bound: Bound, message: str | None = None) -> Result:
         """What has been found so far."""
-        known = Bound() if self.refutation is not None else self._best_of(bound)
-        return build_result(self.situation, self.strategy, status, message, known, self.refutation)
+        shown = Shown() if self.refutation is not None else self._shown(bound)
+        return build_result(self.situation, self.strategy, status, message, shown, self.refutation)
 
-    def _bound(self, suggestion: Suggestion) -> Bound:
-        """What is known about the optimum when a suggestion is made."""
-        if suggestion.proved is not None:
-            return self._best_of(Bound(suggestion.proved, certified=True))
-        return self._best_of(Bound(suggestion.promise))
+    def _reached(self, suggestion: Suggestion, gap_tol: float) -> Status | None:
+        """The status to stop with when best value and bound are close enough."""
+        bound = _bound_of(suggestion)
+        proved, estimated = self._proved(bound), self._unrefuted(bound.promise)
+        # With noise the best value is itself an estimate.
+        exact = all(is_exact(box) for box in self.situation.problem.boxes)
+        if self._gap(proved) <= gap_tol and exact:
+            return Status.OPTIMAL
+        if self._gap(proved) <= gap_tol or (not self._insists and self._gap(estimated) <= gap_tol):
+            return Status.GAP_TOL
+        return None
 
-    def _best_of(self, bound: Bound) -> Bound:
-        """The best certified bound of all trials so far: it holds while all their bands do.
+    @property
+    def _insists(self) -> bool:
+        """Whether proofs were asked for, so that an estimate will not do."""
+        return isinstance(getattr(self.strategy, "solver", None), Certified)
 
-        Bands with learned hyper-parameters are given up when new ones are learned, and what they
+    def _shown(self, bound: Bound) -> Shown:
+        """The certified bound, unless it is far from closed and an estimate says more."""
+        proved, estimated = self._proved(bound), self._unrefuted(bound.promise)
+        if proved is None:
+            return Shown(estimated, False, bound.reason)
+        missing = self._gap(estimated)
+        if estimated is not None and np.isfinite(missing) and not self._insists:
+            spread = np.std([t.objective for t in self.situation.history if t.violation == 0])
+            enough = max(0.1 * missing, 1e-3 * float(spread), 2e-4 * abs(proved))
+            if estimated - proved > enough:
+                return Shown(estimated, False, bound.reason)
+        return Shown(proved, True)
+
+    def _proved(self, bound: Bound) -> float | None:
+        """The best proved bound of all trials so far: it holds while all their bands do.
+
+        Bands with learned hyper-parameters are given up when new ones are learned, and what was
         proved with them.
         """
-        if self.strategy.learned(self.situation.problem):
-            return bound
-        proved = [t.suggestion.proved for t in self.situation.history]
-        known = [value for value in proved if value is not None]
-        if bound.certified and bound.value is not None:
-            known.append(bound.value)
-        return Bound(max(known), certified=True) if known else bound
+        proved = [bound.proved]
+        if not self.strategy.learned(self.situation.problem):
+            proved += [t.suggestion.proved for t in self.situation.history]
+        known = [v for v in map(self._unrefuted, proved) if v is not None]
+        return max(known, default=None)
+
+    def _unrefuted(self, value: float | None) -> float | None:
+        """A bound; None if a point beats it, because a band, or the search, was wrong."""
+        best = self.strategy.incumbent(self.situation)
+        if value is None or best is None or not best.feasible:
+            return value
+        return value if value <= best.objective + 1e-9 * (1 + abs(best.objective)) else None
 
     def _evaluate(self, suggestion: Suggestion, suggesting_seconds: float) -> Trial:
         history = self.situation.history
@@ -150,24 +189,24 @@ class Run:
         )
         return trial
 
-    def _gap(self, bound: Bound) -> float:
+    def _gap(self, bound: float | None) -> float:
         best = self.strategy.incumbent(self.situation)
-        if best is None or not best.feasible or bound.value is None:
+        if best is None or not best.feasible or bound is None:
             return np.inf
-        return best.objective - bound.value
+        return max(best.objective - bound, 0.0)
 
     def _row(self, trial: Trial, seconds: float) -> Row:
         best = self.strategy.incumbent(self.situation)
         sense = self.situation.problem.sense
-        bound = self._bound(trial.suggestion)
-        gap = self._gap(bound)
+        bound = self._shown(_bound_of(trial.suggestion))
+        gap = self._gap(bound.value)
         return Row(
             trial=trial.number,
             kind=str(trial.suggestion.kind),
             best=sense * best.objective if best is not None and best.feasible else None,
             bound=None if bound.value is None else sense * bound.value,
             certified=bound.certified,
-            gap=gap if np.isfinite(gap) and gap >= 0 else None,
+            gap=gap if np.isfinite(gap) else None,
             violation=trial.violation,
             evaluations=self.situation.history.counts(),
             seconds=seconds,
@@ -176,23 +215,49 @@ class Run:
 
 def _solve_white(problem: Problem, seed: int) -> Result:
     """A problem without black boxes needs no learning: search it once, and prove the answer."""
-    problem_of_box = relaxed(PlausibleSet(problem.program, {}, {}))
+    box = relaxed(PlausibleSet(problem.program, {}, {}))
     search = MultiStart(starts=48, samples=8192, iterations=200)
-    nothing = problem_of_box.lower.new_zeros(0, problem.program.size)
-    solution = Certified(boxes=20_000, search=search).solve(problem_of_box, nothing, seed)
+    solver = Certified(1e-9, 1e-4, 20_000, search=search)
+    solution = solver.solve(box, box.lower.new_zeros(0, problem.program.size), seed)
     proof = solution.proof
     assert proof is not None
     x = np.array(solution.point.numpy())
     trial = Evaluator(problem, Suggestion(TrialKind.RECOMMENDED, x)).run(1)
     run = Run(Optimistic(), Situation(problem, History((trial,)), seed))
     if proof.status is ProofStatus.INFEASIBLE:
-        run.refutation = Refutation(proof.leaves)
+        run.refutation = Refutation(problem, History(), proof.leaves)
         return run.result(Status.INFEASIBLE, Bound())
-    if proof.status is ProofStatus.OPTIMAL:
+    proved = proof.lower if np.isfinite(proof.lower) else None
+    bound = Bound(solution.value if solution.feasible else None, proved, proof.reason)
+    if proof.status is ProofStatus.OPTIMAL and trial.violation == 0:
         message = "the problem has no black box: solved at once, and proved"
-        return run.result(Status.OPTIMAL, Bound(proof.lower, certified=True), message)
-    estimate = Bound(solution.value if solution.feasible else None, reason=proof.reason)
-    return run.result(Status.NO_BLACK_BOX, estimate)
+        return run.result(Status.OPTIMAL, bound, message)
+    return run.result(Status.NO_BLACK_BOX, bound)
+
+
+def _refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
+    """Proof that constraints which read no black box cannot be met together, if it is found."""
+    program = problem.program
+    known = [
+        constraint
+        for constraint in problem.constraints
+        if not Program([constraint.body], problem.variables).calls
+    ]
+    if not known:
+        return None
+    # Any objective will do; this one names all variables, in their order.
+    anything = sum((np.sum(v) for v in problem.variables[1:]), np.sum(problem.variables[0]))
+    demands = Problem(minimize=anything, subject_to=known)
+    box = relaxed(PlausibleSet(demands.program, {}, {}))
+    nothing = box.lower.new_zeros(0, program.size)
+    proof = Certified(boxes=_KNOWN_BOXES).solve(box, nothing, seed).proof
+    if proof is None or proof.status is not ProofStatus.INFEASIBLE:
+        return None
+    return Refutation(demands, History(), proof.leaves)
+
+
+def _bound_of(suggestion: Suggestion) -> Bound:
+    return Bound(suggestion.promise, suggestion.proved)
 
 
 @contextmanager
