@@ -38,7 +38,9 @@ MATRICES = {
     "single": torch.tensor([[0.8]], dtype=torch.float64),
     "paired": torch.tensor([[0.5, -1.0, 0.0, 0.3], [0.0, 0.2, 0.7, -0.4]], dtype=torch.float64),
 }
-white = gs.WhiteBox(lambda y: math.sin(2 * y) + y, name="white", lipschitz=3.0)
+white = gs.WhiteBox(
+    lambda y: math.sin(2 * y) + y if math.isfinite(y) else math.nan, name="white", lipschitz=3.0
+)
 
 
 def answer(call: BoxCall, states: Interval) -> Interval:
