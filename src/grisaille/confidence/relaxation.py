@@ -9,36 +9,32 @@ their place. What is left to minimize over a box is one separable quadratic, in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import replace
 
 import numpy as np
 import torch
-from scipy.optimize import linprog
 from torch import Tensor
 
 from grisaille.confidence.clipped import ClippedBands, center_and_half
 from grisaille.confidence.plausible import PlausibleSet
-from grisaille.modeling import atoms
+from grisaille.confidence.separable import Minimum, SeparableSum
+from grisaille.confidence.starts import at_ends, linear_optimum, spread_points
 from grisaille.modeling.curvature import curved_outputs
-from grisaille.modeling.enclosures import EPSILON, Enclosure, Interval
-from grisaille.modeling.expression import Call, Operation, Variable
+from grisaille.modeling.enclosures import Enclosure, Interval
 from grisaille.modeling.lowering import lowered
 from grisaille.modeling.program import BoxCall, Program
-from grisaille.modeling.propagation import Affine, Propagation, obstacles, split_signs, times
+from grisaille.modeling.propagation import Propagation, obstacles
+from grisaille.modeling.sources import state_sources
 from grisaille.solvers.box import BoxProblem
 from grisaille.solvers.relaxation import NoRelaxation
-from grisaille.surrogates.minorants import BandMinorants, Quadratics, least_of
+from grisaille.surrogates.minorants import BandMinorants, Quadratics
 from grisaille.surrogates.posterior import Posterior
 
-# Where between the centre of a box and the minimizer of its bound the bands are bounded best, and
-# from how many branching variables on the second look this takes is worth its time.
-_TOWARDS = 0.6
+# Where, on the way from the centre of a box to the minimizer of its bound, to look for the point
+# where the bands are bounded best; and from how many inputs of a black box on this second look is
+# worth its time.
 _STEPS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 _SECOND_LOOK = 3
-# Points to search from in each box.
-_STARTS = 32
-_FEW_OUTPUTS = 4
 # An output is split when its interval is at most this many times as wide as its band, and is not
 # yet this much narrower than the design box.
 _OWN = 2.0
@@ -99,9 +95,7 @@ class PlausibleRelaxation:
         branched = np.flatnonzero(curved_outputs(self.program))
         self.column_of_output = np.full(self.program.box_outputs, -1)
         self.column_of_output[branched] = n + np.arange(len(branched))
-        self.sources = [
-            _sources(self.program, call, self.column_of_output) for call in self.program.calls
-        ]
+        self.sources = state_sources(self.program, self.column_of_output)
         self.constraints = sum(
             self.program.nodes[p].expression.size for p in self.program.outputs[1:]
         )
@@ -123,64 +117,27 @@ class PlausibleRelaxation:
     def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
         """Points (x, eta) of the plausible set in boxes, to search from.
 
-        Some design points of each box, its centre among them, in the middle of the bands, at those
-        ends that the objective asks for and, of few outputs, at all combinations of ends; and the
-        centre of the box, outputs too.
+        Design points in the middle of the bands, at their ends, and at those ends that the
+        objective asks for; the centre of the box, outputs too; and the best eta at the centre.
         """
         n = self.program.size
-        engine = torch.quasirandom.SobolEngine(n, seed=0)  # its second point is the centre
-        unit = engine.draw(1 + _STARTS, dtype=torch.float64)[1:].unsqueeze(1)
-        low, high = lower[:, :n], upper[:, :n]
-        design = (low + (high - low) * unit).reshape(-1, n)
-        middle = design.new_zeros(len(design), self.plausible.program.box_outputs)
+        low, high, center = lower[:, :n], upper[:, :n], (lower + upper) / 2
+        points = [spread_points(self.plausible, low, high)]
         # Lowering merges calls that it finds equal; then nothing is known about which is which.
-        same = [c.box for c in self.program.calls] == [c.box for c in self.plausible.program.calls]
-        etas = [middle]
-        if middle.shape[1] <= _FEW_OUTPUTS:
-            corners = torch.tensor(list(product((-1.0, 1.0), repeat=middle.shape[1])))
-            etas += [corner.double().expand_as(middle) for corner in corners]
-        points = [torch.cat([design, eta], 1) for eta in etas]
-        if not same:
-            return torch.cat(points)
+        if [c.box for c in self.program.calls] != [c.box for c in self.plausible.program.calls]:
+            return points[0]
         ends = -self.over(lower, upper).objective_signs()
-        points.append(torch.cat([design, ends.repeat(_STARTS, 1)], 1))
+        points.append(at_ends(low, high, ends))
         branched = self.column_of_output >= 0
-        if branched.any():
-            rows = ((lower + upper) / 2).numpy()
-            for row, end in zip(rows, ends, strict=True):
+        for row, end in zip(center.numpy(), ends, strict=True):
+            if branched.any():
                 outputs = np.zeros(self.program.box_outputs)
                 outputs[branched] = row[self.column_of_output[branched]]
                 point = self.plausible.locate(row[:n], outputs)
                 point[n:] = torch.where(torch.tensor(branched), point[n:], end)
                 points.append(point.unsqueeze(0))
-        middle_of_boxes = torch.cat([((lower + upper) / 2)[:, :n], torch.zeros_like(ends)], 1)
-        points += [self._linear_optimum(point) for point in middle_of_boxes]
+            points.append(linear_optimum(self.plausible, torch.tensor(row[:n])))
         return torch.cat(points)
-
-    def _linear_optimum(self, point: Tensor) -> Tensor:
-        """The best eta for a design point if everything were affine in eta, as it often is."""
-        n, outputs = self.program.size, self.plausible.program.box_outputs
-        moved = point.repeat(1 + outputs, 1)
-        moved[1:, n:] += torch.eye(outputs, dtype=point.dtype)
-        objective, constraints = self.plausible.evaluate(moved)
-        slopes = (objective[1:] - objective[0]).numpy()
-        rows = (constraints[1:] - constraints[0]).T.numpy()
-        best = point.clone().unsqueeze(0)
-        if outputs and np.isfinite(slopes).all() and np.isfinite(rows).all():
-            answer = linprog(slopes, rows, -constraints[0].numpy(), bounds=(-1, 1), method="highs")
-            if answer.x is not None:
-                best[0, n:] = torch.tensor(answer.x)
-        return best
-
-
-@dataclass(frozen=True, slots=True)
-class _Minimum:
-    """Values of weighted sums over boxes, and where the first of them is least."""
-
-    values: Tensor
-    minimizer: Tensor
-    slack: Tensor
-    weights: dict[int, Tensor]
 
 
 class PlausibleBoxes:
@@ -274,7 +231,10 @@ class PlausibleBoxes:
         return torch.stack([self._propagation.least(weights), *values]).amax(0)
 
     def dual(self, weights: Tensor) -> Tensor:
-        """The same, less tight, but concave in the weights: the slopes for learning weights."""
+        """The same, less tight, but concave in the weights as long as one way is the better one.
+
+        Its slopes are what good weights are learned from; a wrong one costs time only.
+        """
         values = [self._minimize(weights, self._bands, banded).values for banded in self._ways()]
         return max(values, key=lambda v: float(v.detach().max()))
 
@@ -291,10 +251,10 @@ class PlausibleBoxes:
         return signs
 
     def _ways(self) -> tuple[bool, ...]:
-        """Whether branched outputs are bounded by their boxes, by their bands, or by the better."""
+        """Both ways to bound branched outputs: by their boxes (False) and by their bands (True)."""
         return (False, True) if (self._relaxation.column_of_output >= 0).any() else (True,)
 
-    def _touched(self, minimum: _Minimum) -> list[Quadratics]:
+    def _touched(self, minimum: Minimum) -> list[Quadratics]:
         """The bands once more, bounded best near the minimizers of what they are bounded for.
 
         On the way from the centre to the minimizer of the bound, the point where the bands
@@ -303,28 +263,28 @@ class PlausibleBoxes:
         relaxation = self._relaxation
         bands = []
         for i, call in enumerate(relaxation.program.calls):
+            weight = minimum.weights.get(call.node)
+            if weight is None:  # its band is not asked for
+                bands.append(self._bands[i])
+                continue
             center, half = center_and_half(self._states[i])
             source = torch.tensor(relaxation.sources[i])
             aim = torch.where(source >= 0, minimum.minimizer[:, source.clamp_min(0)], center)
-            weight = minimum.weights.get(call.node)
-            touch = center + _TOWARDS * (aim - center)
-            if weight is not None:
-                steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
-                points = center + steps * (aim - center)
-                mean, deviation = relaxation.plausible.beliefs[call.box.name].predict(
-                    points.reshape(-1, center.shape[1])
-                )
-                reach = relaxation.plausible.beta[call.box.name] * deviation
-                value = (
-                    weight.repeat(len(_STEPS), 1) * mean
-                    - weight.abs().repeat(len(_STEPS), 1) * reach
-                )
-                best = value.sum(1).reshape(len(_STEPS), -1).argmin(0)
-                touch = points[best, torch.arange(len(center))]
+            steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
+            points = center + steps * (aim - center)
+            mean, deviation = relaxation.plausible.beliefs[call.box.name].predict(
+                points.flatten(0, 1)
+            )
+            reach = relaxation.plausible.beta[call.box.name] * deviation
+            ends = (weight * mean.unflatten(0, points.shape[:2])) - (
+                weight.abs() * reach.unflatten(0, points.shape[:2])
+            )
+            best = ends.sum(-1).argmin(0)
+            touch = points[best, torch.arange(len(center))]
             bands.append(relaxation.bands[call.node].quadratics(center, half, touch))
         return bands
 
-    def _minimize(self, weights: Tensor, bands: list[Quadratics], banded: bool) -> _Minimum:
+    def _minimize(self, weights: Tensor, bands: list[Quadratics], banded: bool) -> Minimum:
         """The least of a quadratic below weighted sums.
 
         Args:
@@ -334,9 +294,8 @@ class PlausibleBoxes:
                 box of an output may be narrower than its band or wider.
         """
         relaxation = self._relaxation
-        total = _Total(self._center, self._half, len(weights))
+        total = SeparableSum(self._center, self._half, len(weights))
         index = {call.node: i for i, call in enumerate(relaxation.program.calls)}
-
         passed: dict[int, Tensor] = {}
 
         def replace(call: BoxCall, weight: Tensor) -> Tensor | None:
@@ -371,136 +330,3 @@ class PlausibleBoxes:
 
         total.add_affine(self._propagation.below(weights, replace))
         return total.minimum(weights, passed)
-
-
-class _Total:
-    """A separable quadratic in the branching variables for each box and each row of weights.
-
-    Attributes of the sum: constant, slopes and curvatures about the centre of each box, the slack
-    that its parts have taken off for rounding, and the size of everything that was added, which
-    tells how much rounding the additions themselves may have done.
-    """
-
-    def __init__(self, center: Tensor, half: Tensor, weights: int) -> None:
-        boxes, self._dimensions = center.shape
-        self._center, self._half = center.unsqueeze(1), half.unsqueeze(1)
-        self._constant = center.new_zeros(boxes, weights)
-        self._slope = center.new_zeros(boxes, weights, self._dimensions)
-        self._curvature = self._slope
-        self._slack = self._constant
-        self._size = self._constant
-
-    def add_constants(self, terms: Tensor) -> None:
-        """Terms of shape (boxes or 1, weights, ...)."""
-        self._constant = self._constant + terms.sum(-1)
-        self._size = self._size + terms.detach().abs().sum(-1)
-
-    def add_variables(self, columns: list[int], weight: Tensor) -> None:
-        """Branching variables times weights, (boxes or 1, weights, columns)."""
-        self.add_constants(weight * self._center[:, :, columns])
-        self.add_quadratic(columns, weight, None)
-
-    def add_quadratic(self, columns: list[int], slope: Tensor, curvature: Tensor | None) -> None:
-        """Slopes and curvatures of some branching variables; a column may come twice."""
-        picked = slope.new_zeros(len(columns), self._dimensions)
-        picked[range(len(columns)), columns] = 1.0
-        half = self._half[:, :, columns]
-        self._slope = self._slope + slope @ picked
-        self._size = self._size + (slope.detach().abs() * half).sum(-1)
-        if curvature is not None:
-            self._curvature = self._curvature + curvature @ picked
-            self._size = self._size + (curvature.detach().abs() * half.square()).sum(-1)
-
-    def add_bands(self, bands: Quadratics, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs by the quadratics below l, or below -u where the weight is negative.
-
-        Args:
-            bands: Quadratics, (2, k, boxes).
-            weight: (boxes or 1, weights, k).
-
-        Returns:
-            Slopes and curvatures of the states, (boxes, weights, d).
-        """
-        rising, falling = split_signs(weight)
-        both = torch.stack([rising, -falling]).permute(0, 3, 1, 2)
-
-        def combine(part: Tensor) -> Tensor:  # (2, k, boxes, ...) to (boxes, weights, ...)
-            coefficient = both.reshape(*both.shape, *(1,) * (part.ndim - 3))
-            return times(coefficient, part.unsqueeze(3)).sum((0, 1))
-
-        self._constant = self._constant + combine(bands.constant)
-        with torch.no_grad():
-            self._size = self._size + combine(bands.constant.abs())
-            self._slack = self._slack + combine(bands.slack)
-        return combine(bands.slope), combine(bands.curvature)
-
-    def through(self, clip: Enclosure, weight: Tensor) -> Tensor:
-        """Weights of clipped states as weights of the states, (boxes, weights, d)."""
-        rising, falling = split_signs(weight)
-        low, high = clip.lower, clip.upper
-        self.add_constants(
-            rising * low.constant.unsqueeze(1) + falling * high.constant.unsqueeze(1)
-        )
-        return rising * low.slopes[0].unsqueeze(1) + falling * high.slopes[0].unsqueeze(1)
-
-    def add_affine(self, affine: Affine) -> None:
-        """An affine function of the design variables."""
-        n = affine.slopes.shape[-1]
-        self._constant = self._constant + affine.constant
-        self._affine_error = affine.error
-        self._slack = self._slack + affine.error
-        self._size = self._size + affine.constant.detach().abs()
-        self.add_variables(list(range(n)), affine.slopes)
-
-    def minimum(self, weights: Tensor, passed: dict[int, Tensor]) -> _Minimum:
-        """The least value over each box, rounding taken off."""
-        rounding = 16 * EPSILON * self._size
-        slack = (self._slack + rounding).detach()
-        # What the bands took off is off already.
-        own = least_of(self._slope, self._curvature, self._half).sum(-1)
-        values = self._constant + own - rounding - self._affine_error
-        values = torch.where(values.isnan(), -torch.inf, values)
-        objective = torch.where(weights[:, 0] > 0, values.detach(), -torch.inf)
-        pick = (torch.arange(len(values)), objective.argmax(1))
-        step = _argmin(
-            self._slope.detach()[pick], self._curvature.detach()[pick], self._half.squeeze(1)
-        )
-        of_calls = {node: w.expand(len(values), -1, -1)[pick] for node, w in passed.items()}
-        return _Minimum(values, self._center.squeeze(1) + step, slack, of_calls)
-
-
-def _sources(program: Program, call: BoxCall, column_of_output: np.ndarray) -> np.ndarray:
-    """Which branching variable each state entry of a call is; -1 where it is none."""
-    box = call.box
-    columns_of_node: dict[int, np.ndarray] = {}
-    calls = {c.node: c for c in program.calls}
-    for position, node in enumerate(program.nodes[: call.node]):
-        expression = node.expression
-        entries = np.full(expression.size, -1)
-        if isinstance(expression, Variable):
-            columns = program.columns[expression]
-            entries = np.arange(columns.start, columns.stop)
-        elif isinstance(expression, Call):
-            entries = column_of_output[calls[position].columns]
-        elif isinstance(expression, Operation):
-            arguments = [columns_of_node[a] for a in node.arguments]
-            if expression.atom is atoms.take:
-                entries = arguments[0][list(expression.parameters[0])]
-            elif expression.atom is atoms.join:
-                entries = np.concatenate(arguments)
-        columns_of_node[position] = entries
-    source = np.concatenate([columns_of_node[a] for a in program.nodes[call.node].arguments])
-    # Where the black box accepts less than a variable's range, its state is not that variable.
-    design = (source >= 0) & (source < program.size)
-    low, high = np.full(len(source), -np.inf), np.full(len(source), np.inf)
-    low[design], high[design] = program.lower[source[design]], program.upper[source[design]]
-    accepted_low = -np.inf if box.input_lower is None else box.input_lower
-    accepted_high = np.inf if box.input_upper is None else box.input_upper
-    return np.where((low >= accepted_low) & (high <= accepted_high), source, -1)
-
-
-def _argmin(slope: Tensor, curvature: Tensor, half: Tensor) -> Tensor:
-    """Where slope d + curvature d^2 / 2 is least in |d| <= half."""
-    inside = slope.abs() < curvature * half
-    vertex = -slope / torch.where(inside, curvature, 1.0)
-    return torch.where(inside, vertex, -torch.sign(slope) * half)

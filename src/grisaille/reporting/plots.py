@@ -92,7 +92,7 @@ def plot_convergence(
             where="post",
             color="0.35",
             lw=1.4,
-            label="bound (estimated)",
+            label="bound",
         )
         both = known & (bound <= best)
         upper.fill_between(

@@ -125,13 +125,12 @@ class Run:
 
     def _reached(self, suggestion: Suggestion, gap_tol: float) -> Status | None:
         """The status to stop with when best value and bound are close enough."""
-        bound = _bound_of(suggestion)
-        proved, estimated = self._proved(bound), self._unrefuted(bound.promise)
+        standing = self._standing(_bound_of(suggestion))
         # With noise the best value is itself an estimate.
         exact = all(is_exact(box) for box in self.situation.problem.boxes)
-        if self._gap(proved) <= gap_tol and exact:
-            return Status.OPTIMAL
-        if self._gap(proved) <= gap_tol or (not self._insists and self._gap(estimated) <= gap_tol):
+        if standing.gap(standing.proved) <= gap_tol:
+            return Status.OPTIMAL if exact else Status.GAP_TOL
+        if not self._insists and standing.gap(standing.estimated) <= gap_tol:
             return Status.GAP_TOL
         return None
 
@@ -140,37 +139,38 @@ class Run:
         """Whether proofs were asked for, so that an estimate will not do."""
         return isinstance(getattr(self.strategy, "solver", None), Certified)
 
+    def _standing(self, bound: Bound) -> _Standing:
+        """Best value and bounds, those that the best value refutes left out.
+
+        The best proved bound of all trials so far holds while all their bands do. Bands with
+        learned hyper-parameters are given up when new ones are learned, and what they proved.
+        """
+        incumbent = self.strategy.incumbent(self.situation)
+        found = incumbent is not None and incumbent.feasible
+        best = incumbent.objective if incumbent is not None and found else np.inf
+        most = best + 1e-9 * (1 + abs(best))
+        proved = [bound.proved]
+        if not self.strategy.learned(self.situation.problem):
+            proved += [t.suggestion.proved for t in self.situation.history]
+        known = [v for v in proved if v is not None and v <= most]
+        estimated = bound.promise
+        if estimated is not None and estimated > most:
+            estimated = None
+        return _Standing(best, max(known, default=None), estimated)
+
     def _shown(self, bound: Bound) -> Shown:
         """The certified bound, unless it is far from closed and an estimate says more."""
-        proved, estimated = self._proved(bound), self._unrefuted(bound.promise)
+        standing = self._standing(bound)
+        proved, estimated = standing.proved, standing.estimated
         if proved is None:
             return Shown(estimated, False, bound.reason)
-        missing = self._gap(estimated)
+        missing = standing.gap(estimated)
         if estimated is not None and np.isfinite(missing) and not self._insists:
             spread = np.std([t.objective for t in self.situation.history if t.violation == 0])
             enough = max(0.1 * missing, 1e-3 * float(spread), 2e-4 * abs(proved))
             if estimated - proved > enough:
                 return Shown(estimated, False, bound.reason)
         return Shown(proved, True)
-
-    def _proved(self, bound: Bound) -> float | None:
-        """The best proved bound of all trials so far: it holds while all their bands do.
-
-        Bands with learned hyper-parameters are given up when new ones are learned, and what was
-        proved with them.
-        """
-        proved = [bound.proved]
-        if not self.strategy.learned(self.situation.problem):
-            proved += [t.suggestion.proved for t in self.situation.history]
-        known = [v for v in map(self._unrefuted, proved) if v is not None]
-        return max(known, default=None)
-
-    def _unrefuted(self, value: float | None) -> float | None:
-        """A bound; None if a point beats it, because a band, or the search, was wrong."""
-        best = self.strategy.incumbent(self.situation)
-        if value is None or best is None or not best.feasible:
-            return value
-        return value if value <= best.objective + 1e-9 * (1 + abs(best.objective)) else None
 
     def _evaluate(self, suggestion: Suggestion, suggesting_seconds: float) -> Trial:
         history = self.situation.history
@@ -189,28 +189,35 @@ class Run:
         )
         return trial
 
-    def _gap(self, bound: float | None) -> float:
-        best = self.strategy.incumbent(self.situation)
-        if best is None or not best.feasible or bound is None:
-            return np.inf
-        return max(best.objective - bound, 0.0)
-
     def _row(self, trial: Trial, seconds: float) -> Row:
-        best = self.strategy.incumbent(self.situation)
         sense = self.situation.problem.sense
-        bound = self._shown(_bound_of(trial.suggestion))
-        gap = self._gap(bound.value)
+        bound = _bound_of(trial.suggestion)
+        standing, shown = self._standing(bound), self._shown(bound)
+        gap = standing.gap(shown.value)
         return Row(
             trial=trial.number,
             kind=str(trial.suggestion.kind),
-            best=sense * best.objective if best is not None and best.feasible else None,
-            bound=None if bound.value is None else sense * bound.value,
-            certified=bound.certified,
+            best=sense * standing.best if np.isfinite(standing.best) else None,
+            bound=None if shown.value is None else sense * shown.value,
+            certified=shown.certified,
             gap=gap if np.isfinite(gap) else None,
             violation=trial.violation,
             evaluations=self.situation.history.counts(),
             seconds=seconds,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """The best value at some moment, infinite if none is feasible, and the bounds on it."""
+
+    best: float
+    proved: float | None
+    estimated: float | None
+
+    def gap(self, bound: float | None) -> float:
+        """From a bound to the best value; infinite when one of them is missing."""
+        return np.inf if bound is None else max(self.best - bound, 0.0)
 
 
 def _solve_white(problem: Problem, seed: int) -> Result:
