@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -31,7 +31,7 @@ class TrialKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Probe:
     """A black-box call to make besides the chain.
 
     Attributes:
@@ -65,7 +65,7 @@ class Suggestion:
     Attributes:
         kind: Why.
         x: The design point x^t, flat, in the order of the problem's variables.
-        queries: Black-box calls to make besides the chain at x: the optimistic states s̄_i^t (Alg.
+        probes: Black-box calls to make besides the chain at x: the optimistic states s̄_i^t (Alg.
             1 line 4) of the boxes that the chain reaches elsewhere.
         promise: The optimistic objective z̄_m^t, minimized: a lower bound on f(x*) while the bands
             hold and the auxiliary problem was solved globally (Lemma inst_r). None when no
@@ -76,15 +76,19 @@ class Suggestion:
             problem has no feasible point: then x is not worth a trial. None otherwise.
         optimum: The solution (x, z̄) of the auxiliary problem, z̄ the outputs of all calls: where
             the next search may start. None when no auxiliary problem was solved.
+        pending: How many trials were under way when this was decided.
+        chain: Whether to evaluate the chain at x. False when only the probes are worth their cost.
     """
 
     kind: TrialKind
     x: Array
-    queries: tuple[Query, ...] = ()
+    probes: tuple[Probe, ...] = ()
     promise: float | None = None
     optimum: tuple[Array, Array] | None = None
     proved: float | None = None
     refutation: Refutation | None = None
+    pending: int = 0
+    chain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,40 @@ class Observation:
     box: str
     inputs: Array
     outputs: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A black box that gave no answer, in spite of all attempts.
+
+    Attributes:
+        box: Its name.
+        inputs: What it was called with, flat.
+        reason: What happened, in a sentence.
+        trial: Number of the trial it belongs to.
+        x: Design point of that trial, flat.
+    """
+
+    box: str
+    inputs: Array
+    reason: str
+    trial: int
+    x: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A trial that was suggested and is not complete.
+
+    Attributes:
+        suggestion: What was asked.
+        answers: Outputs of those calls of its chain that are answered, by call.
+        probes: Those of its probes that are not.
+    """
+
+    suggestion: Suggestion
+    answers: Mapping[int, Array] = field(default_factory=dict)
+    probes: tuple[Probe, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +173,14 @@ class History:
 
     Attributes:
         trials: The complete trials.
-        loose: Answers that belong to no complete trial, of one that broke off, say.
+        loose: Answers that belong to no complete trial: of one that is under way or broke off, or
+            made elsewhere.
+        failures: Where black boxes gave no answer.
     """
 
     trials: tuple[Trial, ...] = ()
-    loose: tuple[Observation, ...] = field(default=())
+    loose: tuple[Observation, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
     def __len__(self) -> int:
         return len(self.trials)
@@ -149,7 +190,7 @@ class History:
 
     def with_trial(self, trial: Trial) -> History:
         """The history with one more trial."""
-        return History((*self.trials, trial), self.loose)
+        return replace(self, trials=(*self.trials, trial))
 
     def observations(self) -> Iterator[Observation]:
         """All answers of all black boxes, those of complete trials first."""

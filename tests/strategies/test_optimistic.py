@@ -43,7 +43,7 @@ def test_separate_evaluation_asks_inner_layers_once_and_outer_layers_at_both_sta
     assert result.evaluations["inner"] == 6
     assert 6 < result.evaluations["outer"] <= 12
     for trial in result.history:
-        (query,) = trial.suggestion.queries
+        (query,) = trial.suggestion.probes
         asked = [o for o in trial.observations if o.box == "outer"]
         assert any(np.array_equal(o.inputs, query.inputs) for o in asked)
 

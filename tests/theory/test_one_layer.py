@@ -73,4 +73,4 @@ def test_the_box_is_at_least_as_optimistic_as_a_quantile_of_the_posterior():
 def test_one_layer_asks_nothing_beside_the_chain():
     problem = problem_of(0)
     strategy = gs.Optimistic(beta=gs.Theory(horizon=6))
-    assert strategy.suggest(Situation(problem, History(), 0)).queries == ()
+    assert strategy.suggest(Situation(problem, History(), 0)).probes == ()

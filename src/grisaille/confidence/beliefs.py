@@ -86,7 +86,7 @@ def _surrogate(
     check_kernel(kernel, box.name, box.inputs)
     first = milestone(len(inputs))
     if is_learned(box):
-        lower, upper = _input_range(program, box, inputs[:first])
+        lower, upper = input_range(program, box, inputs[:first])
         hyperparameters = learned(kernel, box.noise, inputs[:first], outputs[:first], lower, upper)
     else:
         noise = box.noise if regularization is None else np.full(box.outputs, regularization**0.5)
@@ -109,7 +109,7 @@ def _own_model(box: BlackBox, inputs: Array, outputs: Array) -> ModelSurrogate:
     return ModelSurrogate(model, box.name, box.outputs)
 
 
-def _input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Array]:
+def input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Array]:
     """The box that inputs are scaled by: declared, else known from the model, else seen."""
     lower, upper = input_domain(program, box)
     unknown = np.isnan(lower) | np.isnan(upper)

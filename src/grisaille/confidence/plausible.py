@@ -7,7 +7,7 @@ graph serves objective and constraints, so they share their intermediate values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -95,10 +95,28 @@ class PlausibleSet:
         mean, reach = self._mean_and_reach(call, states)
         return clip_band(call.box, mean - reach, mean + reach)
 
+    def predicted(self, call: BoxCall, states: Tensor) -> Tensor:
+        """Posterior mean of a call's outputs at states, moved into its declared range."""
+        mean, _ = self._mean_and_reach(call, states)
+        return clip_band(call.box, mean, mean)[0]
+
     def _mean_and_reach(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """Mu and beta sigma of a call's outputs, (batch, k) each."""
         mean, deviation = self.beliefs[call.box.name].predict(accepted(call.box, states))
         return mean, self.beta[call.box.name] * deviation
+
+    def visit(self, points: Tensor, look: Callable[[BoxCall, Tensor], None]) -> None:
+        """Show the states of every call at points (batch, n + outputs), or (batch, n) for eta 0."""
+        missing = len(self.lower) - points.shape[1]
+        if missing:
+            points = torch.cat([points, points.new_zeros(len(points), missing)], 1)
+        design, eta = self._parts(points)
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            look(call, states)
+            return _inside(self.band(call, states), eta[:, call.columns])
+
+        self.program.run(design, resolve)
 
     def trace(self, point: Tensor) -> tuple[list[Array], Array]:
         """Where a point (x, eta) goes: the state s̄ of each call, and the outputs z̄ of all."""

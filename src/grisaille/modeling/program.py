@@ -47,8 +47,7 @@ class BoxCall:
         box: The black box.
         node: Position of the call among the program's nodes.
         key: Equal for equal calls in different programs.
-        first_layer: Whether no other black box lies upstream, so that its inputs are known
-            exactly once the variables are chosen.
+        upstream: The calls whose outputs it reads, directly or not, by position among the calls.
         columns: Where its outputs stand among the outputs of all calls.
         arguments: The expressions it is called with.
     """
@@ -56,9 +55,14 @@ class BoxCall:
     box: BlackBox
     node: int
     key: bytes
-    first_layer: bool
+    upstream: frozenset[int]
     columns: slice
     arguments: tuple[Expression, ...] = field(repr=False)
+
+    @property
+    def first_layer(self) -> bool:
+        """Whether its inputs are known exactly once the variables are chosen."""
+        return not self.upstream
 
 
 Resolve = Callable[[BoxCall, Tensor], Tensor]
@@ -189,20 +193,19 @@ class Program:
 
     def _find_calls(self) -> tuple[BoxCall, ...]:
         calls: list[BoxCall] = []
-        downstream: set[int] = set()
+        reads: list[frozenset[int]] = []  # by node: the calls it depends on
         start = 0
         for position, node in enumerate(self.nodes):
-            upstream = any(a in downstream for a in node.arguments)
+            upstream = frozenset[int]().union(*(reads[a] for a in node.arguments))
             expression = node.expression
             if isinstance(expression, Call):
                 box = expression.box
                 columns = slice(start, start + box.outputs)
                 start += box.outputs
-                calls.append(
-                    BoxCall(box, position, node.key, not upstream, columns, expression.arguments)
-                )
-            if upstream or isinstance(expression, Call):
-                downstream.add(position)
+                call = BoxCall(box, position, node.key, upstream, columns, expression.arguments)
+                upstream = upstream | {len(calls)}
+                calls.append(call)
+            reads.append(upstream)
         return tuple(calls)
 
 

@@ -12,7 +12,7 @@ from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.theory import Theory
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.rewrite import COLLAPSED, collapse, unknown_outputs
-from grisaille.records import History, Observation, Suggestion, Trial
+from grisaille.records import History, Observation, Pending, Suggestion, Trial
 from grisaille.solvers.box import Solver
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Bound, Situation
@@ -81,7 +81,13 @@ class CONFIG:
         )
         trials = _as_collapsed(situation.problem, situation.history)
         # Answers of broken-off trials are of boxes inside, which nothing is known about here.
-        return replace(situation, problem=problem, history=History(trials))
+        failures = tuple(replace(f, box=COLLAPSED, inputs=f.x) for f in situation.history.failures)
+        return replace(
+            situation,
+            problem=problem,
+            history=History(trials, failures=failures),
+            pending=tuple(Pending(p.suggestion) for p in situation.pending),
+        )
 
 
 def _as_collapsed(problem: Problem, history: History) -> tuple[Trial, ...]:

@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.checks import is_number, is_whole
+from grisaille.confidence.avoidance import Avoidance
 from grisaille.confidence.beliefs import is_exact, is_learned
+from grisaille.confidence.hallucination import hallucinated
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.confidence.relaxation import branching_variables, relaxed
 from grisaille.confidence.theory import Theory, plausible_set
 from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
-from grisaille.records import History, Query, Refutation, Suggestion, TrialKind
+from grisaille.records import History, Probe, Refutation, Suggestion, TrialKind
 from grisaille.solvers.box import BoxProblem, Solution, Solver
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
@@ -100,37 +102,41 @@ class Optimistic:
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, of the algorithm, or one of its companions."""
         problem, history = situation.problem, situation.history
-        if len(history) < self._initial_points(situation):
-            return Suggestion(TrialKind.INITIAL, _sobol_point(situation))
+        under_way = len(situation.pending)
+        if self._still_initial(situation):
+            return Suggestion(TrialKind.INITIAL, _sobol_point(situation), pending=under_way)
         plausible = plausible_set(problem.program, history, self.beta)
+        plausible = hallucinated(plausible, situation.pending)
         incumbent = self.incumbent(situation)
-        solution = self._solve_auxiliary(plausible, situation, incumbent)
+        solution = self._solve_auxiliary(plausible, situation, incumbent, prove=not under_way)
         promise = solution.value if solution.feasible else None
-        states, outputs = plausible.trace(solution.point)
-        optimum = (_design(problem, solution), outputs)
+        _, outputs = plausible.trace(solution.point)
         gap = _relative_gap(history, incumbent, promise)
-        proved = _proved(solution)
+        # What hallucinated bands promise is no bound, and their optimum none of the algorithm's.
+        known = Suggestion(TrialKind.OPTIMISTIC, _design(problem, solution), pending=under_way)
+        if not under_way:
+            optimum = (_design(problem, solution), outputs)
+            known = replace(known, promise=promise, optimum=optimum, proved=_proved(solution))
 
         recommended = self._recommendation(plausible, situation, incumbent, promise, gap)
         if recommended is not None:
-            return Suggestion(TrialKind.RECOMMENDED, recommended, (), promise, optimum, proved)
-        kind = TrialKind.OPTIMISTIC
+            return replace(known, kind=TrialKind.RECOMMENDED, x=recommended)
         learned = bool(self.learned(problem))
         if self._doubts(situation, gap) or (_refuted(solution) and learned):
-            kind = TrialKind.DOUBTING
+            known = replace(known, kind=TrialKind.DOUBTING)
             plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
-            states, _ = plausible.trace(solution.point)
-        queries = self._queries(situation, states)
+        solution = _away_from_failures(plausible, solution, situation)
+        states, _ = plausible.trace(solution.point)
+        probes = self._probes(situation, states)
         refutation = None
-        if solution.proof is not None and _refuted(solution) and not learned:
+        if solution.proof is not None and _refuted(solution) and not learned and not under_way:
             refutation = Refutation(problem, history, solution.proof.leaves)
-        return Suggestion(
-            kind, _design(problem, solution), queries, promise, optimum, proved, refutation
-        )
+        x = _design(problem, solution)
+        return replace(known, x=x, probes=probes, refutation=refutation)
 
     def bound(self, situation: Situation) -> Bound:
         """The optimum of the auxiliary problem after the history, and what is proved about it."""
-        if len(situation.history) < self._initial_points(situation):
+        if self._still_initial(replace(situation, pending=())):
             return Bound()
         plausible = plausible_set(situation.problem.program, situation.history, self.beta)
         solution = self._solve_auxiliary(plausible, situation, self.incumbent(situation))
@@ -151,15 +157,25 @@ class Optimistic:
         """Names of the black boxes whose hyper-parameters are learned."""
         return [box.name for box in problem.boxes if is_learned(box)]
 
+    def _still_initial(self, situation: Situation) -> bool:
+        """Whether there is too little to learn hyper-parameters from."""
+        history = situation.history
+        learned = [box.name for box in situation.problem.boxes if is_learned(box)]
+        if not learned:
+            return False
+        seen = [o.box for o in history.loose]
+        known = len(history) + min(seen.count(name) for name in learned)
+        wanted = self._initial_points(situation)
+        # Answers that are still to come count, but they cannot be learned from.
+        return known + len(situation.pending) < wanted or known < (wanted + 1) // 2
+
     def _initial_points(self, situation: Situation) -> int:
-        if not self.learned(situation.problem):
-            return 0
         if self.initial is not None:
             return self.initial
         usual = min(2 * (situation.problem.program.size + 1), 20)
         if situation.remaining is None:
             return usual
-        return max(1, min(usual, (len(situation.history) + situation.remaining) // 3))
+        return max(1, min(usual, (situation.started + situation.remaining) // 3))
 
     def _solve_auxiliary(
         self,
@@ -215,14 +231,14 @@ class Optimistic:
             return replace(solution, proof=replace(proof, reason=reason))
         return solution
 
-    def _queries(self, situation: Situation, states: list[Array]) -> tuple[Query, ...]:
+    def _probes(self, situation: Situation, states: list[Array]) -> tuple[Probe, ...]:
         """Each black box at its optimistic state (Alg. 1 line 4), where the chain is elsewhere."""
         if situation.evaluation == "chained":
             return ()
         # Calls of the first layer are made along the chain anyway, at the same inputs.
         calls = enumerate(situation.problem.program.calls)
         return tuple(
-            Query(i, states[i]) for i, call in calls if call.box.separable and not call.first_layer
+            Probe(i, states[i]) for i, call in calls if call.box.separable and not call.first_layer
         )
 
     def _doubts(self, situation: Situation, gap: float) -> bool:
@@ -230,7 +246,7 @@ class Optimistic:
         if not self.learned(situation.problem):
             return False
         # While the gap is only nearly closed, every other trial goes on closing it.
-        return gap <= (_NEARLY_CLOSED if len(situation.history) % 2 else _CLOSED)
+        return gap <= (_NEARLY_CLOSED if situation.started % 2 else _CLOSED)
 
     def _with_wider_bands(
         self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
@@ -264,16 +280,21 @@ class Optimistic:
         if not wanted or incumbent is None:
             return None
         closing = situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
-        just_did = history.trials[-1].suggestion.kind is TrialKind.RECOMMENDED
+        latest = [p.suggestion for p in situation.pending]
+        if any(s.kind is TrialKind.RECOMMENDED for s in latest):
+            return None  # until its answers are in, the next one would be the same
+        just_did = history.trials[-1].suggestion.kind is TrialKind.RECOMMENDED and not latest
         if not closing and (just_did or gap <= _NEARLY_CLOSED):
             return None
         # A margin may be infinite (y <= inf); it says nothing about the spread.
         constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
         margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
         hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
-        solution = _CAUTIOUS_SEARCH.solve(
-            plausible.cautious_problem(torch.tensor(margin)), hints, situation.trial_seed
-        )
+        cautious = plausible.cautious_problem(torch.tensor(margin))
+        avoidance = Avoidance(plausible.program, history)
+        if avoidance:
+            cautious = avoidance.around(plausible, cautious)
+        solution = _CAUTIOUS_SEARCH.solve(cautious, hints, situation.trial_seed)
         if not solution.feasible:
             return None
         if incumbent.feasible and promise is not None:
@@ -281,6 +302,18 @@ class Optimistic:
             if gain <= 0 or (not closing and gain < (incumbent.objective - promise) / 2):
                 return None
         return _design(situation.problem, solution)
+
+
+def _away_from_failures(
+    plausible: PlausibleSet, solution: Solution, situation: Situation
+) -> Solution:
+    """The solution of an auxiliary problem, or the best one away from where black boxes failed."""
+    avoidance = Avoidance(plausible.program, situation.history)
+    point = solution.point.unsqueeze(0)
+    if not avoidance or (avoidance.excess(plausible, point) <= 0).all():
+        return solution
+    problem = avoidance.around(plausible, plausible.box_problem())
+    return replace(MultiStart().solve(problem, point, situation.trial_seed), proof=solution.proof)
 
 
 def _design(problem: Problem, solution: Solution) -> Array:
@@ -326,5 +359,5 @@ def _relative_gap(history: History, incumbent: Incumbent | None, promise: float 
 def _sobol_point(situation: Situation) -> Array:
     program = situation.problem.program
     engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.seed)
-    unit: Array = engine.draw(len(situation.history) + 1, dtype=torch.float64)[-1].numpy()
+    unit: Array = engine.draw(situation.started + 1, dtype=torch.float64)[-1].numpy()
     return program.lower + (program.upper - program.lower) * unit

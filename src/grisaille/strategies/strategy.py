@@ -9,7 +9,7 @@ import numpy as np
 
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.modeling.problem import Problem
-from grisaille.records import History, Suggestion
+from grisaille.records import History, Pending, Suggestion
 
 Evaluation = Literal["separate", "chained"]
 
@@ -24,6 +24,8 @@ class Situation:
         seed: The study's seed.
         evaluation: "separate" when black boxes may be evaluated on their own at an invented state.
         remaining: Trials left, this one included; None when the budget is open.
+        pending: Trials under way.
+        broken: How many trials broke off.
     """
 
     problem: Problem
@@ -31,11 +33,18 @@ class Situation:
     seed: int
     evaluation: Evaluation = "separate"
     remaining: int | None = None
+    pending: tuple[Pending, ...] = ()
+    broken: int = 0
+
+    @property
+    def started(self) -> int:
+        """How many trials were suggested before this one."""
+        return len(self.history) + len(self.pending) + self.broken
 
     @property
     def trial_seed(self) -> int:
         """Where randomness of this trial comes from: (seed, trial number), nothing else."""
-        return int(np.random.SeedSequence([self.seed, len(self.history)]).generate_state(1)[0])
+        return int(np.random.SeedSequence([self.seed, self.started]).generate_state(1)[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,10 @@ class Evaluator:
         x = torch.tensor(self.suggestion.x).unsqueeze(0)
         with torch.no_grad():
             objective, constraints = split_outputs(program.run(x, resolve))
-        for query in self.suggestion.queries:
-            box = program.calls[query.call].box
+        for probe in self.suggestion.probes:
+            box = program.calls[probe.call].box
             try:
-                self._ask(box, query.inputs)
+                self._ask(box, probe.inputs)
             except EvaluationError as error:
                 raise EvaluationError(
                     f"{error}; this input is an optimistic guess, which the real chain may never "

@@ -31,6 +31,10 @@ class Surrogate(Protocol):
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
         ...
 
+    def hallucinated(self, state: Tensor) -> Surrogate:
+        """The same mean, with the deviations that an observation at a state (d,) will leave."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
@@ -111,6 +115,10 @@ class Posterior:
         floor = LEAST_VARIANCE * self.hyperparameters.variance[:, None]
         return mean.T, torch.maximum(variance, floor).sqrt().T
 
+    def hallucinated(self, state: Tensor) -> Posterior:
+        """The same mean, with the deviations that an observation at a state (d,) will leave."""
+        return self.extended(state, self.predict(state.unsqueeze(0))[0][0])
+
     def _set_factor(self, factor: Tensor) -> None:
         self.factor = factor
         residual = (self.outputs - self.hyperparameters.mean).T.unsqueeze(-1)
@@ -170,3 +178,12 @@ class ModelSurrogate:
             )
         # The floor keeps the root differentiable where nothing is left to learn.
         return mean.squeeze(1), variance.clamp_min(1e-300).sqrt().squeeze(1)
+
+    def hallucinated(self, state: Tensor) -> ModelSurrogate:
+        """The same mean, with narrower deviations if the model can be conditioned; else itself."""
+        if not hasattr(self.model, "condition_on_observations"):
+            return self
+        place = state.unsqueeze(0)
+        mean = self.predict(place)[0].detach()
+        conditioned = self.model.condition_on_observations(place, mean)
+        return ModelSurrogate(conditioned, self.box, self.outputs)

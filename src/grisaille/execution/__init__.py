@@ -1,0 +1,1 @@
+"""Who evaluates: this process, a child process, a program."""
