@@ -30,7 +30,7 @@ from grisaille.modeling.problem import Problem
 from grisaille.problems import lp_with_embedded_gp
 from grisaille.records import History, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
-from grisaille.study.evaluation import Evaluator
+from grisaille.study.chain import evaluated
 
 INSTANCES = 100
 OBSERVATIONS = range(5, 51)
@@ -108,7 +108,7 @@ def random_history(problem: Problem, observations: int, seed: int) -> History:
     design = generator.uniform(program.lower, program.upper, (observations, program.size))
     return History(
         tuple(
-            Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number)
+            evaluated(problem, Suggestion(TrialKind.INITIAL, x), number)
             for number, x in enumerate(design, 1)
         )
     )

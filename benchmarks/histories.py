@@ -6,7 +6,7 @@ import torch
 
 from grisaille.modeling.problem import Problem
 from grisaille.records import History, Suggestion, TrialKind
-from grisaille.study.evaluation import Evaluator
+from grisaille.study.chain import evaluated
 
 
 def sobol_history(problem: Problem, trials: int, seed: int) -> History:
@@ -17,7 +17,7 @@ def sobol_history(problem: Problem, trials: int, seed: int) -> History:
     design = program.lower + (program.upper - program.lower) * unit
     return History(
         tuple(
-            Evaluator(problem, Suggestion(TrialKind.INITIAL, x)).run(number)
+            evaluated(problem, Suggestion(TrialKind.INITIAL, x), number)
             for number, x in enumerate(design, 1)
         )
     )

@@ -20,25 +20,34 @@ if TYPE_CHECKING:
         GrisailleError,
         ModelError,
         ProtocolError,
+        StorageError,
     )
+    from grisaille.execution.command import command
     from grisaille.metrics import Metrics
     from grisaille.modeling.black_box import BlackBox, black_box
     from grisaille.modeling.expression import Constraint, Expression, Variable
     from grisaille.modeling.problem import Problem
     from grisaille.modeling.rewrite import collapse
     from grisaille.modeling.white_box import WhiteBox, white_box
-    from grisaille.records import History, Observation, Trial, TrialKind
+    from grisaille.records import Failure, History, Observation, Trial, TrialKind
     from grisaille.solvers.certified import Certified
     from grisaille.solvers.grid import Grid
     from grisaille.solvers.multistart import MultiStart
     from grisaille.strategies.config import CONFIG
     from grisaille.strategies.optimistic import Optimistic
+    from grisaille.study.desk import Query
     from grisaille.study.result import Result, Status
+    from grisaille.study.study import Study
     from grisaille.surrogates.kernels import Linear, Matern, SquaredExponential
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Query": "study.desk",
+    "Study": "study.study",
+    "Failure": "records",
+    "StorageError": "errors",
+    "command": "execution.command",
     "Certificate": "confidence.certificate",
     "Certified": "solvers.certified",
     "Guarantee": "confidence.guarantee",
@@ -87,6 +96,7 @@ __all__ = [
     "Constraint",
     "EvaluationError",
     "Expression",
+    "Failure",
     "Grid",
     "GrisailleError",
     "Guarantee",
@@ -100,9 +110,12 @@ __all__ = [
     "Optimistic",
     "Problem",
     "ProtocolError",
+    "Query",
     "Result",
     "SquaredExponential",
     "Status",
+    "StorageError",
+    "Study",
     "Theory",
     "Trial",
     "TrialKind",
@@ -110,6 +123,7 @@ __all__ = [
     "WhiteBox",
     "black_box",
     "collapse",
+    "command",
     "convergence_rate",
     "information_gain",
     "information_gain_rate",

@@ -32,3 +32,7 @@ class AssumptionError(GrisailleError):
 
 class EvaluationError(GrisailleError):
     """A black box raised, or returned something that is not its declared output."""
+
+
+class StorageError(GrisailleError):
+    """What holds a study cannot be read or written: the disk, the file, the server."""

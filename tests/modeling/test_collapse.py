@@ -5,7 +5,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.records import Suggestion, TrialKind
-from grisaille.study.evaluation import Evaluator
+from grisaille.study.chain import evaluated
 
 
 def grey_box(**options):
@@ -37,7 +37,7 @@ def test_it_has_the_same_values_everywhere(point):
     problem = grey_box(noise=0)
     assert [v.name for v in problem.variables] == ["x", "t"]
     suggestion = Suggestion(TrialKind.OPTIMISTIC, np.array(point))
-    grey, black = (Evaluator(p, suggestion).run(1) for p in (problem, gs.collapse(problem)))
+    grey, black = (evaluated(p, suggestion, 1) for p in (problem, gs.collapse(problem)))
     assert grey.objective == pytest.approx(black.objective)
     assert grey.constraints == pytest.approx(black.constraints)
 

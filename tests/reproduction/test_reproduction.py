@@ -17,7 +17,7 @@ from grisaille.reproduction.experiment import STEPS, Curve, Job, Method, Setting
 from grisaille.reproduction.report import MEASURES
 from grisaille.reproduction.run import reproduce
 from grisaille.reproduction.storage import Folder
-from grisaille.study.evaluation import Evaluator
+from grisaille.study.chain import evaluated
 
 ROOT = Path(__file__).parent.parent.parent
 STORED = ROOT / "benchmarks/results/reproduction"
@@ -53,7 +53,7 @@ def test_a_run_is_measured_by_the_true_functions(monkeypatch, setting, method):
     )
     for t, trial in enumerate(result.history):
         suggestion = Suggestion(TrialKind.OPTIMISTIC, trial.x)
-        truth = Evaluator(known.problem, suggestion).run(1)  # the same instance without noise
+        truth = evaluated(known.problem, suggestion, 1)  # the same instance without noise
         assert curve.positive_regret[t] == pytest.approx(max(truth.objective - known.optimum, 0))
         assert curve.violations[t] == pytest.approx(np.maximum(truth.constraints, 0))
 

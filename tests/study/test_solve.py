@@ -140,7 +140,7 @@ def test_ctrl_c_ends_with_the_result_so_far():
     assert result.nit == 3
 
 
-def test_a_failing_box_raises_with_what_was_evaluated_before():
+def test_a_box_that_breaks_for_good_stops_the_study_with_what_was_evaluated_before():
     x = gs.Variable("x", lower=0, upper=1)
     first = gs.BlackBox(lambda x: x, name="first", noise=0)
     calls = 0
@@ -151,15 +151,51 @@ def test_a_failing_box_raises_with_what_was_evaluated_before():
         return y if calls < 3 else math.nan
 
     problem = gs.Problem(minimize=gs.BlackBox(second, noise=0)(first(x)))
-    with pytest.raises(gs.EvaluationError, match=r"'second' at .* finite number") as caught:
-        problem.solve(10, strategy=QUICK, evaluation="chained", progress=False)
+    with pytest.raises(gs.EvaluationError, match="10 trials in a row failed") as caught:
+        problem.solve(30, strategy=QUICK, evaluation="chained", progress=False)
+    assert "'second' at" in str(caught.value)
+    assert "every output must be a finite number" in str(caught.value)
     result = caught.value.result
     assert result is not None
     assert result.status == gs.Status.FAILED
     assert result.nit == 2
-    # The first box had answered before the second failed: that answer is kept.
-    assert result.evaluations == {"first": 3, "second": 2}
-    assert len(result.history.loose) == 1
+    # The first box had answered before the second failed: these answers are kept.
+    assert result.evaluations == {"first": 12, "second": 2}
+    assert len(result.history.loose) == 10
+    assert len(result.failures) == 10
+    assert calls == 2 + 2 * 10  # each was tried once more
+
+
+def test_a_box_that_always_fails_stops_the_study_at_once_with_the_reason():
+    x = gs.Variable("x", lower=0, upper=1)
+
+    def box(x: float) -> float:
+        raise RuntimeError("no licence")
+
+    with pytest.raises(gs.EvaluationError, match="all 5 trials failed") as caught:
+        gs.Problem(minimize=gs.BlackBox(box)(x)).solve(30, strategy=QUICK, progress=False)
+    assert "raised RuntimeError: no licence" in str(caught.value)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_a_region_where_a_box_fails_is_avoided_and_the_best_point_outside_is_found():
+    x = gs.Variable("x", 2, lower=0, upper=1)
+
+    def box(x: np.ndarray) -> float:
+        if x[0] + x[1] > 1.2:
+            raise RuntimeError("diverged")
+        return float((x[0] - 0.9) ** 2 + (x[1] - 0.8) ** 2)
+
+    problem = gs.Problem(minimize=gs.BlackBox(box, noise=0)(x))
+    result = problem.solve(40, progress=False)
+    best = 0.5**2 / 2  # the nearest point of the line to (0.9, 0.8)
+    assert result.fun == pytest.approx(best, abs=0.02)
+    places = np.array([f.inputs for f in result.failures])
+    assert (places.sum(1) > 1.2).all()
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2) + np.eye(len(places))
+    assert apart.min() > 1e-4  # no failing input twice
+    assert "failures" in str(result)
+    assert result.lower_bound <= 0.01  # the bound is of the whole box, the failed region included
 
 
 def test_an_answer_outside_the_declared_range_is_an_assumption_error():
@@ -439,8 +475,15 @@ def test_a_failure_at_an_invented_input_says_that_it_was_invented():
     root = gs.BlackBox(
         lambda y: float("nan") if y < 0 else np.sqrt(y), name="root", noise=0, kernel=kernel
     )
-    with pytest.raises(gs.EvaluationError, match=r"optimistic guess.*input_lower"):
-        gs.Problem(minimize=root(square(x))).solve(6, progress=False)
+    result = gs.Problem(minimize=root(square(x))).solve(6, progress=False)
+    assert result.success  # the chain itself never failed
+    assert result.nit == 6
+    assert result.failures
+    for failure in result.failures:
+        assert failure.box == "root"
+        assert failure.inputs[0] < 0
+        assert "optimistic guess" in failure.reason
+        assert "input_lower" in failure.reason
 
 
 def test_a_misspelled_field_of_a_result_is_answered_with_the_right_one():

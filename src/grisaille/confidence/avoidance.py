@@ -1,8 +1,8 @@
 """Keeping away from inputs that black boxes failed at.
 
 A failure teaches a surrogate nothing, so the auxiliary problem would suggest the same point for
-ever. A state is avoided while the nearest input that its black box was tried at failed: far from
-any success whole regions are left out, and next to a boundary every answer moves it closer.
+ever. A state is avoided unless an answer is much nearer than any failure: far from all answers
+whole regions are left out, and next to a boundary every answer moves it closer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from grisaille.confidence.plausible import PlausibleSet, accepted
 from grisaille.modeling.program import BoxCall, Program
 from grisaille.records import History
 from grisaille.solvers.box import BoxProblem
+
+# How many times nearer an answer must be than a failure.
+_NEARER = 2.0
 
 
 class Avoidance:
@@ -40,7 +43,7 @@ class Avoidance:
         return bool(self._tried)
 
     def excess(self, plausible: PlausibleSet, points: Tensor) -> Tensor:
-        """How much nearer each call's state is to a failure than to an answer, met when <= 0.
+        """How much too near to a failure each call's state is, met when <= 0.
 
         Args:
             plausible: What the points belong to.
@@ -56,7 +59,7 @@ class Avoidance:
                 scale, answered, failed = self._tried[call.box.name]
                 scaled = accepted(call.box, states) / scale
                 near, far = (_nearest(scaled, tried / scale) for tried in (answered, failed))
-                found.append(near - far)
+                found.append(_NEARER * near - far)
 
         plausible.visit(points, look)
         return torch.stack(found, 1)

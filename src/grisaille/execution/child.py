@@ -1,7 +1,7 @@
-"""The process in which `isolated` evaluates one function; run as a script.
+"""The process in which functions are evaluated, one after another; run as a script.
 
-It imports nothing but the standard library until the function itself asks for more: every
-evaluation pays for what is imported here.
+It imports nothing but the standard library until a function asks for more: every start pays for
+what is imported here.
 """
 
 from __future__ import annotations
@@ -16,13 +16,20 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 LENGTH = struct.Struct(">Q")
 """What goes before each message to the child: its number of bytes."""
 
 ANSWER = struct.Struct(">cQ")
-"""What goes before the answer: its kind, and its number of bytes."""
+"""What goes before each message from the child: its kind, and its number of bytes."""
+
+NEEDED = b"n"
+"""The child has not seen this function, or has dropped it: the parent is to send it."""
+
+CALLED = b"c"
+"""Function and arguments are loaded, and the function is called now: its time begins."""
 
 VALUE = b"v"
 """The answer is the pickled value."""
@@ -33,36 +40,46 @@ RAISED = b"r"
 REFUSED = b"x"
 """The answer is a sentence: the function or its value did not survive the journey."""
 
+FUNCTIONS = 64
+"""How many functions the child keeps: they may have a data set each."""
+
 GROUP_VARIABLE = "GRISAILLE_ISOLATED_GROUP"
-"""Environment variable with the number of the process group that will be killed as a whole."""
+"""Environment variable: the number of the process group that will be killed as a whole, a colon,
+and the folder that will be removed with it."""
 
 
 def main() -> None:
-    """Read a function from standard input, evaluate it, send the answer to the given pipe."""
+    """Answer the requests that come through the given socket, until it is closed.
+
+    A request is two messages, the digest of a function and the pickled arguments; the pickled
+    function follows if it is needed.
+    """
     faulthandler.enable()  # a crash in C code then shows the Python lines that led to it
-    answer_pipe = int(sys.argv[1])
-    os.set_inheritable(answer_pipe, False)
-    # The pipe of the payload stays open as the lifeline; the function sees an empty input instead.
+    channel = int(sys.argv[1])
+    os.set_inheritable(channel, False)
+    # Standard input came as the lifeline; the function sees an empty input instead.
     lifeline = os.dup(0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    with open(lifeline, "rb", closefd=False) as stream:
-        sys.path[:] = pickle.loads(_receive(stream))
-        payload = _receive(stream)
-    os.environ[GROUP_VARIABLE] = str(os.getpgrp())
     if sys.platform == "linux":
         die_by_signal(lifeline)
     else:
         die_by_thread(lifeline)
-    kind, body = _evaluate(payload)
-    with open(answer_pipe, "wb", closefd=False) as stream:
-        stream.write(ANSWER.pack(kind, len(body)))
-        stream.write(body)
+    functions: dict[bytes, Callable[..., Any]] = {}  # the one used last comes last
+    with (
+        open(channel, "rb", closefd=False) as requests,
+        open(channel, "wb", closefd=False) as answers,
+    ):
+        sys.path[:], folder = pickle.loads(_receive(requests))
+        os.environ[GROUP_VARIABLE] = f"{os.getpgrp()}:{folder}"
+        while digest := _receive(requests):
+            _send(answers, *_answer(digest, functions, requests, answers))
     # Left to end as any program does, so that exit handlers run and temporary folders go.
 
 
-def in_isolated_group() -> bool:
-    """Whether `isolated` kills the process group that this process belongs to."""
-    return os.environ.get(GROUP_VARIABLE) == str(os.getpgrp())
+def isolated_folder() -> str | None:
+    """The folder that goes with this process group, if it is one that `isolated` will kill."""
+    group, _, folder = os.environ.get(GROUP_VARIABLE, "").partition(":")
+    return folder if group == str(os.getpgrp()) else None  # a group made since is on its own
 
 
 def die_by_signal(lifeline: int) -> None:
@@ -94,32 +111,58 @@ def die_by_thread(lifeline: int) -> None:
 
 
 def _receive(stream: BinaryIO) -> bytes:
-    (length,) = LENGTH.unpack(_exactly(stream, LENGTH.size))
-    return _exactly(stream, length)
+    """The next message; empty if there will be none, because the parent wants no more or died."""
+    header = stream.read(LENGTH.size)
+    if len(header) < LENGTH.size:
+        return b""
+    (length,) = LENGTH.unpack(header)
+    return stream.read(length)
 
 
-def _exactly(stream: BinaryIO, length: int) -> bytes:
-    data = stream.read(length)
-    if len(data) < length:  # the parent died while it was writing: nobody waits for an answer
-        sys.exit(1)
-    return data
+def _send(stream: BinaryIO, kind: bytes, body: bytes = b"") -> None:
+    stream.write(ANSWER.pack(kind, len(body)))
+    stream.write(body)
+    stream.flush()
 
 
-def _evaluate(payload: bytes) -> tuple[bytes, bytes]:
+def _answer(
+    digest: bytes,
+    functions: dict[bytes, Callable[..., Any]],
+    requests: BinaryIO,
+    answers: BinaryIO,
+) -> tuple[bytes, bytes]:
     """Kind and content of the answer."""
+    packed_arguments = _receive(requests)
     try:
-        function, arguments = pickle.loads(payload)
+        function = functions.pop(digest, None)
+        if function is None:
+            _send(answers, NEEDED)
+            function = pickle.loads(_receive(requests))
+        functions[digest] = function
+        if len(functions) > FUNCTIONS:
+            del functions[next(iter(functions))]
+        arguments = pickle.loads(packed_arguments)
     except Exception as error:
         return REFUSED, (
             f"cannot be loaded in a child process ({type(error).__name__}: {error}): its module "
             "must be importable there and what it refers to must be picklable, or evaluate it in "
             "this process, without a timeout"
         ).encode(errors="replace")
-    del payload  # as large as the arguments
+    del packed_arguments  # as large as the arguments
+    _send(answers, CALLED)
+    return _evaluate(function, arguments)
+
+
+def _evaluate(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bytes, bytes]:
     try:
         value = function(*arguments)
     except Exception as error:
         return RAISED, _packed(error)
+    finally:
+        # Seen when it was printed, and not lost if this process is killed later.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
     try:
         return VALUE, _dumps()(value)
     except Exception as error:
@@ -133,10 +176,8 @@ def _packed(error: Exception) -> bytes:
     import traceback
 
     pickled = None
-    try:
+    with suppress(Exception):  # then its type and text must do
         pickled = _dumps()(error)
-    except Exception:
-        pass  # its type and text go instead
     try:
         text = str(error)
     except Exception:

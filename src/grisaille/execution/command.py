@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.execution.child import in_isolated_group
+from grisaille.execution.child import isolated_folder
 from grisaille.execution.isolation import kill_group, signal_name
 
 LAST_LINES = 8
@@ -97,7 +97,9 @@ class Command:
         """
         text = json.dumps({"inputs": [self._numbers(value) for value in inputs]})
         # A process that is being killed may still be writing while the folder goes.
-        with tempfile.TemporaryDirectory(prefix="grisaille-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="grisaille-", dir=isolated_folder(), ignore_cleanup_errors=True
+        ) as folder:
             paths = {name: os.path.join(folder, f"{name}.json") for name in ("input", "output")}
             Path(paths["input"]).write_text(text, encoding="utf-8")
             words = [word.format_map(paths) for word in self.words]
@@ -120,7 +122,7 @@ class Command:
         source = os.devnull if "input" in self.placeholders else input
         # Inside an isolated evaluation the program stays in the group that is killed when time is
         # up; else it leads a group of its own, so that we can end all that it started.
-        own_group = not in_isolated_group()
+        own_group = isolated_folder() is None
         with open(source, "rb") as stdin, open(printed, "wb") as out, open(complaints, "wb") as err:
             try:
                 process = subprocess.Popen(

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import pickle
-import selectors
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import IO, Any, cast
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO, Any, NamedTuple, Self, cast
 
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.execution import child
 
 HEARTBEAT = 0.25
-"""Seconds between looks at whether the child lives, for when its death does not close the pipe."""
+"""Seconds between looks at whether the child lives, for when its death does not close the socket:
+a process that the function forked may hold it open."""
 
 GRACE = 5.0
-"""Seconds that a child which has answered may take to end in order."""
+"""Seconds that a child which is no longer needed may take to end in order."""
 
-CHUNK = 1 << 20
+LOADING = 120.0
+"""Seconds that a child may take to start and to load a function whose own time is limited."""
 
 
 def isolated(function: Callable[..., Any], arguments: Sequence[Any], timeout: float | None) -> Any:
@@ -36,50 +45,263 @@ def isolated(function: Callable[..., Any], arguments: Sequence[Any], timeout: fl
     Args:
         function: Anything cloudpickle can send: lambdas, closures and functions of a script too.
         arguments: Its positional arguments.
-        timeout: Seconds after which it is killed, the start of the process and its imports
-            included; None to wait for ever.
+        timeout: Seconds after which it is killed, counted from the call of the function: the start
+            of the process and the import of the function's module are not included. None to wait
+            for ever.
 
     Raises:
         EvaluationError: Time was up, the process died, or something could not be sent. The text
             goes after the name of what was evaluated: "took longer than 5 s (timeout=5)".
         Exception: Whatever the function raised, with its traceback as a note.
     """
-    if timeout is not None and not timeout > 0:  # NaN too
-        raise ModelError(f"timeout={timeout!r}: pass a number of seconds above 0, or None")
-    payload = _payload(function, arguments)
-    answer_pipe, answer_end = os.pipe()
-    try:
+    call = Call.of(function, arguments, timeout)
+    with Child() as process:
+        answer = process.answer(call)
+    return answer.opened()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function and its arguments, ready to travel.
+
+    Attributes:
+        digest: What a child knows the function by.
+        function: Its pickle.
+        arguments: The pickle of the tuple of its arguments.
+        timeout: Seconds that the function may take; None for no limit.
+    """
+
+    digest: bytes
+    function: bytes
+    arguments: bytes
+    timeout: float | None
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], arguments: Sequence[Any], timeout: float | None
+    ) -> Self:
+        """Pack a call.
+
+        Raises:
+            ModelError: The timeout is no time.
+            EvaluationError: The function or an argument cannot be pickled.
+        """
+        import cloudpickle  # type: ignore[import-untyped]
+
+        if timeout is not None and not timeout > 0:  # NaN too
+            raise ModelError(f"timeout={timeout!r}: pass a number of seconds above 0, or None")
+        try:
+            packed = cloudpickle.dumps(function)
+            packed_arguments = cloudpickle.dumps(tuple(arguments))
+        except Exception as error:
+            raise EvaluationError(
+                f"cannot be sent to a child process ({type(error).__name__}: {error}): open files, "
+                "connections and locks inside the function, or evaluate it in this process, "
+                "without a timeout"
+            ) from error
+        return cls(hashlib.sha256(packed).digest(), packed, packed_arguments, timeout)
+
+
+class Answer(NamedTuple):
+    """What a child said: the kind of message and its content, as `child` defines them."""
+
+    kind: bytes
+    body: memoryview
+
+    def opened(self) -> Any:
+        """The function's value; raises what the function raised."""
+        if self.kind == child.REFUSED:
+            raise EvaluationError(str(self.body, "utf-8"))
+        if self.kind == child.RAISED:
+            raise _exception(*pickle.loads(self.body))
+        try:
+            return pickle.loads(self.body)
+        except Exception as error:
+            raise EvaluationError(
+                f"returned something that cannot be loaded here ({type(error).__name__}: {error}): "
+                "return numbers"
+            ) from error
+
+
+class Child:
+    """A process that evaluates functions, one after another, and is killed with all it started.
+
+    It belongs to one thread; only `kill` may be called from others. As a context manager it ends
+    in order, but at once if there was an exception.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._killed = False
+        # A killed process cannot tidy up: what must not stay is kept in a folder that we remove.
+        self._folder = tempfile.mkdtemp(prefix="grisaille-")
+        self._channel, end = socket.socketpair()
         try:
             # The file and not -m: it is found even if this process found Grisaille through a
             # sys.path of its own, and no file in the working directory can hide a standard module.
-            process = subprocess.Popen(
-                [sys.executable, child.__file__, str(answer_end)],
+            # Nothing is ever sent to standard input: it closes with us, and that ends the child.
+            self._process = subprocess.Popen(
+                [sys.executable, child.__file__, str(end.fileno())],
                 stdin=subprocess.PIPE,
                 bufsize=0,
-                pass_fds=(answer_end,),
+                pass_fds=(end.fileno(),),
                 start_new_session=True,
             )
+        except BaseException:
+            self._channel.close()
+            self._remove_folder()
+            raise
         finally:
-            os.close(answer_end)
-        with process:
+            end.close()
+        self._greeting = _framed(pickle.dumps((sys.path, self._folder)))
+
+    def answer(self, call: Call) -> Answer:
+        """Have the child make a call; it is killed if that takes too long.
+
+        Raises:
+            EvaluationError: Time was up, or the child died.
+        """
+        limit = math.inf if call.timeout is None else max(LOADING, call.timeout)
+        complaint = (
+            f"was still not loaded in a child process after {limit:g} s: import less in its "
+            "module, or raise timeout"
+        )
+        deadline = time.monotonic() + limit
+        try:
+            self._send(self._greeting + _framed(call.digest, call.arguments), deadline)
+            self._greeting = b""
+            while True:
+                answer = self._receive(deadline)
+                if answer.kind == child.NEEDED:
+                    self._send(_framed(call.function), deadline)
+                elif answer.kind != child.CALLED:
+                    return answer
+                elif call.timeout is not None:
+                    deadline = time.monotonic() + call.timeout
+                    complaint = f"took longer than {call.timeout:g} s (timeout={call.timeout:g})"
+        except _TimeIsUpError:
+            self.kill()
+            raise EvaluationError(complaint) from None
+        except _DiedError:
+            if self._killed:
+                raise EvaluationError("was stopped before it ended") from None
+            raise EvaluationError(f"its process {_end(self._process.wait())}") from None
+
+    def is_alive(self) -> bool:
+        """Whether it can be asked."""
+        return not self._killed and self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill it and all it started, from any thread; an evaluation under way ends."""
+        with self._lock:  # once only: later the number may be that of others
+            if not self._killed:
+                self._killed = True
+                _kill_group(self._process.pid)
+
+    def end(self) -> None:
+        """Let it end in order, so that exit handlers run; after `GRACE`, or if killed, no more."""
+        with suppress(OSError):  # it died
+            self._channel.shutdown(socket.SHUT_WR)
+        with suppress(_TimeIsUpError):
+            self._read(memoryview(bytearray(1)), time.monotonic() + GRACE)
+
+    def close(self) -> None:
+        """Kill what is left of it and remove what belongs to it."""
+        self.kill()
+        self._process.wait()
+        self._channel.close()
+        cast(IO[bytes], self._process.stdin).close()
+        self._remove_folder()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self.end()
+        finally:
+            self.close()
+
+    def _remove_folder(self) -> None:
+        # A process that is being killed may still be writing there.
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        """Send all, unless the child dies: then there may still be something to be read."""
+        unsent = memoryview(data)
+        while unsent:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise _TimeIsUpError
+            self._channel.settimeout(min(remaining, HEARTBEAT))
             try:
-                answer = _converse(process, payload, answer_pipe, timeout)
-            finally:
-                kill_group(process)
-    finally:
-        os.close(answer_pipe)
-    if answer is None:
-        raise EvaluationError(f"its process {_end(process.returncode)}")
-    return _opened(*answer)
+                unsent = unsent[self._channel.send(unsent) :]
+            except TimeoutError:
+                if not self.is_alive():
+                    return
+            except (BrokenPipeError, ConnectionResetError):
+                return
+
+    def _receive(self, deadline: float) -> Answer:
+        kind, length = child.ANSWER.unpack(self._exactly(child.ANSWER.size, deadline))
+        return Answer(kind, self._exactly(length, deadline))
+
+    def _exactly(self, length: int, deadline: float) -> memoryview:
+        received = memoryview(bytearray(length))
+        missing = received
+        while missing:
+            count = self._read(missing, deadline)
+            if count == 0:
+                raise _DiedError
+            missing = missing[count:]
+        return received
+
+    def _read(self, buffer: memoryview, deadline: float) -> int:
+        """Fill some of the buffer; 0 if the child is dead and there is nothing left to read."""
+        while (remaining := deadline - time.monotonic()) > 0:
+            # Asked before we read: what a dead child said last is then there to be read.
+            dead = self._process.poll() is not None
+            self._channel.settimeout(0 if dead else min(remaining, HEARTBEAT))
+            try:
+                count = self._channel.recv_into(buffer)
+            except ConnectionResetError:
+                count = 0
+            except (TimeoutError, BlockingIOError):
+                if dead:
+                    return 0
+                continue
+            if count or dead:
+                return count
+            # The socket closes just before the process ends, or long before if it closed it.
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(None if remaining == math.inf else remaining)
+        raise _TimeIsUpError
+
+
+class _TimeIsUpError(Exception):
+    pass
+
+
+class _DiedError(Exception):
+    pass
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a process that leads a group, and all that is left of its group."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # all gone; macOS says the latter of zombies
-        pass
+    _kill_group(process.pid)
     process.wait()
+
+
+def _kill_group(number: int) -> None:
+    # When all are gone already it complains; of zombies macOS says that they are not ours.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(number, signal.SIGKILL)
 
 
 def signal_name(number: int) -> str:
@@ -90,79 +312,9 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-def _payload(function: Callable[..., Any], arguments: Sequence[Any]) -> bytes:
-    import cloudpickle  # type: ignore[import-untyped]
-
-    try:
-        body = cloudpickle.dumps((function, tuple(arguments)))
-    except Exception as error:
-        raise EvaluationError(
-            f"cannot be sent to a child process ({type(error).__name__}: {error}): open files, "
-            "connections and locks inside the function, or evaluate it in this process, without a "
-            "timeout"
-        ) from error
-    path = pickle.dumps(sys.path)
-    return b"".join((child.LENGTH.pack(len(path)), path, child.LENGTH.pack(len(body)), body))
-
-
-def _converse(
-    process: subprocess.Popen[bytes], payload: bytes, answer_pipe: int, timeout: float | None
-) -> tuple[bytes, memoryview] | None:
-    """Send the payload and receive kind and content of the answer; None if the child dies first.
-
-    Both pipes are served at once: either side may be writing more than a pipe holds. The pipe of
-    the payload is not closed afterwards, because for the child that means that its parent died.
-    """
-    deadline = math.inf if timeout is None else time.monotonic() + timeout
-    payload_pipe = cast(IO[bytes], process.stdin).fileno()
-    os.set_blocking(payload_pipe, False)
-    unsent = memoryview(payload)
-    received = bytearray()
-    answered = False
-    with selectors.DefaultSelector() as selector:
-        selector.register(payload_pipe, selectors.EVENT_WRITE)
-        selector.register(answer_pipe, selectors.EVENT_READ)
-        while (remaining := deadline - time.monotonic()) > 0:
-            ready = {key.fd for key, _ in selector.select(min(remaining, HEARTBEAT))}
-            if not ready and process.poll() is not None:
-                break
-            if payload_pipe in ready:
-                try:
-                    unsent = unsent[os.write(payload_pipe, unsent[:CHUNK]) :]
-                except BrokenPipeError:  # it died: what it managed to say is still to be read
-                    unsent = unsent[:0]
-                if not unsent:
-                    selector.unregister(payload_pipe)
-            if answer_pipe in ready:
-                chunk = os.read(answer_pipe, CHUNK)
-                received += chunk
-                if not chunk and (answered or _ends(process, remaining)):
-                    break
-                if not answered and _is_whole(received):
-                    answered = True
-                    deadline = time.monotonic() + GRACE
-        else:
-            if not answered:
-                raise EvaluationError(f"took longer than {timeout:g} s (timeout={timeout:g})")
-    if not answered:
-        return None
-    kind, _ = child.ANSWER.unpack_from(received)
-    return kind, memoryview(received)[child.ANSWER.size :]
-
-
-def _is_whole(received: bytearray) -> bool:
-    if len(received) < child.ANSWER.size:
-        return False
-    return len(received) == child.ANSWER.size + int(child.ANSWER.unpack_from(received)[1])
-
-
-def _ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether it ends in time: its pipe closes just before, or long before if it closed it."""
-    try:
-        process.wait(None if seconds == math.inf else seconds)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+def _framed(*messages: bytes) -> bytes:
+    """Messages as they go to the child."""
+    return b"".join(part for body in messages for part in (child.LENGTH.pack(len(body)), body))
 
 
 def _end(code: int) -> str:
@@ -171,29 +323,12 @@ def _end(code: int) -> str:
     return f"exited with code {code} without an answer"
 
 
-def _opened(kind: bytes, body: memoryview) -> Any:
-    if kind == child.REFUSED:
-        raise EvaluationError(str(body, "utf-8"))
-    if kind == child.RAISED:
-        raise _exception(*pickle.loads(body))
-    try:
-        return pickle.loads(body)
-    except Exception as error:
-        raise EvaluationError(
-            f"returned something that cannot be loaded here ({type(error).__name__}: {error}): "
-            "return numbers"
-        ) from error
-
-
 def _exception(pickled: bytes | None, kind: str, text: str, story: str) -> Exception:
     """The function's own exception, or an EvaluationError if it could not travel."""
-    error: Any = None
+    error: Exception = EvaluationError(f"raised {kind}: {text}")
     if pickled is not None:
-        try:
+        # Some exceptions are pickled well, but their constructor wants more than their args.
+        with suppress(Exception):
             error = pickle.loads(pickled)
-        except Exception:
-            pass  # constructors with other arguments than args: common, and only seen on loading
-    if not isinstance(error, Exception):
-        error = EvaluationError(f"raised {kind}: {text}")
     error.add_note(f"In the child process:\n{story.rstrip()}")
     return error

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from grisaille.checks import is_number
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
 from grisaille.modeling.atoms import Shape
 from grisaille.modeling.declaring import functools_target, is_symbolic, name_of, output_shape
@@ -47,6 +48,10 @@ class BlackBox:
             shape (n, d) and (n, k) in the user's units.
         separable: False if it can be evaluated only along the real chain, never on its own at an
             invented intermediate value.
+        timeout: Seconds after which an evaluation is given up and its process killed; a function
+            with a timeout is evaluated in a process of its own.
+        cost: What one evaluation costs, in any unit: budgets count it, and when costs differ, dear
+            boxes are evaluated only where that tells enough.
     """
 
     def __init__(
@@ -65,6 +70,8 @@ class BlackBox:
         lipschitz: ArrayLike | None = None,
         model: Callable[[Tensor, Tensor], Any] | None = None,
         separable: bool = True,
+        timeout: float | None = None,
+        cost: float = 1.0,
     ) -> None:
         self.fn = fn
         self.name = name_of(fn, name, "black box")
@@ -107,6 +114,8 @@ class BlackBox:
         self.lipschitz = self._positive("lipschitz", self._per_input("lipschitz", lipschitz))
         self.model = model
         self.separable = separable
+        self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
+        self.cost: float = self._number("cost", cost, "a number above 0") or 1.0
         self.argument_shapes: tuple[Shape, ...] | None = None
         functionlike = functools_target(fn)
         if functionlike is not None:
@@ -269,6 +278,13 @@ class BlackBox:
                 f"black box {self.name!r} has {what}={given.tolist()}: it must be positive"
             )
         return given
+
+    def _number(self, what: str, given: object, wanted: str) -> float | None:
+        if given is None and what == "timeout":
+            return None
+        if not is_number(given) or not 0 < float(given) < np.inf:  # type: ignore[arg-type]
+            raise ModelError(f"black box {self.name!r} has {what}={given!r}: pass {wanted}")
+        return float(given)  # type: ignore[arg-type]
 
     def _check_lipschitz(self) -> None:
         shapes = ((), (self.inputs,), (self.outputs, self.inputs))

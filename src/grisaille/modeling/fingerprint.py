@@ -88,20 +88,16 @@ def difference(old: Sequence[str], new: Sequence[str], longest: int = 20) -> str
         new: The fingerprint now.
         longest: How many lines to show; how many more there are is said.
     """
-    pairs = list(_pairs(old, new))
-    numbers = {
-        _REFERENCE.findall(old[i])[0]: _REFERENCE.findall(new[j])[0]
-        for i, j in pairs
-        if i is not None and j is not None and old[i][:1] == new[j][:1] == "#"
-    }
+    if list(old) == list(new):
+        return ""
+    renumbered = _renumbered(old, new)
     shown: list[str] = []
-    for i, j in pairs:
-        if j is None:
+    for i, j in _pairs(renumbered, new):
+        if i is not None and j is not None:
+            shown += _change(old[i], new[j]) if renumbered[i] != new[j] else []
+        else:
             shown += [f"- {old[i]}"] if i is not None else []
-        elif i is None:
-            shown.append(f"+ {new[j]}")
-        elif _REFERENCE.sub(lambda match: numbers.get(match[0], "#?"), old[i]) != new[j]:
-            shown += _change(old[i], new[j])
+            shown += [f"+ {new[j]}"] if j is not None else []
     more = len(shown) - longest
     return "\n".join(shown[:longest] + ([f"... and {more} more"] if more > 0 else []))
 
@@ -253,20 +249,30 @@ _DECLARATION = re.compile(
 _TOKEN = re.compile(rf"{_QUOTED}|.", re.DOTALL)
 
 
+def _renumbered(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """The old lines with the numbers that their steps have now; #? for a step that is gone."""
+    without = [[_REFERENCE.sub("#", line) for line in lines] for lines in (old, new)]
+    numbers: dict[str, str] = {}
+    for i, j in _pairs(*without):
+        was = _REFERENCE.match(old[i]) if i is not None else None
+        now = _REFERENCE.match(new[j]) if j is not None else None
+        if was and now:
+            numbers[was[0]] = now[0]
+    return [_REFERENCE.sub(lambda match: numbers.get(match[0], "#?"), line) for line in old]
+
+
 def _pairs(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
     """Positions of lines that correspond, in order; None for a line the other side lacks.
 
-    Lines correspond that are equal but for the numbers of steps, between these the ones that begin
-    alike, and between these, where as many were taken out as put in, any others.
+    Equal lines correspond, between these the ones that begin alike, and between these, where as
+    many were taken out as put in, any others.
     """
-    exactly = [[_REFERENCE.sub("#", line) for line in lines] for lines in (old, new)]
-    roughly = [[_beginning(line) for line in lines] for lines in exactly]
-    for same, i, j in _blocks(*exactly):
+    for same, i, j in _blocks(old, new):
         if same:
             yield from zip(i, j, strict=True)
             continue
-        inner = _blocks([roughly[0][k] for k in i], [roughly[1][k] for k in j])
-        for alike, ii, jj in inner:
+        beginnings = ([_beginning(old[k]) for k in i], [_beginning(new[k]) for k in j])
+        for alike, ii, jj in _blocks(*beginnings):
             if alike or len(ii) == len(jj):
                 yield from zip((i[k] for k in ii), (j[k] for k in jj), strict=True)
             else:
@@ -297,7 +303,9 @@ def _beginning(line: str) -> str:
     declaration = _DECLARATION.match(line)
     if declaration:
         return declaration[1]
-    return line.split("(")[0] if line.startswith("#") else line.split(" ")[0]
+    if line.startswith("#"):
+        return line.partition(" = ")[2].partition("(")[0]
+    return line.partition(" ")[0]
 
 
 def _change(before: str, after: str) -> list[str]:

@@ -71,6 +71,11 @@ class Problem:
         return self.program.boxes
 
     @property
+    def chain_cost(self) -> float:
+        """What evaluating the whole chain once costs."""
+        return float(sum(call.box.cost for call in self.program.calls))
+
+    @property
     def constraint_labels(self) -> list[str]:
         """One text per scalar constraint: array constraints count entry by entry."""
         labels = []
@@ -82,26 +87,36 @@ class Problem:
 
     def solve(
         self,
-        trials: int = 50,
+        trials: int | None = None,
         *,
         strategy: Strategy | None = None,
         evaluation: Literal["separate", "chained"] = "separate",
         seed: int = 0,
         timeout: float | None = None,
         gap_tol: float | None = None,
+        max_cost: float | None = None,
+        executor: Any = None,
+        workers: int | None = None,
         callback: Callable[[Trial], object] | None = None,
         progress: bool | None = None,
     ) -> Result:
         """Optimize: choose where to evaluate the black boxes, and return the best feasible point.
 
+        A `Study` does the same, and can be interrupted, resumed and shared.
+
         Args:
-            trials: How many trials in all, the initial design included.
+            trials: How many trials in all, the initial design included; by default 50, or as many
+                as `max_cost` pays for.
             strategy: How to choose; `Optimistic()` by default.
             evaluation: "separate" evaluates each black box also at its optimistic state (the
                 paper); "chained" observes only the real chain.
             seed: Makes the run repeatable.
             timeout: Seconds after which no new trial starts.
             gap_tol: Stop when best value and bound are this close, in the objective's units.
+            max_cost: What all evaluations together may cost.
+            executor: Who evaluates: anything with `submit`, such as a process pool of
+                `concurrent.futures` or a Dask client. None for this process.
+            workers: How many evaluations at once; without an executor, child processes make them.
             callback: Called with each `Trial`; a true return value stops the run.
             progress: True for a live table, False for silence, None for a live table in a
                 terminal and plain lines elsewhere.
@@ -110,7 +125,7 @@ class Problem:
             The result. Ctrl-C ends the run with the result so far.
 
         Raises:
-            EvaluationError: A black box failed; what came before is in the error's `result`.
+            EvaluationError: No trial succeeds; what happened is in the error's `result`.
         """
         from grisaille.study.solve import solve
 
@@ -122,6 +137,9 @@ class Problem:
             seed=seed,
             timeout=timeout,
             gap_tol=gap_tol,
+            max_cost=max_cost,
+            executor=executor,
+            workers=workers,
             callback=callback,
             progress=progress,
         )

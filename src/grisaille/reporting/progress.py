@@ -37,6 +37,10 @@ class Progress(Protocol):
         """Show what is going on now."""
         ...
 
+    def note(self, what: str) -> None:
+        """Show something out of the ordinary."""
+        ...
+
 
 class Silence:
     """Shows nothing."""
@@ -45,6 +49,9 @@ class Silence:
         """Nothing."""
 
     def doing(self, what: str) -> None:
+        """Nothing."""
+
+    def note(self, what: str) -> None:
         """Nothing."""
 
 
@@ -93,6 +100,9 @@ class _PlainLines:
     def doing(self, what: str) -> None:
         """Plain lines tell what has happened, not what is going on."""
 
+    def note(self, what: str) -> None:
+        print(what, flush=True)
+
 
 class _LiveTable:
     def __init__(self, names: list[str], height: int) -> None:
@@ -100,6 +110,7 @@ class _LiveTable:
         self._height = height
         self._rows: list[Row] = []
         self._now = ""
+        self._notes: list[str] = []
         self.refresh: Any = lambda: None
 
     def add(self, row: Row) -> None:
@@ -110,6 +121,10 @@ class _LiveTable:
         self._now = what
         self.refresh()
 
+    def note(self, what: str) -> None:
+        self._notes.append(what)
+        self.refresh()
+
     def __rich__(self) -> Any:
         from rich.table import Table
 
@@ -117,7 +132,7 @@ class _LiveTable:
         table = Table(
             box=None,
             header_style="bold",
-            caption=self._now,
+            caption="\n".join([*self._notes[-3:], self._now]),
             caption_justify="left",
             pad_edge=False,
             collapse_padding=True,

@@ -79,6 +79,9 @@ def describe_result(result: Any) -> str:
     lines.append(
         f"evaluations  {counts or 'none needed'} in {result.nit} trial{'s' * (result.nit != 1)}"
     )
+    if result.failures:
+        many = len(result.failures)
+        lines.append(f"failures     {many}, the last one: {result.failures[-1].reason}")
     if result.learned:
         lines.append(f"learned      hyper-parameters of {', '.join(result.learned)}")
     return "\n".join(lines)

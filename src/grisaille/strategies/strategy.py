@@ -25,7 +25,8 @@ class Situation:
         evaluation: "separate" when black boxes may be evaluated on their own at an invented state.
         remaining: Trials left, this one included; None when the budget is open.
         pending: Trials under way.
-        broken: How many trials broke off.
+        incomplete: How many trials ended without an objective: they broke off, or were partial.
+        budget: Cost left for evaluations; None when it is open.
     """
 
     problem: Problem
@@ -34,12 +35,13 @@ class Situation:
     evaluation: Evaluation = "separate"
     remaining: int | None = None
     pending: tuple[Pending, ...] = ()
-    broken: int = 0
+    incomplete: int = 0
+    budget: float | None = None
 
     @property
     def started(self) -> int:
         """How many trials were suggested before this one."""
-        return len(self.history) + len(self.pending) + self.broken
+        return len(self.history) + len(self.pending) + self.incomplete
 
     @property
     def trial_seed(self) -> int:

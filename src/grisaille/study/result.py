@@ -22,7 +22,7 @@ from grisaille.metrics import Metrics
 from grisaille.modeling.expression import Expression
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, Program
-from grisaille.records import History, Refutation, TrialKind
+from grisaille.records import Failure, History, Refutation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Evaluation, Situation, Strategy
 
@@ -37,11 +37,13 @@ Array = NDArray[np.float64]
 
 
 class Status(StrEnum):
-    """Why a study stopped."""
+    """Why a study stopped; "running" if it was asked before it did."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
+    RUNNING = "running"
     MAX_TRIALS = "max_trials"
+    MAX_COST = "max_cost"
     TIMEOUT = "timeout"
     GAP_TOL = "gap_tol"
     CALLBACK = "callback"
@@ -53,7 +55,9 @@ class Status(StrEnum):
 _REASON = {
     Status.OPTIMAL: "best value and certified bound are as close as was asked for",
     Status.INFEASIBLE: "no point is feasible: proved, given the confidence bands",
+    Status.RUNNING: "the study has not stopped",
     Status.MAX_TRIALS: "all trials were made",
+    Status.MAX_COST: "another trial would cost more than max_cost leaves",
     Status.TIMEOUT: "the time was up",
     Status.GAP_TOL: "best value and estimated bound are within gap_tol",
     Status.CALLBACK: "the callback asked to stop",
@@ -103,6 +107,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         evaluations: How often each black box was evaluated, by name.
         nfev: All of these together.
         nit: Number of trials.
+        failures: Where black boxes gave no answer, with reasons.
         history: Every trial and observation.
         problem: The problem that was solved.
         strategy: What chose the points.
@@ -124,6 +129,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
     evaluations: dict[str, int]
     nfev: int
     nit: int
+    failures: tuple[Failure, ...]
     history: History
     problem: Problem
     strategy: Strategy
@@ -362,6 +368,7 @@ def build_result(
         evaluations=counts,
         nfev=sum(counts.values()),
         nit=len(history),
+        failures=history.failures,
         history=history,
         problem=problem,
         strategy=strategy,

@@ -1,0 +1,216 @@
+"""Evaluating functions in child processes that are kept from one evaluation to the next."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from grisaille.errors import EvaluationError, ModelError, ProtocolError
+from grisaille.execution.isolation import GRACE, Call, Child
+
+
+class ChildPool:
+    """Evaluates functions in up to `workers` child processes at once, as `isolated` does in one.
+
+    A child starts when it is first needed and then stays, so that imports are paid for once. What
+    a function leaves behind stays with it, until the pool is shut down or the child dies:
+
+    - Its modules, with what they keep in their globals. A function found by import is that of the
+      file as it was when the child first imported it.
+    - The function itself, with its closure and its globals, if it travels by value (a lambda, a
+      closure, a function of a script): the child knows it again by the bytes of its pickle, so a
+      cache that it fills in its globals stays full. Change what it refers to here, and the child
+      gets the new function, fresh. The last 64 functions are kept.
+    - Files, threads and processes that it left open or running.
+
+    Children share nothing, and which of them makes an evaluation is left to chance. Working
+    directory, environment and `sys.path` are those of this process when the child was started.
+
+    An evaluation that takes too long is killed with its child and all the child started, and so is
+    one that dies; the next evaluation gets a new child, the others notice nothing. All children
+    end when this process does, however it ends. Needs Unix.
+
+    Args:
+        workers: How many children there are at most.
+
+    Raises:
+        ModelError: There would be no worker.
+    """
+
+    def __init__(self, workers: int) -> None:
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ModelError(f"workers={workers!r}: pass a whole number, 1 or more")
+        self._workers = workers
+        self._changed = threading.Condition()  # guards all that follows
+        self._tasks: deque[_Task] = deque()
+        self._busy = 0
+        self._threads: list[threading.Thread] = []
+        self._children: set[Child] = set()
+        self._closed = False
+        self._cancelled = False
+        self._owner = os.getpid()
+        atexit.register(self._at_exit)
+
+    def submit(
+        self, function: Callable[..., Any], arguments: Sequence[Any], timeout: float | None
+    ) -> Future[Any]:
+        """Have `function(*arguments)` evaluated when a worker is free.
+
+        Function and arguments are those of this moment: changing them later changes nothing.
+
+        Args:
+            function: Anything cloudpickle can send: lambdas, closures and functions of a script.
+            arguments: Its positional arguments.
+            timeout: Seconds after which it is killed, counted from the call of the function:
+                waiting for a worker, the start of a child and the import of the function's module
+                are not included. None to wait for ever.
+
+        Returns:
+            The future of its value, or of the exceptions that `isolated` raises.
+
+        Raises:
+            ModelError: The timeout is no time.
+            ProtocolError: The pool is shut down.
+        """
+        future: Future[Any] = Future()
+        try:
+            task = _Task(Call.of(function, arguments, timeout), future)
+        except EvaluationError as error:
+            future.set_exception(error)
+            return future
+        with self._changed:
+            if self._closed:
+                raise ProtocolError("the pool is shut down: make a new one")
+            self._tasks.append(task)
+            # A worker that is free has a child that is warm: no other is started.
+            wanted = self._busy + len(self._tasks)
+            if len(self._threads) < min(wanted, self._workers):
+                # Daemons, because Python waits for others at its exit, before it asks us to stop.
+                thread = threading.Thread(target=self._work, name="grisaille-pool", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+            self._changed.notify()
+        return future
+
+    def shutdown(self, wait: bool = True, cancel: bool = False) -> None:
+        """Accept no more; the children end, and what they left running is killed.
+
+        Args:
+            wait: Return when all is done.
+            cancel: Kill all children now. Evaluations under way fail with EvaluationError, those
+                that wait are cancelled. Else all that was submitted is evaluated first, unless
+                Python exits before.
+        """
+        dropped: list[_Task] = []
+        with self._changed:
+            self._closed = True
+            if cancel:
+                self._cancelled = True
+                dropped.extend(self._tasks)
+                self._tasks.clear()
+            children = list(self._children) if cancel else []
+            self._changed.notify_all()
+        for process in children:
+            process.kill()
+        for task in dropped:
+            task.future.cancel()
+            task.future.set_running_or_notify_cancel()  # else concurrent.futures.wait waits on
+        if wait:
+            self._join(None)
+            atexit.unregister(self._at_exit)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # After an exception, Ctrl-C above all, nobody waits for hours of evaluations.
+        self.shutdown(cancel=error is not None)
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._owner:  # in a fork of this process the children are not ours
+            self.shutdown(wait=False, cancel=True)
+            self._join(GRACE)  # they still remove folders; but what cannot be killed may hang
+
+    def _join(self, seconds: float | None) -> None:
+        for thread in self._threads:
+            if thread is not threading.current_thread():  # which is a worker's in callbacks
+                thread.join(seconds)
+
+    def _work(self) -> None:
+        """What each thread does: hand tasks to a child of its own."""
+        process: Child | None = None
+        while (task := self._next()) is not None:
+            if not task.future.set_running_or_notify_cancel():
+                self._rest()
+                continue
+            process = self._evaluate(task, process)
+            del task  # its value may be large, and the next task may be far
+        if process is not None:
+            process.end()
+            self._close(process)
+
+    def _next(self) -> _Task | None:
+        """The next task, when there is one; None when there will be none."""
+        with self._changed:
+            while not self._tasks:
+                if self._closed:
+                    return None
+                self._changed.wait()
+            self._busy += 1
+            return self._tasks.popleft()
+
+    def _rest(self) -> None:
+        with self._changed:
+            self._busy -= 1
+
+    def _evaluate(self, task: _Task, process: Child | None) -> Child | None:
+        """Settle a task's future; gives the child for the next task, if there is one."""
+        value, failure = None, None
+        try:
+            if process is not None and not process.is_alive():  # it died while it was idle
+                self._close(process)
+                process = None
+            process = process or self._start()
+            value = process.answer(task.call).opened()
+        except BaseException as error:  # whatever it is: someone waits for the future
+            failure = error
+        if process is not None and not process.is_alive():
+            self._close(process)
+            process = None
+        self._rest()  # first: who has seen the value and submits again finds this worker free
+        if failure is None:
+            task.future.set_result(value)
+        else:
+            task.future.set_exception(failure)
+            del failure  # its traceback leads to this frame: a cycle would keep the arguments
+        return process
+
+    def _start(self) -> Child:
+        process = Child()
+        with self._changed:
+            self._children.add(process)
+            cancelled = self._cancelled
+        if cancelled:  # too late to be killed with the others
+            process.kill()
+        return process
+
+    def _close(self, process: Child) -> None:
+        with self._changed:
+            self._children.discard(process)
+        process.close()
+
+
+class _Task(NamedTuple):
+    call: Call
+    future: Future[Any]

@@ -1,0 +1,1 @@
+"""Where trials live: an append-only log of plain events per study."""

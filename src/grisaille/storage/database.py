@@ -1,0 +1,347 @@
+"""Logs in a database: a SQLite file for one machine, PostgreSQL for many."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    create_engine,
+    delete,
+    event,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+
+from grisaille.errors import StorageError
+from grisaille.storage.log import ConnectionLostError, Data, Event, Kind, Worker
+from grisaille.storage.schema import (
+    EVENTS,
+    MIGRATIONS,
+    STUDIES,
+    WORKERS,
+    Migration,
+    found_version,
+    prepare,
+    refuse_newer,
+)
+from grisaille.storage.worker import is_running, this_host
+
+# How long a writer of a SQLite file waits for the others, in seconds.
+_PATIENCE = 120.0
+
+
+class Database:
+    """A database with any number of studies.
+
+    Args:
+        url: As SQLAlchemy takes it: `sqlite:///study.db`, `postgresql+psycopg://user@host/name`.
+        migrations: Steps from older versions of the tables to the current one.
+    """
+
+    def __init__(self, url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+        self.url = url
+        self._engine = _engine(url)
+        self._migrations = migrations
+        self.where = self._engine.url.render_as_string(hide_password=True)
+
+    def names(self) -> list[str]:
+        """The names of all studies, in the order they were created; none if there is no file."""
+        if not self._exists():
+            return []
+        with _sentences(self.where), self._engine.begin() as connection:
+            self._check_version(connection)
+            return list(connection.execute(select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
+
+    def open(self, name: str) -> DatabaseLog | None:
+        """The log of a study that is there; None if it is not."""
+        if not self._exists():
+            return None
+        with _sentences(self.where), self._engine.begin() as connection:
+            if not self._check_version(connection):
+                return None
+            found = connection.execute(select(STUDIES.c.id).where(STUDIES.c.name == name)).scalar()
+        return None if found is None else DatabaseLog(self, int(found))
+
+    def create(self, name: str) -> DatabaseLog:
+        """The log of a study, made if it is not there yet."""
+        with _sentences(self.where):
+            if self._engine.dialect.name == "sqlite" and not self._exists():
+                # A property of the file: readers and one writer do not wait for one another.
+                with self._engine.connect().execution_options(autocommit=True) as connection:
+                    connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            try:
+                with self.exclusive() as connection:
+                    if self._engine.dialect.name == "postgresql":  # two may come at once
+                        connection.execute(text("SELECT pg_advisory_xact_lock(7273829)"))
+                    prepare(connection, self.where, self._migrations)
+            except IntegrityError as error:  # pragma: no cover - two processes at the same moment
+                raise ConnectionLostError(f"{self.where}: {error.orig}") from error
+        log = self.open(name)
+        if log is not None:
+            return log
+        with _sentences(self.where):
+            try:
+                with self.exclusive() as connection:
+                    connection.execute(insert(STUDIES).values(name=name))
+            except IntegrityError:  # somebody else made it in this moment
+                pass
+        log = self.open(name)
+        assert log is not None
+        return log
+
+    def delete(self, name: str) -> None:
+        """Remove a study and everything recorded of it."""
+        with _sentences(self.where), self.exclusive() as connection:
+            ids = select(STUDIES.c.id).where(STUDIES.c.name == name)
+            found = connection.execute(ids).scalar()
+            connection.execute(delete(EVENTS).where(EVENTS.c.study == found))
+            connection.execute(delete(STUDIES).where(STUDIES.c.id == found))
+
+    @contextmanager
+    def exclusive(self) -> Iterator[Connection]:
+        """A transaction that may write."""
+        writing = self._engine.connect().execution_options(writes=True)
+        with writing as connection, connection.begin():
+            yield connection
+
+    def reading(self) -> Any:
+        """A transaction that reads."""
+        return self._engine.begin()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def _exists(self) -> bool:
+        """Whether a SQLite file is there: opening one would make it."""
+        path = self._engine.url.database
+        return self._engine.dialect.name != "sqlite" or bool(path and Path(path).exists())
+
+    def _check_version(self, connection: Connection) -> bool:
+        """Whether there are tables of ours; older ones are brought up to date by `create`."""
+        version = found_version(connection)
+        if version is None:
+            return False
+        refuse_newer(version, len(self._migrations) + 1, self.where)
+        return True
+
+
+class DatabaseLog:
+    """The events of one study in a database."""
+
+    def __init__(self, database: Database, study: int) -> None:
+        self._database = database
+        self._study = study
+
+    def read(self, after: int) -> list[Event]:
+        """The events whose number is larger than `after`."""
+        with _sentences(self._database.where), self._database.reading() as connection:
+            return _events(connection, self._study, after)
+
+    @contextmanager
+    def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
+        """Wait for a turn to write. What was appended is recorded at its end, or nothing is."""
+        with _sentences(self._database.where), self._database.exclusive() as connection:
+            # In PostgreSQL this row is what writers of a study wait for.
+            row = connection.execute(
+                select(STUDIES.c.decider).where(STUDIES.c.id == self._study).with_for_update()
+            ).one_or_none()
+            if row is None:
+                raise StorageError(
+                    f"the study is no longer in {self._database.where}: somebody deleted it"
+                )
+            turn = DatabaseTurn(connection, self._study, after, row.decider, batch)
+            yield turn
+            turn.finish()
+
+    def beat(self, worker: Worker, lease: float) -> None:
+        """Note that a worker is alive, and will say so again within `lease` seconds."""
+        with _sentences(self._database.where), self._database.exclusive() as connection:
+            values = {"seen": _now(connection), "lease": lease}
+            known = WORKERS.c.name == worker.name
+            if not connection.execute(update(WORKERS).where(known).values(values)).rowcount:
+                connection.execute(
+                    insert(WORKERS).values(
+                        name=worker.name, host=worker.host, process=worker.process, **values
+                    )
+                )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+
+class DatabaseTurn:
+    """A turn to write to a log in a database: an open transaction."""
+
+    def __init__(
+        self, connection: Connection, study: int, after: int, decider: str | None, batch: str
+    ) -> None:
+        self._connection = connection
+        self._study = study
+        self._batch = batch
+        self._before = decider
+        self.decider = decider
+        self.news: Sequence[Event] = _events(connection, study, after)
+        self._length = after + len(self.news)
+        self._appended: list[Event] = []
+
+    def append(self, kind: Kind, data: Data) -> Event:
+        """Record one more event."""
+        number = self._length + len(self._appended) + 1
+        added = Event(number, kind, data, self.now())
+        self._appended.append(added)
+        return added
+
+    def arrived(self) -> bool:
+        """Whether this batch is recorded already, by an attempt whose confirmation got lost."""
+        mine = (EVENTS.c.study == self._study) & (EVENTS.c.batch == self._batch)
+        return bool(
+            self._connection.execute(select(func.count()).select_from(EVENTS).where(mine)).scalar()
+        )
+
+    def alive(self, worker: str) -> bool:
+        """Whether a worker still runs: by its process on this machine, else by its heartbeat."""
+        row = self._connection.execute(
+            select(WORKERS).where(WORKERS.c.name == worker)
+        ).one_or_none()
+        if row is None:
+            return False
+        if row.host == this_host():
+            return is_running(row.process)
+        return bool(row.seen + row.lease >= self.now())
+
+    def now(self) -> float:
+        """The time by the database's clock, which all workers share."""
+        return _now(self._connection)
+
+    def finish(self) -> None:
+        """Write what was appended."""
+        if self._appended:
+            self._connection.execute(
+                insert(EVENTS),
+                [
+                    {
+                        "study": self._study,
+                        "number": e.number,
+                        "kind": str(e.kind),
+                        "time": e.time,
+                        "data": json.dumps(e.data, allow_nan=False, separators=(",", ":")),
+                        "batch": self._batch,
+                    }
+                    for e in self._appended
+                ],
+            )
+        if self.decider != self._before:
+            mine = STUDIES.c.id == self._study
+            self._connection.execute(update(STUDIES).where(mine).values(decider=self.decider))
+
+
+def _events(connection: Connection, study: int, after: int) -> list[Event]:
+    rows = connection.execute(
+        select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.data, EVENTS.c.time)
+        .where((EVENTS.c.study == study) & (EVENTS.c.number > after))
+        .order_by(EVENTS.c.number)
+    )
+    return [Event(r.number, Kind(r.kind), json.loads(r.data), r.time) for r in rows]
+
+
+def _now(connection: Connection) -> float:
+    if connection.dialect.name == "postgresql":
+        clock = text("SELECT extract(epoch FROM clock_timestamp())")
+        return float(connection.execute(clock).scalar_one())
+    return time.time()
+
+
+def _engine(url: str) -> Engine:
+    try:
+        made = make_url(url)
+        options: dict[str, Any] = {}
+        if made.get_backend_name() == "sqlite":
+            if not made.database or made.database == ":memory:":
+                raise StorageError(
+                    f"storage {url!r} names no file: write sqlite:///study.db, or leave storage= "
+                    "out for a study in memory"
+                )
+            folder = Path(made.database).resolve().parent
+            if not folder.is_dir():
+                raise StorageError(f"storage {url!r}: there is no folder {str(folder)!r}")
+            options["connect_args"] = {"timeout": _PATIENCE}
+        engine = create_engine(made, pool_pre_ping=True, **options)
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise StorageError(
+            f"storage {url!r} is no database address ({error}): write sqlite:///study.db or "
+            "postgresql+psycopg://user@host/database"
+        ) from error
+    except ModuleNotFoundError as error:
+        raise StorageError(
+            f"storage {url!r} needs the package {error.name!r}: "
+            + (
+                "pip install 'grisaille[postgresql]'"
+                if error.name == "psycopg"
+                else "install it, or use postgresql+psycopg://"
+            )
+        ) from error
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    elif engine.dialect.name != "postgresql":
+        raise StorageError(
+            f"storage {url!r}: {engine.dialect.name} is not supported, only SQLite and PostgreSQL"
+        )
+    return engine
+
+
+def _set_up_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where `_begin_sqlite` says
+    # An answer may have taken days: it is on the disk before it counts, even if power fails.
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if not options.get("autocommit"):
+        # A writer takes its turn at once: taking it after reading could fail.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
+
+
+@contextmanager
+def _sentences(where: str) -> Iterator[None]:
+    """What a database complains about, as sentences."""
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except DBAPIError as error:
+        what = str(error.orig).strip()
+        advice = {
+            "database or disk is full": "the disk is full: free some space and start again",
+            "attempt to write a readonly database": "it is read-only: make the file and its "
+            "folder writable",
+            "unable to open database file": "it cannot be opened: check the folder and your rights",
+            "file is not a database": "it is not a SQLite file",
+            "disk image is malformed": "the file is damaged: restore it from a copy, or save what "
+            "can be read with the program sqlite3 and its command .recover",
+        }
+        for complaint, meaning in advice.items():
+            if complaint in what:
+                raise StorageError(
+                    f"{where}: {meaning}; everything recorded before is safe"
+                    if "damaged" not in meaning
+                    else f"{where}: {meaning}"
+                ) from error
+        if error.connection_invalidated or "connect" in what or "locked" in what:
+            raise ConnectionLostError(f"{where} cannot be reached: {what}") from error
+        raise StorageError(f"{where}: {what}") from error

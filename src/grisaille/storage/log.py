@@ -1,0 +1,122 @@
+"""The log of a study: what happened, in order, as plain data.
+
+A study is nothing but its log. Whatever it knows (trials, queries under way, answers, failures)
+follows from the events, so a study that was killed is the study up to its last event, and a
+decision can be derived again from the events before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from grisaille.errors import StorageError
+
+
+class ConnectionLostError(StorageError):
+    """The database cannot be reached now; it may be back in a moment."""
+
+
+Data = Mapping[str, Any]
+"""Plain data: what JSON can hold."""
+
+
+class Kind(StrEnum):
+    """What can happen to a study."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    SUGGESTED = "suggested"
+    ASKED = "asked"
+    TOLD = "told"
+    READY = "ready"
+    FAILED = "failed"
+    RELEASED = "released"
+    OBSERVED = "observed"
+    COMPLETED = "completed"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a study.
+
+    Attributes:
+        number: Counts from 1, without gaps.
+        kind: What happened.
+        data: Its particulars.
+        time: When it was recorded, in seconds since 1970.
+    """
+
+    number: int
+    kind: Kind
+    data: Data
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who holds queries: a process.
+
+    Attributes:
+        name: Different for every worker there ever was.
+        host: The machine it runs on.
+        process: Its number there.
+    """
+
+    name: str
+    host: str
+    process: int
+
+
+class Turn(Protocol):
+    """A moment in which nobody else can write to the log."""
+
+    news: Sequence[Event]
+    """What was recorded since the reader last looked."""
+    decider: str | None
+    """Name of the worker that is working out the next suggestion; may be set."""
+
+    def append(self, kind: Kind, data: Data) -> Event:
+        """Record one more event."""
+        ...
+
+    def arrived(self) -> bool:
+        """Whether this batch is recorded already, by an attempt whose confirmation got lost."""
+        ...
+
+    def alive(self, worker: str) -> bool:
+        """Whether a worker still runs, as far as can be told."""
+        ...
+
+    def now(self) -> float:
+        """The time by the storage's clock, which all workers share."""
+        ...
+
+
+class Log(Protocol):
+    """The events of one study."""
+
+    def read(self, after: int) -> list[Event]:
+        """The events whose number is larger than `after`."""
+        ...
+
+    def turn(self, after: int, batch: str = "") -> AbstractContextManager[Turn]:
+        """Wait for a turn to write. What was appended is recorded at its end, or nothing is.
+
+        Args:
+            after: Number of the last event the writer knows of.
+            batch: A name of its own for what will be appended.
+        """
+        ...
+
+    def beat(self, worker: Worker, lease: float) -> None:
+        """Note that a worker is alive, and will say so again within `lease` seconds."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...

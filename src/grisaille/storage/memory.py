@@ -1,0 +1,67 @@
+"""A log in the memory of this process, gone when it ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from grisaille.storage.log import Data, Event, Kind, Worker
+
+
+class MemoryLog:
+    """The events of one study, in a list."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._decider: str | None = None
+        self._lock = threading.Lock()
+
+    def read(self, after: int) -> list[Event]:
+        """The events whose number is larger than `after`."""
+        return self._events[after:]
+
+    @contextmanager
+    def turn(self, after: int, batch: str = "") -> Iterator[MemoryTurn]:
+        """Wait for a turn to write. What was appended is recorded at its end, or nothing is."""
+        with self._lock:
+            turn = MemoryTurn(self._events[after:], len(self._events), self._decider)
+            yield turn
+            self._events.extend(turn.appended)
+            self._decider = turn.decider
+
+    def beat(self, worker: Worker, lease: float) -> None:
+        """Nothing: who shares this memory lives and dies together."""
+
+    def close(self) -> None:
+        """Nothing: there is nothing to let go of."""
+
+
+class MemoryTurn:
+    """A turn to write to a log in memory."""
+
+    def __init__(self, news: Sequence[Event], length: int, decider: str | None) -> None:
+        self.news = news
+        self.decider = decider
+        self.appended: list[Event] = []
+        self._length = length
+
+    def append(self, kind: Kind, data: Data) -> Event:
+        """Record one more event."""
+        number = self._length + len(self.appended) + 1
+        event = Event(number, kind, data, time.time())
+        self.appended.append(event)
+        return event
+
+    def arrived(self) -> bool:
+        """False: nothing gets lost on the way to memory."""
+        return False
+
+    def alive(self, worker: str) -> bool:
+        """True: who shares this memory lives and dies together."""
+        return True
+
+    def now(self) -> float:
+        """The time of this machine."""
+        return time.time()

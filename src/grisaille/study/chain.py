@@ -1,0 +1,95 @@
+"""The real chain at a design point, as far as it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.errors import EvaluationError
+from grisaille.modeling.problem import Problem
+from grisaille.modeling.program import BoxCall, Program, split_outputs
+from grisaille.records import Observation, Suggestion, Trial
+
+Array = NDArray[np.float64]
+Answers = Mapping[int, Array]
+"""Outputs of calls, by their position among the calls of the program."""
+
+
+class Chain:
+    """Runs a problem's known parts between the answers of its black boxes.
+
+    Args:
+        problem: The problem.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._position = {call.key: i for i, call in enumerate(problem.program.calls)}
+        self._inputs: dict[int, Program] = {}
+
+    def ready(self, x: Array, answers: Answers) -> dict[int, Array]:
+        """Inputs of the calls that have no answer yet and wait for none, by call.
+
+        Raises:
+            EvaluationError: A known part has no value there.
+        """
+        found: dict[int, Array] = {}
+        for number, call in enumerate(self._problem.program.calls):
+            if number in answers or not call.upstream <= answers.keys():
+                continue
+            if number not in self._inputs:
+                self._inputs[number] = Program(call.arguments, self._problem.variables)
+            parts = self._run(self._inputs[number], x, answers)
+            inputs = np.concatenate([p[0].numpy().ravel() for p in parts])
+            if not np.isfinite(inputs).all():
+                raise EvaluationError(
+                    f"the known part before black box {call.box.name!r} gives "
+                    f"{call.box.describe(inputs)}, so it cannot be evaluated"
+                )
+            found[number] = inputs
+        return found
+
+    def outcome(self, x: Array, answers: Answers) -> tuple[float, Array, Array]:
+        """Objective, minimized, constraints and all outputs along the chain, once it is answered.
+
+        Raises:
+            EvaluationError: A white box failed.
+        """
+        program = self._problem.program
+        objective, constraints = split_outputs(self._run(program, x, answers))
+        along = [answers[i] for i in range(len(program.calls))]
+        chain = np.concatenate(along) if along else np.zeros(0)
+        return float(objective[0]), constraints[0].numpy().copy(), chain
+
+    def _run(self, program: Program, x: Array, answers: Answers) -> list[Tensor]:
+        def resolve(call: BoxCall, _states: Tensor) -> Tensor:
+            return torch.tensor(answers[self._position[call.key]]).unsqueeze(0)
+
+        with torch.no_grad():
+            return program.run(torch.tensor(x).unsqueeze(0), resolve)
+
+
+def evaluated(problem: Problem, suggestion: Suggestion, number: int) -> Trial:
+    """A trial made here and now, outside any study.
+
+    Raises:
+        EvaluationError: A black box failed.
+    """
+    chain = Chain(problem)
+    answers: dict[int, Array] = {}
+    seen: list[Observation] = []
+
+    def ask(call: int, inputs: Array) -> Array:
+        box = problem.program.calls[call].box
+        seen.append(Observation(box.name, inputs, box.evaluate(inputs)))
+        return seen[-1].outputs
+
+    while ready := chain.ready(suggestion.x, answers):
+        answers |= {call: ask(call, inputs) for call, inputs in ready.items()}
+    for probe in suggestion.probes:
+        ask(probe.call, probe.inputs)
+    return Trial(number, suggestion, *chain.outcome(suggestion.x, answers), tuple(seen))

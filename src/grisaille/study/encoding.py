@@ -1,0 +1,67 @@
+"""Records as plain data, and back without loss.
+
+Floating-point numbers survive JSON to the last bit. It has none that are not finite: these travel
+as the words "nan", "inf" and "-inf".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grisaille.records import Probe, Suggestion, TrialKind
+from grisaille.storage.log import Data
+
+Array = NDArray[np.float64]
+
+
+def to_plain(numbers: Iterable[float]) -> list[float | str]:
+    """Numbers as JSON can hold them."""
+    return [v if math.isfinite(v) else str(v) for v in map(float, numbers)]
+
+
+def from_plain(plain: Iterable[float | str]) -> Array:
+    """The numbers of `to_plain`."""
+    return np.array([float(v) for v in plain], dtype=float)
+
+
+def suggestion_to_plain(suggestion: Suggestion) -> dict[str, Any]:
+    """A suggestion as plain data; a refutation is never stored, it can be derived again."""
+    optimum = suggestion.optimum
+    return {
+        "kind": str(suggestion.kind),
+        "x": to_plain(suggestion.x),
+        "probes": [{"call": p.call, "inputs": to_plain(p.inputs)} for p in suggestion.probes],
+        "promise": _plain_or_none(suggestion.promise),
+        "optimum": None if optimum is None else [to_plain(part) for part in optimum],
+        "proved": _plain_or_none(suggestion.proved),
+        "pending": suggestion.pending,
+        "chain": suggestion.chain,
+    }
+
+
+def suggestion_from_plain(data: Data) -> Suggestion:
+    """The suggestion of `suggestion_to_plain`."""
+    optimum = data["optimum"]
+    return Suggestion(
+        kind=TrialKind(data["kind"]),
+        x=from_plain(data["x"]),
+        probes=tuple(Probe(p["call"], from_plain(p["inputs"])) for p in data["probes"]),
+        promise=_number_or_none(data["promise"]),
+        optimum=None if optimum is None else (from_plain(optimum[0]), from_plain(optimum[1])),
+        proved=_number_or_none(data["proved"]),
+        pending=data["pending"],
+        chain=data["chain"],
+    )
+
+
+def _plain_or_none(value: float | None) -> float | str | None:
+    return None if value is None else to_plain([value])[0]
+
+
+def _number_or_none(plain: float | str | None) -> float | None:
+    return None if plain is None else float(plain)

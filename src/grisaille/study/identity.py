@@ -1,0 +1,97 @@
+"""What makes a study the one that is stored."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from grisaille.errors import ProtocolError
+from grisaille.modeling.fingerprint import difference, fingerprint
+from grisaille.modeling.problem import Problem
+from grisaille.reporting.tables import entry_names
+from grisaille.storage.log import Data
+from grisaille.strategies.strategy import Strategy
+
+
+def settings_of(
+    problem: Problem,
+    strategy: Strategy,
+    name: str,
+    stored: Data,
+    seed: int | None,
+    evaluation: str | None,
+) -> dict[str, Any]:
+    """What is stored of a study besides what happens: enough to tell, list and export it.
+
+    Args:
+        problem: The problem.
+        strategy: The strategy.
+        name: What the study is called.
+        stored: The settings so far; seed and evaluation come from there unless they are given.
+        seed: The seed.
+        evaluation: "separate" or "chained".
+    """
+    return {
+        "name": name,
+        "problem": fingerprint(problem),
+        "strategy": _describe(strategy),
+        "seed": int(stored.get("seed", 0) if seed is None else seed),
+        "evaluation": evaluation or stored.get("evaluation", "separate"),
+        "sense": problem.sense,
+        "entries": entry_names(problem),
+        "lower": problem.program.lower.tolist(),
+        "upper": problem.program.upper.tolist(),
+        "constraints": problem.constraint_labels,
+        "boxes": {
+            box.name: {
+                "inputs": box.inputs,
+                "outputs": list(box.output_names or []) or box.outputs,
+                "cost": box.cost,
+            }
+            for box in problem.boxes
+        },
+    }
+
+
+def check_same_study(stored: Data, settings: Data, allow_changes: bool) -> bool:
+    """Whether problem, strategy, seed and evaluation are those that are stored.
+
+    Raises:
+        ProtocolError: They are not, and changes are not allowed; or no change could be meant.
+    """
+    changes = []
+    problems = difference(stored["problem"], settings["problem"])
+    if problems:
+        changes.append(problems)
+    for what in ("strategy", "seed", "evaluation"):
+        if stored[what] != settings[what]:
+            changes.append(f"{what}: {stored[what]} -> {settings[what]}")
+    if not changes:
+        return True
+    shown = "\n".join(f"  {line}" for change in changes for line in change.splitlines())
+    name = settings["name"]
+    for box, now in settings["boxes"].items():
+        before = stored["boxes"].get(box)
+        if before is not None and _shape(before) != _shape(now):
+            raise ProtocolError(
+                f"study {name!r} has answers of a black box {box!r} with other inputs or outputs:\n"
+                f"{shown}\nGive the black box or the study another name"
+            )
+    if allow_changes:
+        return False
+    raise ProtocolError(
+        f"study {name!r} was made with something else than what you pass now:\n{shown}\n"
+        "Pass what it was made with, give the study another name, or go on all the same with "
+        "allow_changes=True: its answers are kept"
+    )
+
+
+def _shape(box: Data) -> tuple[int, int]:
+    outputs = box["outputs"]
+    return box["inputs"], outputs if isinstance(outputs, int) else len(outputs)
+
+
+def _describe(strategy: Strategy) -> str:
+    text = repr(strategy)
+    # Memory addresses differ from run to run and say nothing.
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
