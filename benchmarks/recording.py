@@ -12,14 +12,14 @@ from benchmarks.versions import versions
 _RESULTS = Path(__file__).parent / "results"
 
 
-def write_result(name: str, content: dict[str, Any]) -> None:
+def write_result(name: str, content: dict[str, Any], module: str | None = None) -> None:
     """Write `content` to benchmarks/results/NAME.json, with the command and the versions.
 
-    A result is named after the module that made it, so the command is `python -m benchmarks.NAME`
-    with the arguments it was called with.
+    The command is `python -m benchmarks.MODULE` with the arguments it was called with; a result is
+    named after the module that made it, unless `module` says which.
     """
     _RESULTS.mkdir(exist_ok=True)
-    command = " ".join(["python -m", f"benchmarks.{name}", *sys.argv[1:]])
+    command = " ".join(["python -m", f"benchmarks.{module or name}", *sys.argv[1:]])
     record = {"command": command, "versions": versions(), **content}
     text = json.dumps(record, indent=2, ensure_ascii=False)
     (_RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")

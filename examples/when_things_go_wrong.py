@@ -15,11 +15,17 @@ def simulator(x):
 problem = gs.Problem(maximize=simulator(x) ** 2)
 
 if __name__ == "__main__":
+    result = problem.solve(12, progress=False)
+    print("it went on:", result.nit, "trials of 12, best", result.fun)
+    for failure in result.failures:
+        print("failed:", failure.reason)
+
+    broken = gs.BlackBox(lambda x: 1 / 0, name="broken", noise=0)
     try:
-        problem.solve(20, progress=False)
+        gs.Problem(minimize=broken(x)).solve(12, progress=False)
     except gs.EvaluationError as error:
         print("evaluation:", error)
-        print("kept:", error.result.nit, "trials, best", error.result.fun)
+        print("kept:", error.result.nit, "trials,", len(error.result.failures), "failures")
 
     try:
         gs.Problem(minimize=x, subject_to=[0 <= x <= 1])

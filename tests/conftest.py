@@ -1,7 +1,13 @@
 """Settings that every test shares."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 import torch
 from hypothesis import settings
+
+from postgres_server import postgres_server
 
 # One thread each, so that parallel test workers do not fight over the cores.
 torch.set_num_threads(1)
@@ -9,3 +15,34 @@ torch.set_num_threads(1)
 # Repeatable, and never failed by a slow machine.
 settings.register_profile("grisaille", deadline=None, derandomize=True)
 settings.load_profile("grisaille")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Address of a PostgreSQL server, started for the tests that ask for it."""
+    with postgres_server() as address:
+        if address is None:
+            pytest.skip("PostgreSQL is not installed (Debian: apt install postgresql)")
+        yield address
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Every kind of storage there is, empty."""
+    if request.param == "memory":
+        return "memory"
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/study.db"
+    address = request.getfixturevalue("postgres")
+    _empty(address)
+    return str(address)
+
+
+def _empty(address: str) -> None:
+    from sqlalchemy import create_engine
+
+    from grisaille.storage.schema import METADATA
+
+    engine = create_engine(address)
+    METADATA.drop_all(engine)
+    engine.dispose()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         StorageError,
     )
     from grisaille.execution.command import command
+    from grisaille.interoperation.generator import Generator
     from grisaille.metrics import Metrics
     from grisaille.modeling.black_box import BlackBox, black_box
     from grisaille.modeling.expression import Constraint, Expression, Variable
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Generator": "interoperation.generator",
     "Query": "study.desk",
     "Study": "study.study",
     "Failure": "records",
@@ -97,6 +99,7 @@ __all__ = [
     "EvaluationError",
     "Expression",
     "Failure",
+    "Generator",
     "Grid",
     "GrisailleError",
     "Guarantee",

@@ -193,7 +193,7 @@ def test_a_region_where_a_box_fails_is_avoided_and_the_best_point_outside_is_fou
     places = np.array([f.inputs for f in result.failures])
     assert (places.sum(1) > 1.2).all()
     apart = np.linalg.norm(places[:, None] - places[None], axis=2) + np.eye(len(places))
-    assert apart.min() > 1e-4  # no failing input twice
+    assert apart.min() > 5e-3  # no failing input twice
     assert "failures" in str(result)
     assert result.lower_bound <= 0.01  # the bound is of the whole box, the failed region included
 

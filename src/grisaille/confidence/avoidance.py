@@ -19,6 +19,9 @@ from grisaille.solvers.box import BoxProblem
 
 # How many times nearer an answer must be than a failure.
 _NEARER = 2.0
+# How near to a failure is too near in any case, in ranges of the inputs: a boundary is not worth
+# more trials than that.
+_LEAST = 0.01
 
 
 class Avoidance:
@@ -59,7 +62,7 @@ class Avoidance:
                 scale, answered, failed = self._tried[call.box.name]
                 scaled = accepted(call.box, states) / scale
                 near, far = (_nearest(scaled, tried / scale) for tried in (answered, failed))
-                found.append(_NEARER * near - far)
+                found.append((_NEARER * near).clamp_min(_LEAST) - far)
 
         plausible.visit(points, look)
         return torch.stack(found, 1)

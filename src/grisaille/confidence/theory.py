@@ -198,11 +198,21 @@ class Theory:
         return np.asarray(box.norm_bound + box.noise * root)
 
 
-def plausible_set(program: Program, history: History, beta: float | Theory) -> PlausibleSet:
-    """The plausible set after a history, with a constant beta or that of the theory."""
+def plausible_set(
+    program: Program, history: History, beta: float | Theory, at_once: int = 1
+) -> PlausibleSet:
+    """The plausible set after a history, with a constant beta or that of the theory.
+
+    Args:
+        program: Objective and constraints.
+        history: What was observed.
+        beta: Half-width of the bands.
+        at_once: How many evaluations are made at once: hyper-parameters are learned once for all.
+    """
     if isinstance(beta, Theory):
         return beta.plausible_set(program, history)
-    return PlausibleSet(program, believe(program, history), constant_widths(program, beta))
+    beliefs = believe(program, history, at_once=at_once)
+    return PlausibleSet(program, beliefs, constant_widths(program, beta))
 
 
 def constant_widths(program: Program, beta: float) -> dict[str, Tensor]:

@@ -47,11 +47,14 @@ class MultiStart:
         starts: How many local searches; the hints come on top.
         samples: How many points screening evaluates; a few thousand more zoom in on the best.
         iterations: Most steps of a local search.
+        again: Whether to search a second time from the other ends of coordinates that hardly
+            matter at the best points.
     """
 
     starts: int = 24
     samples: int = 2048
     iterations: int = 60
+    again: bool = True
 
     def __post_init__(self) -> None:
         if min(self.starts, self.samples, self.iterations) < 1:
@@ -70,8 +73,10 @@ class MultiStart:
         chosen = _spread_out(points, merit, self.starts, problem)
         starts = torch.cat([hints, points[chosen]])
         ends, steps = _local_search(problem, scale, starts, self.iterations)
-        crossed, tried = _cross_flats(problem, scale, ends, seed)
-        steps += tried
+        crossed = starts[:0]
+        if self.again:
+            crossed, tried = _cross_flats(problem, scale, ends, seed)
+            steps += tried
         if len(crossed):
             target = _best_value(problem, scale, ends)
             steps += len(ends)

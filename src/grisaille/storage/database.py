@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,7 @@ class Database:
     def __init__(self, url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         self.url = url
         self._engine = _engine(url)
+        weakref.finalize(self, self._engine.dispose)  # for studies that nobody closes
         self._migrations = migrations
         self.where = self._engine.url.render_as_string(hide_password=True)
 
@@ -61,7 +63,8 @@ class Database:
         if not self._exists():
             return []
         with _sentences(self.where), self._engine.begin() as connection:
-            self._check_version(connection)
+            if not self._check_version(connection):
+                return []
             return list(connection.execute(select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
 
     def open(self, name: str) -> DatabaseLog | None:

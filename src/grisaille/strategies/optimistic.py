@@ -51,6 +51,8 @@ _LEAST_BOXES = 2000
 _MOST_BOXES = 256
 # With more variables to branch on than this, a proof is not tried for such quick trials.
 _FEW_VARIABLES = 6
+# While trials are under way others wait for a suggestion, and many are made between answers.
+_QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False)
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
@@ -105,10 +107,10 @@ class Optimistic:
         under_way = len(situation.pending)
         if self._still_initial(situation):
             return Suggestion(TrialKind.INITIAL, _sobol_point(situation), pending=under_way)
-        plausible = plausible_set(problem.program, history, self.beta)
+        plausible = plausible_set(problem.program, history, self.beta, situation.at_once)
         plausible = hallucinated(plausible, situation.pending)
         incumbent = self.incumbent(situation)
-        solution = self._solve_auxiliary(plausible, situation, incumbent, prove=not under_way)
+        solution = self._solve_auxiliary(plausible, situation, incumbent)
         promise = solution.value if solution.feasible else None
         _, outputs = plausible.trace(solution.point)
         gap = _relative_gap(history, incumbent, promise)
@@ -151,7 +153,9 @@ class Optimistic:
         program, history = situation.problem.program, situation.history
         if not len(history) or all(is_exact(box) for box in program.boxes):
             return find_incumbent(history, None)
-        return find_incumbent(history, plausible_set(program, history, self.beta))
+        return find_incumbent(
+            history, plausible_set(program, history, self.beta, situation.at_once)
+        )
 
     def learned(self, problem: Problem) -> list[str]:
         """Names of the black boxes whose hyper-parameters are learned."""
@@ -197,6 +201,8 @@ class Optimistic:
         problem = relaxed(plausible)
         if self.solver is not None:
             return self.solver.solve(problem, stacked, situation.trial_seed)
+        if situation.pending:
+            return _QUICK_SEARCH.solve(problem, stacked, situation.trial_seed)
         if not prove:
             return MultiStart().solve(problem, stacked, situation.trial_seed)
         return self._solve_as_affordable(problem, stacked, situation, incumbent)
@@ -252,7 +258,7 @@ class Optimistic:
         self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
     ) -> tuple[PlausibleSet, Solution]:
         """Solve the auxiliary problem with beta doubled until there is something to gain."""
-        for _ in range(_DOUBLINGS):
+        for _ in range(1 if situation.pending else _DOUBLINGS):
             plausible = plausible.widened(2)
             solution = self._solve_auxiliary(plausible, situation, incumbent, prove=False)
             promise = solution.value if solution.feasible else None

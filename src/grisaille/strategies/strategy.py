@@ -44,6 +44,15 @@ class Situation:
         return len(self.history) + len(self.pending) + self.incomplete
 
     @property
+    def at_once(self) -> int:
+        """How many evaluations are under way, this trial's first one included."""
+        calls = len(self.problem.program.calls)
+        return 1 + sum(
+            len(p.probes) + (calls - len(p.answers) if p.suggestion.chain else 0)
+            for p in self.pending
+        )
+
+    @property
     def trial_seed(self) -> int:
         """Where randomness of this trial comes from: (seed, trial number), nothing else."""
         return int(np.random.SeedSequence([self.seed, self.started]).generate_state(1)[0])

@@ -38,7 +38,7 @@ def left(problem: Problem, ledger: Ledger, limits: Limits) -> tuple[int | None, 
 
 def spent(problem: Problem, ledger: Ledger) -> float:
     """What all evaluations have cost, failed ones included."""
-    costs = {box.name: box.cost for box in problem.boxes}
+    costs = _costs(problem, ledger)
     told = sum(costs[q.box] for q in ledger.queries.values() if q.state is QueryState.TOLD)
     failed = ledger.failed_attempts
     return float(told + sum(costs[name] * count for name, count in failed.items()))
@@ -46,7 +46,7 @@ def spent(problem: Problem, ledger: Ledger) -> float:
 
 def _committed(problem: Problem, ledger: Ledger) -> float:
     """What trials under way will still cost."""
-    costs = {box.name: box.cost for box in problem.boxes}
+    costs = _costs(problem, ledger)
     cost = 0.0
     for trial in ledger.trials.values():
         if trial.state is TrialState.PENDING:
@@ -55,3 +55,9 @@ def _committed(problem: Problem, ledger: Ledger) -> float:
                 calls = enumerate(problem.program.calls)
                 cost += sum(c.box.cost for i, c in calls if trial.query_for(i) is None)
     return cost
+
+
+def _costs(problem: Problem, ledger: Ledger) -> dict[str, float]:
+    """What each black box costs; those that a changed problem no longer has cost nothing."""
+    known = {query.box: 0.0 for query in ledger.queries.values()}
+    return known | {box.name: box.cost for box in problem.boxes}

@@ -32,7 +32,12 @@ Value = TypeVar("Value")
 
 # How long to go on trying when the database cannot be reached, in seconds.
 _PATIENCE = 600.0
+# How often a worker looks for queries of others that are gone, in seconds.
+_LOOK = 2.0
 NO_LIMITS = Limits()
+
+MEMORY = "memory"
+"""The storage of studies that end with their process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +81,12 @@ class Desk:
         problem: The problem.
         strategy: How to choose.
         name: What the study is called in its storage.
-        storage: Address of the storage; None for memory.
+        storage: Address of the storage.
         retries: How often a failed evaluation is tried again.
     """
 
     def __init__(
-        self, problem: Problem, strategy: Strategy, name: str, storage: str | None, retries: int
+        self, problem: Problem, strategy: Strategy, name: str, storage: str, retries: int
     ) -> None:
         self.problem = problem
         self.strategy = strategy
@@ -91,6 +96,7 @@ class Desk:
         self._chain = Chain(problem)
         self._worker = this_worker()
         self._heartbeat: Heartbeat | None = None
+        self._next_look = 0.0
         self._log = _open_log(storage, name)
         self._ledger = Ledger(self._log.read(0))
 
@@ -142,6 +148,10 @@ class Desk:
         """
         if by_worker:
             self._live()
+            nothing = next(self.ledger().waiting(), None) is None
+            if nothing and time.monotonic() < self._next_look:
+                return None  # without a turn: many may be looking
+            self._next_look = time.monotonic() + _LOOK
 
         def record(page: Page) -> Query | None:
             page.find_lost(self._worker.name)
@@ -279,8 +289,8 @@ class Desk:
         )
 
 
-def _open_log(storage: str | None, name: str) -> Log:
-    if storage is None:
+def _open_log(storage: str, name: str) -> Log:
+    if storage == MEMORY:
         return MemoryLog()
     from grisaille.storage.database import Database
 

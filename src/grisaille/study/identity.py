@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from grisaille.errors import ProtocolError
@@ -91,7 +92,14 @@ def _shape(box: Data) -> tuple[int, int]:
     return box["inputs"], outputs if isinstance(outputs, int) else len(outputs)
 
 
-def _describe(strategy: Strategy) -> str:
-    text = repr(strategy)
-    # Memory addresses differ from run to run and say nothing.
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+def _describe(strategy: object) -> str:
+    """A strategy or solver by what differs from its defaults, so that new options change nothing."""
+    if not is_dataclass(strategy) or isinstance(strategy, type):
+        # Memory addresses differ from run to run and say nothing.
+        return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(strategy))
+    given = [
+        f"{f.name}={_describe(getattr(strategy, f.name))}"
+        for f in fields(strategy)
+        if f.default is MISSING or getattr(strategy, f.name) != f.default
+    ]
+    return f"{type(strategy).__name__}({', '.join(given)})"

@@ -96,6 +96,9 @@ class TrialEntry:
         told: Those that are answered, in the order of their answers.
         state: How far it is.
         record: The trial with all that it taught, once it is complete.
+        reason: Why it broke off, if it did.
+        started: When it was suggested, in seconds since 1970.
+        ended: When it came to its end, whatever that was; None while it is under way.
     """
 
     number: int
@@ -108,6 +111,9 @@ class TrialEntry:
     told: list[QueryEntry] = field(default_factory=list)
     state: TrialState = TrialState.PENDING
     record: Trial | None = None
+    reason: str = ""
+    started: float = 0.0
+    ended: float | None = None
 
     def answers(self) -> dict[int, Array]:
         """Outputs of those calls of the chain that are answered, by call."""
@@ -201,6 +207,7 @@ class Ledger:
             data["budget"],
             data["known"],
             data["seconds"],
+            started=event.time,
         )
         self.trials[entry.number] = entry
         self._make_ready(entry, data["queries"])
@@ -264,6 +271,8 @@ class Ledger:
         data = event.data
         entry = self.trials[data["trial"]]
         self._retract(entry)
+        if entry.ended is None:  # under a changed problem it is completed once more
+            entry.ended = event.time
         if data["objective"] is None:
             entry.state = TrialState.PARTIAL
             return
@@ -297,6 +306,8 @@ class Ledger:
     def _abandoned(self, event: Event) -> None:
         entry = self.trials[event.data["trial"]]
         entry.state = TrialState.BROKEN
+        entry.reason = event.data["reason"]
+        entry.ended = event.time
         for query in entry.queries:
             if query.state is QueryState.WAITING:
                 query.state = QueryState.DROPPED

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grisaille.checks import is_number, is_whole
-from grisaille.errors import ModelError
+from grisaille.errors import EvaluationError, ModelError
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.problem import Problem
 from grisaille.records import Failure, History, Suggestion, Trial
@@ -18,7 +18,7 @@ from grisaille.storage.log import Kind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, spent
-from grisaille.study.desk import Desk, Query
+from grisaille.study.desk import MEMORY, Desk, Query
 from grisaille.study.encoding import to_plain
 from grisaille.study.ledger import QueryState
 from grisaille.study.page import Page, check_range
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 DEFAULT_STORAGE = "sqlite:///study.db"
 """Where a named study lives unless it is told otherwise."""
+
+# Trials that may break off one after the other, without a query, before asking is given up.
+_MOST_BROKEN = 10
 
 # How often to look whether somebody else's suggestion is ready, in seconds.
 _POLL = 0.05
@@ -44,8 +47,8 @@ class Study:
     Args:
         problem: The problem.
         name: What it is called in its storage; without a name (and storage) it lives in memory.
-        storage: `sqlite:///study.db`, a file, the default for a named study; or
-            `postgresql+psycopg://user@host/database` for many machines.
+        storage: `sqlite:///study.db`, a file, the default for a named study;
+            `postgresql+psycopg://user@host/database` for many machines; or `memory`.
         strategy: How to choose; `Optimistic()` by default.
         seed: Makes the study repeatable; that of the stored study by default, else 0.
         evaluation: "separate" evaluates each black box also at its optimistic state (the paper);
@@ -70,10 +73,14 @@ class Study:
         _check_arguments(problem, name, storage, strategy, seed, evaluation, retries)
         self.problem = problem
         self.name = name or "study"
-        self.storage = storage if storage or not name else DEFAULT_STORAGE
+        self.storage = storage or (DEFAULT_STORAGE if name else MEMORY)
         self.strategy: Strategy = strategy or Optimistic()
         self.desk = Desk(problem, self.strategy, self.name, self.storage, int(retries))
-        self.desk.settle(seed, evaluation, allow_changes)
+        try:
+            self.desk.settle(seed, evaluation, allow_changes)
+        except BaseException:
+            self.desk.close()
+            raise
 
     @property
     def seed(self) -> int:
@@ -129,18 +136,27 @@ class Study:
             raise ModelError(f"ask(lease={lease!r}): pass seconds above 0, or None")
         limits = Limits(trials)
         found: list[Query] = []
+        started = 0
         while len(found) < n:
             query = self.desk.take(lease=lease, by_worker=False)
-            if query is None:
-                decision = self.desk.decide(limits)
-                if decision.waited:
-                    time.sleep(_POLL)
-                    continue
-                if decision.suggestion is None or decision.status is not None:
-                    break
-                self.desk.start(decision.suggestion)
+            if query is not None:
+                found.append(query)
+                started = 0
                 continue
-            found.append(query)
+            decision = self.desk.decide(limits)
+            if decision.waited:
+                time.sleep(_POLL)
+                continue
+            if decision.suggestion is None or decision.status is not None:
+                break
+            if started == _MOST_BROKEN:
+                self.desk.drop_decision()
+                reason = list(self.desk.ledger().trials.values())[-1].reason
+                raise EvaluationError(
+                    f"{started} trials in a row broke off before any black box was asked: {reason}"
+                )
+            self.desk.start(decision.suggestion)
+            started += 1
         return found
 
     def tell(self, query: Query | str, value: Any, *, seconds: float | None = None) -> Trial | None:
@@ -170,8 +186,10 @@ class Study:
             where = f"query {name}: black box {box.name!r} at {box.describe(entry.inputs)}"
             outputs = box.check(value, where)
             check_range(box, entry.inputs, outputs)
-            took = max(page.turn.now() - entry.asked, 0.0) if seconds is None else float(seconds)
-            return page.tell(entry, outputs, took)
+            took = seconds
+            if took is None:  # the time since it was asked, if it was
+                took = page.turn.now() - entry.asked if entry.asked else 0.0
+            return page.tell(entry, outputs, max(float(took), 0.0))
 
         return self.desk.write(record)
 
@@ -304,8 +322,7 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        where = "in memory" if self.storage is None else f"in {self.storage}"
-        return f"Study({self.name!r}, {len(self.desk.ledger().trials)} trials, {where})"
+        return f"Study({self.name!r}, {len(self.desk.ledger().trials)} trials, in {self.storage})"
 
     def _box(self, box: str | BlackBox) -> BlackBox:
         name = box.name if isinstance(box, BlackBox) else box

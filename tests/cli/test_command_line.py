@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_solve_prints_the_answer_and_saves_the_picture(file: Path, tmp_path: Path, capsys):
     picture = tmp_path / "picture.png"
-    code = main(["solve", str(file), "--trials", "5", "--quiet", "--plot", str(picture)])
+    code = main(["solve", str(file), "--trials", "4", "--quiet", "--plot", str(picture)])
     out = capsys.readouterr().out
     assert code == 0
     assert "minimum" in out
@@ -58,17 +58,28 @@ def test_a_missing_file_is_refused(capsys):
     assert "no file 'nowhere.py'" in capsys.readouterr().err
 
 
-def test_a_failing_box_exits_with_3_and_shows_what_was_evaluated(tmp_path: Path, capsys):
+def test_a_box_that_fails_here_and_there_is_reported(tmp_path: Path, capsys):
     path = tmp_path / "model.py"
     text = textwrap.dedent(PROBLEM).replace("lambda x: x**2", "lambda x: 1 / 0 if x > 0 else x")
     path.write_text(text)
-    assert main(["solve", str(path), "--trials", "8", "--quiet"]) == 3
-    assert "'f' at" in capsys.readouterr().err
+    assert main(["solve", str(path), "--trials", "4", "--quiet"]) == 0
+    assert "raised ZeroDivisionError" in capsys.readouterr().out
+
+
+def test_a_failing_box_exits_with_3_and_shows_what_was_evaluated(tmp_path: Path, capsys):
+    path = tmp_path / "model.py"
+    text = textwrap.dedent(PROBLEM).replace("lambda x: x**2", "lambda x: x if seen.pop() else 1")
+    path.write_text(f"seen = [1, 1]\n{text}")
+    assert main(["solve", str(path), "--trials", "20", "--quiet"]) == 3
+    error = capsys.readouterr().err
+    assert "10 trials in a row failed" in error
+    assert "'f' at" in error
+    assert "f 2 in 2 trials" in error
 
 
 def test_the_demo_ends_with_the_answer_in_the_users_units(tmp_path: Path, capsys):
     picture = tmp_path / "demo.png"
-    assert main(["demo", "--trials", "8", "--quiet", "--plot", str(picture)]) == 0
+    assert main(["demo", "--trials", "4", "--quiet", "--plot", str(picture)]) == 0
     out = capsys.readouterr().out
     assert "kg/s of B at" in out
     assert "$/s" in out

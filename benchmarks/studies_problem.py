@@ -1,0 +1,60 @@
+"""The problems that the benchmarks of studies run in many processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+import grisaille as gs
+
+QUICK = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=128, iterations=20))
+
+
+def nested(seconds: float = 0.0) -> gs.Problem:
+    """Two black boxes in a chain with a constraint; each evaluation takes so many seconds."""
+    x = gs.Variable("x", 2, lower=-1, upper=1)
+
+    def first(x: np.ndarray) -> np.ndarray:
+        time.sleep(seconds)
+        return np.array([x[0] + 0.5 * x[1], x[1] ** 2])
+
+    def second(y: np.ndarray) -> float:
+        time.sleep(seconds)
+        return float(y[0] ** 2 + y[1])
+
+    inner = gs.BlackBox(first, outputs=2, noise=0)(x)
+    outer = gs.BlackBox(second, noise=0)
+    return gs.Problem(minimize=outer(inner), subject_to=[inner[0] >= -0.5])
+
+
+def single(seconds: float = 0.0) -> gs.Problem:
+    """One black box of two variables, Branin's function."""
+    x = gs.Variable("x", 2, lower=[-5, 0], upper=[10, 15])
+
+    def branin(x: np.ndarray) -> float:
+        time.sleep(seconds)
+        a, b = x
+        bend = b - 5.1 / (4 * np.pi**2) * a**2 + 5 / np.pi * a - 6
+        return float(bend**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(a) + 10)
+
+    return gs.Problem(minimize=gs.BlackBox(branin, noise=0)(x))
+
+
+@contextmanager
+def server_for(which: list[str]) -> Iterator[str | None]:
+    """Address of a PostgreSQL server, started for `postgresql`; None for `sqlite` or nothing."""
+    if which != ["postgresql"]:
+        yield None
+        return
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    from postgres_server import postgres_server
+
+    with postgres_server() as address:
+        if address is None:
+            sys.exit("PostgreSQL is not installed")
+        yield address

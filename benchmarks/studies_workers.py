@@ -1,0 +1,99 @@
+"""Worker processes that share one study: is anything lost or doubled, and are they kept busy?
+
+    python -m benchmarks.studies_workers [TRIALS] [sqlite | postgresql] [SECONDS]
+
+Eight processes open one study and run it to so many trials in all. SECONDS is what an evaluation
+takes (a sleep).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import grisaille as gs
+from benchmarks.recording import write_result
+from benchmarks.studies_problem import QUICK, nested, server_for
+from grisaille.storage.log import Kind
+
+WORKERS = 8
+STUDY = "shared"
+
+
+def work(storage: str, trials: int, seconds: float) -> None:
+    study = gs.Study(nested(seconds), strategy=QUICK, storage=storage, name=STUDY)
+    study.run(trials, progress=False)
+    study.close()
+
+
+def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
+    folder = Path(tempfile.mkdtemp(prefix="grisaille-workers-"))
+    storage = address or f"sqlite:///{folder}/study.db"
+    command = [sys.executable, "-m", "benchmarks.studies_workers", "work", storage]
+    started = time.perf_counter()
+    processes = [
+        subprocess.Popen([*command, str(trials), str(seconds)], stderr=subprocess.PIPE, text=True)
+        for _ in range(WORKERS)
+    ]
+    complaints = [process.communicate()[1] for process in processes]
+    elapsed = time.perf_counter() - started
+    study = gs.Study(nested(), strategy=QUICK, storage=storage, name=STUDY)
+    events = study.desk._log.read(0)
+    asked, told = (
+        Counter(e.data["query"] for e in events if e.kind is kind)
+        for kind in (Kind.ASKED, Kind.TOLD)
+    )
+    ledger = study.desk.ledger()
+    holders = Counter(e.data["holder"] for e in events if e.kind is Kind.ASKED)
+    # From when the last worker had joined to when the first trial was missing.
+    joined = max(
+        min(e.time for e in events if e.kind is Kind.ASKED and e.data["holder"] == h)
+        for h in holders
+    )
+    last = [e.time for e in events if e.kind is Kind.SUGGESTED][-1]
+    busy = sum(
+        max(0.0, min(t, last) - max(t - e.data["seconds"], joined))
+        for e in events
+        if e.kind is Kind.TOLD and (t := e.time) > joined
+    )
+    outcome = {
+        "storage": "postgresql" if address else "sqlite",
+        "workers": WORKERS,
+        "trials": len(ledger.trials),
+        "complete": len(ledger.history()),
+        "queries": len(ledger.queries),
+        "asked_more_than_once": sum(count > 1 for count in asked.values()),
+        "told_more_than_once": sum(count > 1 for count in told.values()),
+        "never_told": len(set(ledger.queries) - set(told)),
+        "failures": len(study.failures),
+        "processes_that_failed": sum(p.returncode != 0 for p in processes),
+        "complaints": [c for c in complaints if c],
+        "evaluations_by_worker": sorted(holders.values()),
+        "evaluation_seconds": seconds,
+        "steady_seconds": last - joined,
+        "busy": busy / (WORKERS * (last - joined)) if last > joined else None,
+        "suggestion_seconds_median": float(np.median([t.seconds for t in ledger.trials.values()])),
+        "elapsed": elapsed,
+    }
+    study.close()
+    return outcome
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["work"]:
+        work(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+    else:
+        trials = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+        seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 0.05
+        with server_for(sys.argv[2:3]) as address:
+            found = main(trials, address, seconds)
+        print(found)
+        name = f"studies_workers_{found['storage']}" + ("_busy" if seconds >= 1 else "")
+        write_result(name, found, "studies_workers")

@@ -1,0 +1,56 @@
+"""How a command ends: exit codes, errors as sentences, and the signal to terminate."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grisaille.errors import GrisailleError
+
+DONE = 0
+NOTHING = 1
+MISTAKE = 2
+FAILURE = 3
+INTERRUPTED = 130
+TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a run as Ctrl-C does: what is held is given back."""
+
+
+def report(error: GrisailleError) -> int:
+    """Say what went wrong; returns the exit code."""
+    from grisaille.errors import ModelError, ProtocolError
+
+    print(f"grisaille: {error}", file=sys.stderr)
+    if isinstance(error, ModelError | ProtocolError):
+        return MISTAKE
+    if error.result is not None and error.result.nit:
+        print(f"\nWhat was evaluated before:\n{error.result}", file=sys.stderr)
+    return FAILURE
+
+
+@contextmanager
+def heeding_termination() -> Iterator[list[int]]:
+    """Within it SIGTERM raises `Terminated`; gives the signals that came."""
+    heard: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        heard.append(number)
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # only that one gets signals
+        yield heard
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGTERM, before)

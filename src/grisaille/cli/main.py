@@ -1,0 +1,72 @@
+"""Reading the call, and what the exit code says."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from grisaille.cli import answering, keeping, looking, picturing, running
+from grisaille.cli.ending import INTERRUPTED, TERMINATED, Terminated, report
+
+_EXIT_CODES = """\
+exit codes:
+  0    done, and feasible where that is asked
+  1    done, but nothing feasible was found, or nothing is left to ask
+  2    a mistake in the call or in the problem
+  3    a black box or the storage failed
+  130  interrupted (Ctrl-C)
+  143  terminated (SIGTERM)
+
+Errors are sentences on standard error. Where JSON is printed, standard output holds nothing else.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code, as `--help` lists them."""
+    options = _parser().parse_args(arguments)
+    from grisaille.errors import GrisailleError
+
+    path = list(sys.path)
+    try:
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
+    except GrisailleError as error:
+        return report(error)
+    except BrokenPipeError:  # whoever reads has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt as stop:
+        terminated = isinstance(stop, Terminated)
+        print(f"grisaille: {'terminated' if terminated else 'interrupted'}", file=sys.stderr)
+        return TERMINATED if terminated else INTERRUPTED
+    finally:
+        sys.path[:] = path  # a problem's file has put its folder there
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="grisaille",
+        description="Bayesian optimization of expensive nested grey-box functions.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for group in (running, looking, answering, keeping, picturing):
+        group.add_commands(commands)
+    return parser
+
+
+def _help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return 0
+
+
+def _version() -> int:
+    from grisaille import __version__
+
+    print(f"grisaille {__version__}")
+    return 0

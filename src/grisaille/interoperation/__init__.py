@@ -1,0 +1,1 @@
+"""Studies for other tools: tables, Optuna, generators."""

@@ -1,0 +1,236 @@
+"""A study as tables and as JSON.
+
+Every number is written so that reading it gives the same number to the last bit.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grisaille.interoperation.reading import (
+    box_names,
+    design,
+    evaluations,
+    made_elsewhere,
+    reason,
+    settings_of,
+    user_value,
+)
+from grisaille.records import Observation
+from grisaille.study.encoding import to_plain
+from grisaille.study.ledger import Ledger, QueryEntry, TrialEntry, probe_of
+
+Array = NDArray[np.float64]
+
+FORMAT_VERSION = 1
+"""Rises when a key of `export_json` changes its meaning or goes away; new keys may come anytime."""
+
+
+def export_csv(ledger: Ledger) -> str:
+    """One row per trial, those under way included.
+
+    Columns: trial, state, kind, one per design entry, objective, one per constraint (met when
+    <= 0), violation, bound, certified bound, evaluations of each black box, seconds suggesting and
+    evaluating, started, ended, reason. Objective and bounds are in the user's sense, times are
+    UTC. What is not known is left empty. A name that is taken gets a number, as in `kind (2)`.
+    """
+    settings = settings_of(ledger)
+    first = ["trial", "state", "kind"]
+    counts = [f"evaluations {name}" for name in box_names(ledger)]
+    last = ["violation", "bound", "certified bound", *counts]
+    last += ["seconds suggesting", "seconds evaluating", "started", "ended", "reason"]
+    taken = {*first, "objective", *last}
+    entries = _renamed(settings["entries"], taken)
+    labels = _renamed(settings["constraints"], taken)
+    header = [*first, *entries, "objective", *labels, *last]
+    rows = [_trial_row(ledger, trial) for trial in ledger.trials.values()]
+    return _csv(header, rows)
+
+
+def _trial_row(ledger: Ledger, trial: TrialEntry) -> list[Any]:
+    settings, record = ledger.settings, trial.record
+    nothing: list[Any] = [None]
+    point = design(ledger, trial)
+    return [
+        trial.number,
+        str(trial.state),
+        str(trial.suggestion.kind),
+        *(nothing * len(settings["entries"]) if point is None else point.values()),
+        None if record is None else user_value(ledger, record.objective),
+        *(nothing * len(settings["constraints"]) if record is None else record.constraints),
+        None if record is None else record.violation,
+        user_value(ledger, trial.suggestion.promise),
+        user_value(ledger, trial.suggestion.proved),
+        *evaluations(ledger, trial).values(),
+        trial.seconds,
+        float(sum(query.seconds for query in trial.told)),
+        _utc(trial.started),
+        _utc(trial.ended),
+        reason(trial),
+    ]
+
+
+def export_observations_csv(ledger: Ledger) -> str:
+    """One row per answer of a black box.
+
+    Columns: box, source ("chain", "probe" for an answer apart from the real chain, "elsewhere" for
+    one that `Study.observe` added), trial, query, input[0], ..., output[0], ..., seconds. A box
+    with fewer inputs or outputs than another leaves the last ones empty.
+    """
+    settings_of(ledger)
+    told = [query for trial in ledger.trials.values() for query in trial.told]
+    elsewhere = made_elsewhere(ledger)
+    every: list[QueryEntry | Observation] = [*told, *elsewhere]
+    inputs = max((seen.inputs.size for seen in every), default=0)
+    outputs = max((_size(seen.outputs) for seen in every), default=0)
+    header = ["box", "source", "trial", "query"]
+    header += [f"input[{i}]" for i in range(inputs)]
+    header += [f"output[{i}]" for i in range(outputs)]
+
+    def row(
+        seen: Any, source: str, trial: int | None, query: str, seconds: float | None
+    ) -> list[Any]:
+        values = [*_padded(seen.inputs, inputs), *_padded(seen.outputs, outputs)]
+        return [seen.box, source, trial, query, *values, seconds]
+
+    rows = [row(query, _source(query), query.trial, query.id, query.seconds) for query in told]
+    rows += [row(seen, "elsewhere", None, "", None) for seen in elsewhere]
+    return _csv([*header, "seconds"], rows)
+
+
+def export_json(ledger: Ledger) -> dict[str, Any]:
+    """Everything that is known of a study, as strictly valid JSON.
+
+    Numbers that are not finite are the words "nan", "inf" and "-inf"; what is not known is null;
+    times are seconds since 1970; objective and bounds are in the user's sense. The keys are
+    explained in docs/interoperation.md.
+    """
+    settings = settings_of(ledger)
+    bounds = zip(settings["entries"], settings["lower"], settings["upper"], strict=True)
+    return {
+        "format": "grisaille study",
+        "version": FORMAT_VERSION,
+        "name": settings["name"],
+        "sense": "minimize" if settings["sense"] == 1 else "maximize",
+        "strategy": settings["strategy"],
+        "seed": settings["seed"],
+        "evaluation": settings["evaluation"],
+        "variables": [{"name": n, "lower": low, "upper": high} for n, low, high in bounds],
+        "constraints": list(settings["constraints"]),
+        "boxes": [_box_to_plain(name, box) for name, box in settings["boxes"].items()],
+        "problem": settings["problem"],
+        "trials": [_trial_to_plain(ledger, trial) for trial in ledger.trials.values()],
+        "observations": [
+            {"box": o.box, "inputs": to_plain(o.inputs), "outputs": to_plain(o.outputs)}
+            for o in made_elsewhere(ledger)
+        ],
+    }
+
+
+def _box_to_plain(name: str, box: Mapping[str, Any]) -> dict[str, Any]:
+    named = not isinstance(box["outputs"], int)
+    return {
+        "name": name,
+        "inputs": box["inputs"],
+        "outputs": len(box["outputs"]) if named else box["outputs"],
+        "output_names": list(box["outputs"]) if named else None,
+        "cost": box["cost"],
+    }
+
+
+def _trial_to_plain(ledger: Ledger, trial: TrialEntry) -> dict[str, Any]:
+    record, suggestion = trial.record, trial.suggestion
+    return {
+        "number": trial.number,
+        "state": str(trial.state),
+        "kind": str(suggestion.kind),
+        "x": to_plain(suggestion.x),
+        "objective": None if record is None else _plain(user_value(ledger, record.objective)),
+        "constraints": None if record is None else to_plain(record.constraints),
+        "violation": None if record is None else _plain(record.violation),
+        "bound": _plain(user_value(ledger, suggestion.promise)),
+        "certified_bound": _plain(user_value(ledger, suggestion.proved)),
+        "evaluations": evaluations(ledger, trial),
+        "seconds_suggesting": trial.seconds,
+        "seconds_evaluating": float(sum(query.seconds for query in trial.told)),
+        "started": trial.started,
+        "ended": trial.ended,
+        "trials_left": trial.remaining,
+        "cost_left": _plain(trial.budget),
+        "trials_under_way": suggestion.pending,
+        "queries": [_query_to_plain(query) for query in trial.queries],
+    }
+
+
+def _query_to_plain(query: QueryEntry) -> dict[str, Any]:
+    return {
+        "id": query.id,
+        "box": query.box,
+        "source": _source(query),
+        "calls": list(query.calls),
+        "state": str(query.state),
+        "inputs": to_plain(query.inputs),
+        "outputs": None if query.outputs is None else to_plain(query.outputs),
+        "seconds": query.seconds,
+        "asked": query.asked or None,
+        "failed_attempts": query.attempts,
+        "lost_workers": query.losses,
+        "reason": query.reason or None,
+    }
+
+
+def _source(query: QueryEntry) -> str:
+    return "chain" if probe_of(query) is None else "probe"
+
+
+def _plain(value: float | None) -> float | str | None:
+    return None if value is None else to_plain([value])[0]
+
+
+def _utc(time: float | None) -> str | None:
+    if time is None:
+        return None
+    # Microseconds always, else pandas finds two formats in one column.
+    moment = datetime.datetime.fromtimestamp(time, datetime.UTC)
+    return moment.isoformat(timespec="microseconds")
+
+
+def _size(outputs: Array | None) -> int:
+    return 0 if outputs is None else outputs.size
+
+
+def _padded(values: Array, width: int) -> list[float | None]:
+    return [*values.tolist(), *[None] * (width - values.size)]
+
+
+def _renamed(names: Iterable[str], taken: set[str]) -> list[str]:
+    """The names, with a number where one is taken; they are taken from then on."""
+    found = []
+    for name in names:
+        own, number = name, 1
+        while own in taken:
+            number += 1
+            own = f"{name} ({number})"
+        taken.add(own)
+        found.append(own)
+    return found
+
+
+def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    # repr of a float is the shortest text that reads back as the same number.
+    return repr(float(value)) if isinstance(value, float | np.floating) else value

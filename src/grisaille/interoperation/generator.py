@@ -1,0 +1,341 @@
+"""A study as a generator of points, in the style of the gest-api standard."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grisaille.checks import is_number, is_whole
+from grisaille.errors import EvaluationError, ModelError
+from grisaille.interoperation.observables import name_calls
+from grisaille.storage.log import Kind
+from grisaille.study.budget import Limits
+from grisaille.study.chain import Chain
+from grisaille.study.ledger import QueryEntry, QueryState, TrialEntry, TrialState
+from grisaille.study.page import Page, check_range
+from grisaille.study.study import Study
+
+Array = NDArray[np.float64]
+Point = dict[str, Any]
+
+# How often to look whether somebody else's suggestion is ready, in seconds.
+_POLL = 0.05
+
+# How many suggestions in a row may break off at once.
+_MOST_IN_VAIN = 10
+
+# How far an entry that comes back may be from what was suggested, relative to its range: what was
+# stored with fewer digits is the same point.
+_SAME = 1e-6
+
+# How alike a key must be to a missing name to be taken for a slip, out of 1.
+_NEAR = 0.8
+
+
+class Generator:
+    """Suggests whole points, and takes in what the black boxes answered along the chain.
+
+    It fits wherever a generator of gest-api does, without needing that package.
+
+    Args:
+        study: The study, with `evaluation="chained"`: whoever evaluates whole points cannot
+            evaluate a black box apart from the chain.
+    """
+
+    returns_id = True
+
+    def __init__(self, study: Study) -> None:
+        if not isinstance(study, Study):
+            raise ModelError(f"Generator({study!r}): pass a gs.Study")
+        if study.evaluation != "chained":
+            raise ModelError(
+                "a generator suggests whole points, but the study may evaluate each black box "
+                "apart from the chain: make it with gs.Study(..., evaluation='chained')"
+            )
+        self.study = study
+        settings = study.desk.ledger().settings
+        self._entries: list[str] = list(settings["entries"])
+        self._lower = np.array(settings["lower"], dtype=float)
+        self._upper = np.array(settings["upper"], dtype=float)
+        self._calls = name_calls(study.problem, self._entries)
+        self._chain = Chain(study.problem)
+        self._handed_out: set[int] = set()
+        _register(type(self))
+
+    @property
+    def observables(self) -> list[str]:
+        """The keys that a result holds: the answers along the chain, in its order."""
+        return [name for call in self._calls for name in call.names]
+
+    @property
+    def vocs(self) -> Any:
+        """Variables with their bounds, and observables, as a VOCS of gest-api."""
+        try:
+            from gest_api.vocs import VOCS
+        except ImportError as error:
+            raise ModelError("a VOCS needs the package gest-api: pip install gest-api") from error
+        bounds = zip(self._entries, self._lower.tolist(), self._upper.tolist(), strict=True)
+        ranges = {name: [low, high] for name, low, high in bounds}
+        return VOCS(
+            variables={name: ends for name, ends in ranges.items() if ends[0] < ends[1]},
+            # A VOCS has no variable whose bounds are equal.
+            constants={name: ends[0] for name, ends in ranges.items() if ends[0] == ends[1]},
+            observables=self.observables,
+        )
+
+    def _validate_vocs(self, vocs: Any) -> None:
+        """Refuse a VOCS that does not have the study's variables and observables."""
+        inputs = {*vocs.variable_names, *vocs.constant_names}
+        if inputs != set(self._entries) or not set(self.observables) <= set(vocs.output_names):
+            raise ModelError(
+                f"the VOCS has variables {sorted(inputs)} and outputs {vocs.output_names}, the "
+                f"study has {sorted(self._entries)} and {self.observables}: use generator.vocs"
+            )
+
+    def suggest(self, num_points: int | None = None) -> list[Point]:
+        """The next points to evaluate: design entries by name, and "_id".
+
+        Points whose evaluation is to be tried again come first. New ones are chosen as if those
+        under way had come out as predicted, so they are spread out.
+
+        Args:
+            num_points: How many; one by default.
+
+        Raises:
+            ModelError: The problem is proved to be infeasible, so there are not as many points.
+                Without `num_points` the list is empty then.
+            EvaluationError: A known part has no value wherever a point is suggested.
+        """
+        if num_points is not None and not (is_whole(num_points) and num_points >= 0):
+            raise ModelError(f"suggest({num_points!r}): how many is a whole number, or None")
+        wanted = 1 if num_points is None else int(num_points)
+        taken: list[int] = []
+        in_vain = 0
+        try:
+            while len(taken) < wanted:
+                number = self.study.desk.write(self._take)
+                if number is not None:
+                    taken.append(number)
+                    in_vain = 0
+                elif in_vain == _MOST_IN_VAIN:
+                    raise EvaluationError(
+                        f"{in_vain} suggestions in a row broke off before their first black box, "
+                        "because a known part has no value there: change the bounds of the "
+                        "variables"
+                    )
+                elif not self._start():
+                    break
+                else:
+                    in_vain += 1
+            if num_points is not None and len(taken) < wanted:
+                raise ModelError(
+                    f"suggest({wanted}): the problem is proved to have no feasible point, so no "
+                    "further one is worth evaluating: relax a constraint"
+                )
+        except BaseException:
+            self._release(taken)  # nobody will see these points
+            raise
+        self._handed_out.update(taken)
+        trials = self.study.desk.ledger().trials
+        return [self._point(trials[number]) for number in taken]
+
+    def ingest(self, results: Sequence[Mapping[str, Any]]) -> None:
+        """Take in answers: all of them, or none if there is an error.
+
+        A result holds the `observables`. With the "_id" of a suggested point it completes that
+        trial; where an observable is missing, None or not finite, its black box has failed.
+        Without "_id" it holds the design entries instead, and adds observations of the black
+        boxes as far as its answers go.
+
+        Args:
+            results: One dictionary per point; keys it does not know are passed over.
+
+        Raises:
+            ModelError: An "_id" is unknown or has its results already, a design entry is missing
+                or not what was suggested, or a value is not a number.
+            AssumptionError: An answer is outside the range its black box was declared with.
+        """
+        if isinstance(results, Mapping | str) or not all(isinstance(r, Mapping) for r in results):
+            raise ModelError("ingest takes a list of dictionaries, one per point")
+        named = [r for r in results if _has_id(r)]
+        loose = [self._observations(r) for r in results if not _has_id(r)]
+
+        def record(page: Page) -> None:
+            for result in named:
+                self._ingest_one(page, result)
+
+        if named:
+            self.study.desk.write(record)
+            self._handed_out.difference_update(int(r["_id"]) for r in named)
+        for found in loose:
+            for box, inputs, outputs in found:
+                self.study.observe(box, [inputs], [outputs])
+
+    def finalize(self) -> None:
+        """Give back the points that have no results: they are suggested again."""
+        self._release(self._handed_out)
+        self._handed_out.clear()
+
+    def _start(self) -> bool:
+        """Begin a new trial; False if there is none to begin."""
+        while (decision := self.study.desk.decide(Limits())).waited:
+            time.sleep(_POLL)
+        if decision.suggestion is None or decision.status is not None:
+            return False
+        self.study.desk.start(decision.suggestion)
+        return True
+
+    def _take(self, page: Page) -> int | None:
+        """The oldest trial under way that nobody evaluates; from now on it is ours."""
+        for trial in page.ledger.trials.values():
+            states = [query.state for query in trial.queries]
+            free = QueryState.WAITING in states and QueryState.ASKED not in states
+            if trial.state is TrialState.PENDING and free:
+                for query in _open_queries(trial):
+                    page.append(Kind.ASKED, {"query": query.id, "holder": None, "until": None})
+                return trial.number
+        return None
+
+    def _release(self, numbers: Sequence[int] | set[int]) -> None:
+        def record(page: Page) -> None:
+            for number in sorted(numbers):
+                for query in page.ledger.trials[number].queries:
+                    if query.state is QueryState.ASKED:
+                        page.append(Kind.RELEASED, {"query": query.id})
+
+        if numbers:
+            self.study.desk.write(record)
+
+    def _point(self, trial: TrialEntry) -> Point:
+        point: Point = dict(zip(self._entries, trial.suggestion.x.tolist(), strict=True))
+        return {**point, "_id": trial.number}
+
+    def _ingest_one(self, page: Page, result: Mapping[str, Any]) -> None:
+        trial = self._trial(page, result["_id"])
+        self._check_point(trial, result)
+        answers, missing = self._answers(result, f"the result of point {trial.number}")
+        asked = [query.asked for query in trial.queries if query.state is QueryState.ASKED]
+        # The chain was evaluated as a whole: its calls share the time that took.
+        took = max(page.turn.now() - min(asked), 0.0) if asked else 0.0
+        seconds = took / len(self._calls)
+        while ready := [q for q in _open_queries(trial) if q.calls[0] in answers]:
+            outputs = answers[ready[0].calls[0]]
+            check_range(self.study.desk.boxes[ready[0].box], ready[0].inputs, outputs)
+            page.tell(ready[0], outputs, seconds)
+        for query in _open_queries(trial):
+            page.fail(query, missing[query.calls[0]])
+
+    def _trial(self, page: Page, given: Any) -> TrialEntry:
+        number = int(given) if is_number(given) and float(given).is_integer() else None
+        trial = None if number is None else page.ledger.trials.get(number)
+        if trial is None:
+            raise ModelError(
+                f"the study has suggested no point with '_id' {given!r}: leave '_id' out to add "
+                "answers that were made elsewhere"
+            )
+        if trial.state is not TrialState.PENDING:
+            raise ModelError(
+                f"point {trial.number} has its results already (it is {trial.state}): leave '_id' "
+                "out to add further answers"
+            )
+        return trial
+
+    def _check_point(self, trial: TrialEntry, result: Mapping[str, Any]) -> None:
+        """Answers belong to the point that was suggested."""
+        given = {name: result[name] for name in self._entries if name in result}
+        for place, name in enumerate(self._entries):
+            suggested = float(trial.suggestion.x[place])
+            slack = _SAME * max(self._upper[place] - self._lower[place], abs(suggested))
+            if name in given and not abs(_number(given[name], name) - suggested) <= slack:
+                raise ModelError(
+                    f"point {trial.number} was suggested with {name} = {suggested!r}, but its "
+                    f"result has {given[name]!r}: leave '_id' out to add answers at another point"
+                )
+
+    def _answers(
+        self, result: Mapping[str, Any], where: str
+    ) -> tuple[dict[int, Array], dict[int, str]]:
+        """Outputs by call, as far as they are there; and by call why they are not."""
+        known = {"_id", *self._entries, *self.observables}
+        others = [key for key in result if isinstance(key, str) and key not in known]
+        answers: dict[int, Array] = {}
+        missing: dict[int, str] = {}
+        for number, call in enumerate(self._calls):
+            values = []
+            for name in call.names:
+                near = difflib.get_close_matches(name, others, 1, _NEAR)
+                if name not in result and near:
+                    raise ModelError(f"{where} has {near[0]!r} but no {name!r}: rename it")
+                value = _number(result.get(name), name)
+                if not math.isfinite(value):
+                    got = f"is {result[name]!r} there" if name in result else "is not there"
+                    missing.setdefault(number, f"{where} has no value: {name!r} {got}")
+                values.append(value)
+            if number not in missing:
+                answers[number] = np.array(values)
+        return answers, missing
+
+    def _observations(self, result: Mapping[str, Any]) -> list[tuple[str, Array, Array]]:
+        """What a result without "_id" tells of each black box: name, inputs, outputs."""
+        where = "a result without '_id'"
+        x = np.array([_number(result.get(name), name) for name in self._entries])
+        absent = [n for n, v in zip(self._entries, x, strict=True) if not math.isfinite(v)]
+        absent += [name for name in self.observables if name not in result]
+        if absent:
+            raise ModelError(
+                f"{where} has no value of {absent[0]!r}: it needs {', '.join(self._entries)} and "
+                f"the answers {', '.join(self.observables)}"
+            )
+        answers, _ = self._answers(result, where)
+        reached: dict[int, Array] = {}
+        found = []
+        # A known part that has no value there ends the chain.
+        with contextlib.suppress(EvaluationError):
+            while ready := {
+                call: inputs
+                for call, inputs in self._chain.ready(x, reached).items()
+                if call in answers
+            }:
+                for call, inputs in ready.items():
+                    box = self.study.desk.boxes[self._calls[call].box]
+                    check_range(box, inputs, answers[call])
+                    found.append((box.name, inputs, answers[call]))
+                    reached[call] = answers[call]
+        return found
+
+
+def _open_queries(trial: TrialEntry) -> list[QueryEntry]:
+    """What still needs an answer, in the order of the chain."""
+    return sorted((q for q in trial.queries if q.is_open and q.calls), key=lambda q: q.calls[0])
+
+
+def _has_id(result: Mapping[str, Any]) -> bool:
+    """Whether a result belongs to a suggested point; in a table, others have an empty cell."""
+    given = result.get("_id")
+    return given is not None and not (is_number(given) and math.isnan(given))
+
+
+def _number(value: Any, name: str) -> float:
+    """A number, also one in an array of its own; NaN for nothing."""
+    if value is None:
+        return math.nan
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "iuf":
+        raise ModelError(f"{name!r} is {value!r} in a result: it must be one number")
+    return float(array.reshape(()))
+
+
+def _register(kind: type) -> None:
+    """Let gest-api know its own kind, where it is installed."""
+    try:
+        from gest_api import Generator as Standard
+    except ImportError:
+        return
+    Standard.register(kind)

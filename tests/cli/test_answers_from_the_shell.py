@@ -1,0 +1,184 @@
+"""create, ask, tell, fail, release and observe."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from grisaille.cli import main
+
+
+@pytest.fixture
+def call(place: str, capsys):
+    """Runs a command on study `lab`; gives exit code and output."""
+
+    def run(command: str, *arguments: str):
+        code = main([command, "lab", "--storage", place, *arguments])
+        return code, capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def lab(model, place: str, capsys) -> Path:
+    """An empty study of a problem whose black box is evaluated elsewhere."""
+    file = Path(model())
+    text = file.read_text().replace("BlackBox(simulate", "BlackBox(None")
+    file.write_text(text + 'print("not JSON")\n')
+    assert main(["create", str(file), "--study", "lab", "--storage", place, "--trials", "3"]) == 0
+    assert "made, and empty" in capsys.readouterr().out
+    return file
+
+
+def ask(call, *arguments: str):
+    code, output = call("ask", *arguments)
+    return code, json.loads(output.out)
+
+
+def test_a_study_is_solved_by_ask_and_tell_alone(lab, call):
+    told = 0
+    while True:
+        code, queries = ask(call)
+        if not queries:
+            break
+        assert code == 0
+        assert set(queries[0]) == {"id", "box", "arguments", "inputs", "trial"}
+        (x,) = queries[0]["arguments"]
+        code, output = call("tell", queries[0]["id"], json.dumps((x - 0.5) ** 2), "--seconds", "9")
+        assert code == 0
+        assert "is answered" in output.out
+        told += 1
+    assert code == 1
+    assert told >= 3
+    _, output = call("show", "--json")
+    shown = json.loads(output.out)
+    assert shown["trials"]["complete"] == 3
+    assert shown["last_trials"][0]["seconds"]["evaluating"] == 9
+
+
+def test_create_refuses_a_name_that_is_taken(lab, place, capsys):
+    assert main(["create", str(lab), "--study", "lab", "--storage", place]) == 2
+    assert "there is a study 'lab' already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["-0.25", "-1e-3", "[0.5]", '{"f": 0.5}', "7"])
+def test_an_answer_is_json_also_when_it_is_negative(lab, call, ledger, value):
+    (query,) = ask(call)[1]
+    code, output = call("tell", query["id"], value)
+    if value.startswith("{"):
+        assert code == 3
+        return
+    assert code == 0, output.err
+    found = json.loads(value)
+    assert ledger("lab").queries[query["id"]].outputs.tolist() == (
+        found if isinstance(found, list) else [found]
+    )
+
+
+def test_a_wrong_answer_is_refused_and_the_right_one_counts_once(lab, call):
+    (query,) = ask(call)[1]
+    code, output = call("tell", query["id"], "half")
+    assert code == 2
+    assert "is not JSON" in output.err
+    assert call("tell", query["id"])[0] == 2
+    assert call("tell", query["id"], "[1, 2]")[0] == 3
+    assert call("tell", query["id"], "NaN")[0] == 3
+    assert call("tell", query["id"], "0.5")[0] == 0
+    code, output = call("tell", query["id"], "0.6")
+    assert code == 2
+    assert "has an answer already" in output.err
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_many_answers_come_by_standard_input_and_a_bad_one_spoils_no_other(
+    lab, call, ledger, monkeypatch, lines
+):
+    queries = ask(call, "-n", "2")[1]
+    answers = [
+        {"id": queries[0]["id"], "value": 0.5, "seconds": 3},
+        {"id": "9-9", "value": 1},
+        {"id": queries[1]["id"], "failed": "the oven is cold"},
+    ]
+    text = "\n".join(map(json.dumps, answers)) if lines else json.dumps(answers)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    code, output = call("tell", "-")
+    assert code == 2
+    assert "no query '9-9'" in output.err
+    assert "will be asked again" in output.out
+    assert ledger("lab").queries[queries[0]["id"]].seconds == 3
+    assert ledger("lab").queries[queries[1]["id"]].reason == "the oven is cold"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"id": "1-1"}', '[{"id": 1, "value": 2}]', "[3]", '{"id": "1-1", "vlaue": 2}', "{"],
+)
+def test_answers_of_the_wrong_form_are_refused_as_a_whole(lab, call, monkeypatch, text):
+    ask(call)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    code, output = call("tell", "-")
+    assert code == 2
+    assert "write" in output.err
+
+
+def test_one_answer_can_be_piped(lab, call, monkeypatch):
+    (query,) = ask(call)[1]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("0.5\n"))
+    assert call("tell", query["id"], "-")[0] == 0
+
+
+def test_a_query_that_failed_twice_is_given_up(lab, call, ledger):
+    (query,) = ask(call)[1]
+    assert "will be asked again" in call("fail", query["id"], "power cut")[1].out
+    assert ask(call)[1] == [query]
+    assert "is given up" in call("fail", query["id"], "power cut")[1].out
+    assert [f.reason for f in ledger("lab").history().failures] == ["power cut"]
+    assert call("fail", query["id"], "power cut")[0] == 2
+
+
+def test_a_released_query_goes_to_the_next_who_asks(lab, call):
+    (query,) = ask(call)[1]
+    assert ask(call)[1] != [query]
+    assert call("release", query["id"])[0] == 0
+    assert ask(call)[1] == [query]
+
+
+def test_show_lists_queries_with_their_holders(lab, call):
+    ask(call)
+    ask(call, "--lease", "3600")
+    _, output = call("show")
+    assert "who asked" in output.out
+    assert ", until " in output.out
+    _, output = call("show", "--json")
+    first, second = json.loads(output.out)["pending"]
+    assert first["state"] == "asked"
+    assert first["until"] is None
+    assert second["until"] > second["since"]
+
+
+def test_answers_made_elsewhere_come_from_a_csv_file(lab, call, ledger, tmp_path: Path):
+    table = tmp_path / "answers.csv"
+    table.write_text("temperature,result\n0.1,0.16\n0.2,0.09\n")
+    code, output = call("observe", "f", str(table))
+    assert code == 0
+    assert "2 answers of f" in output.out
+    assert ledger("lab").history().counts() == {"f": 2}
+    table.write_text("0.1,0.16\n0.2,0.09\n")
+    code, output = call("observe", "f", str(table))
+    assert code == 2
+    assert "begins with numbers" in output.err
+    assert call("observe", "f", "nowhere.csv")[0] == 2
+    table.write_text("a,b,c\n1,2,3\n")
+    assert "3 columns" in call("observe", "f", str(table))[1].err
+    assert "no black box 'g'" in call("observe", "g", str(table))[1].err
+
+
+def test_a_box_without_a_function_cannot_be_worked_on(lab, call):
+    code, output = call("worker")
+    assert code == 2
+    assert "has no function" in output.err
+    assert f"loading {lab}" in output.out

@@ -1,0 +1,420 @@
+"""Ask, tell, fail, observe: the same on every storage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+import pytest
+from study_helpers import QUICK, answer, decisions, nested, parabola
+
+import grisaille as gs
+from grisaille import problems
+
+
+def test_asking_and_telling_by_hand_makes_the_decisions_of_run(storage):
+    by_hand = gs.Study(nested(), strategy=QUICK, storage=storage, name="by hand")
+    while queries := by_hand.ask(trials=9):
+        (query,) = queries
+        by_hand.tell(query, answer(by_hand.problem, query), seconds=0)
+    run = gs.Study(nested(), strategy=QUICK)
+    result = run.run(9, progress=False)
+    assert decisions(by_hand) == decisions(run)
+    assert by_hand.result().fun == result.fun
+    assert by_hand.result().nit == 9
+    by_hand.close()
+
+
+def test_a_study_opened_again_goes_on_with_the_decisions_of_an_unbroken_one(storage):
+    if storage == "memory":
+        pytest.skip("memory does not outlive the study")
+    unbroken = gs.Study(nested(), strategy=QUICK)
+    unbroken.run(9, progress=False)
+    for _ in range(30):
+        study = gs.Study(nested(), strategy=QUICK, storage=storage, name="s")
+        queries = study.ask(trials=9)
+        if queries:
+            study.tell(queries[0], answer(study.problem, queries[0]), seconds=0)
+        study.close()
+        if not queries:
+            break
+    assert not queries
+    study = gs.Study(nested(), strategy=QUICK, storage=storage, name="s")
+    assert decisions(study) == decisions(unbroken)
+    study.close()
+
+
+def test_every_decision_can_be_derived_again(storage):
+    study = gs.Study(nested(), strategy=QUICK, storage=storage, name="s")
+    waiting: list[gs.Query] = []
+    for step in range(14):  # answers come late and out of order
+        waiting += study.ask(2, trials=12)
+        query = waiting.pop(0 if step % 3 else -1)
+        study.tell(query, answer(study.problem, query))
+    for entry in study.desk.ledger().trials.values():
+        again = study.replay(entry.number)
+        assert np.array_equal(again.x, entry.suggestion.x)
+        assert again.promise == entry.suggestion.promise
+        assert [p.inputs.tolist() for p in again.probes] == [
+            p.inputs.tolist() for p in entry.suggestion.probes
+        ]
+    study.close()
+
+
+def test_a_deeper_box_is_asked_once_its_inputs_are_known():
+    study = gs.Study(nested(), strategy=QUICK)
+    (first,) = study.ask()
+    assert (first.id, first.box) == ("1-1", "first")
+    outputs = study.problem.boxes[0].fn(*first.arguments)
+    assert study.tell(first, outputs) is None
+    (second,) = study.ask()
+    assert (second.id, second.box) == ("1-2", "second")
+    assert np.array_equal(second.inputs, outputs)
+    trial = study.tell(second, 0.25)
+    assert trial is not None
+    assert (trial.number, trial.objective) == (1, 0.25)
+
+
+def test_a_partial_answer_is_kept_and_learned_from():
+    study = gs.Study(nested(), strategy=QUICK)
+    (query,) = study.ask()
+    study.tell(query, [0.1, 0.2])
+    assert [o.box for o in study.history.loose] == ["first"]
+    assert len(study.history) == 0
+    (pending,) = study.desk.standing().situation.pending
+    assert pending.answers[0].tolist() == [0.1, 0.2]
+
+
+def test_a_batch_is_spread_out_and_differs_from_asking_one_by_one():
+    known = problems.drop_wave()
+    study = gs.Study(known.problem, seed=1)
+    study.run(12, progress=False)
+    alone = study.desk.standing().situation
+    one = study.strategy.suggest(alone).x
+    batch = study.ask(8)  # a chain's first call and a probe each
+    numbers = sorted({q.trial for q in batch})
+    points = np.array([study.desk.ledger().trials[n].suggestion.x for n in numbers])
+    assert len(points) >= 4
+    assert np.array_equal(points[0], one)  # nothing is pending yet
+    scale = known.problem.program.upper - known.problem.program.lower
+    apart = np.linalg.norm((points[:, None] - points[None]) / scale, axis=2) + np.eye(len(points))
+    assert apart.min() > 1e-3
+
+
+def test_pending_queries_narrow_the_band_and_leave_the_mean():
+    import torch
+
+    from grisaille.confidence.hallucination import hallucinated
+    from grisaille.confidence.theory import plausible_set
+
+    study = gs.Study(nested(), strategy=QUICK)
+    study.run(8, progress=False)
+    study.ask(3)
+    situation = study.desk.standing().situation
+    assert situation.pending
+    before = plausible_set(study.problem.program, situation.history, 2.0)
+    after = hallucinated(before, situation.pending)
+    for call in study.problem.program.calls:
+        states = torch.rand(50, call.box.inputs, dtype=torch.float64) * 2 - 1
+        mean, deviation = before.beliefs[call.box.name].predict(states)
+        same, smaller = after.beliefs[call.box.name].predict(states)
+        assert torch.allclose(mean, same, atol=1e-6)
+        assert (smaller <= deviation + 1e-7).all()
+        assert (smaller < 0.999 * deviation).any()
+
+
+def test_what_hallucinated_bands_promise_is_not_published():
+    study = gs.Study(parabola(), strategy=QUICK)
+    study.run(6, progress=False)
+    study.ask(3)
+    entries = list(study.desk.ledger().trials.values())[6:]
+    assert [e.suggestion.pending for e in entries] == [0, 1, 2]
+    assert entries[0].suggestion.promise is not None
+    assert [e.suggestion.promise for e in entries[1:]] == [None, None]
+
+
+def test_an_answer_told_twice_is_refused_with_a_sentence(storage):
+    study = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    (query,) = study.ask()
+    study.tell(query, 1.5)
+    with pytest.raises(gs.ProtocolError, match=r"query 1-1 has an answer already, \[1.5\]"):
+        study.tell(query.id, 2.5)
+    assert [o.outputs.tolist() for o in study.history.observations()] == [[1.5]]
+    study.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "query 1-1: black box 'f' at .* finite"),
+        ([1.0, 2.0], "returned 2 numbers"),
+        ("much", "must return 1 number"),
+        (None, "must return 1 number"),
+    ],
+)
+def test_a_bad_answer_is_refused_and_the_query_stays_open(value, message):
+    study = gs.Study(parabola(), strategy=QUICK)
+    (query,) = study.ask()
+    with pytest.raises(gs.EvaluationError, match=message):
+        study.tell(query, value)
+    assert [q.id for q in study.pending] == ["1-1"]
+    assert study.tell(query, 1.0) is not None
+
+
+def test_an_answer_outside_the_declared_range_is_refused_and_can_be_corrected():
+    study = gs.Study(parabola(lower=0), strategy=QUICK)
+    (query,) = study.ask()
+    with pytest.raises(gs.AssumptionError, match="outside the range"):
+        study.tell(query, -1.0)
+    assert study.tell(query, 1.0) is not None
+
+
+def test_an_unknown_query_is_refused_with_what_ids_look_like():
+    study = gs.Study(parabola(), strategy=QUICK)
+    with pytest.raises(gs.ProtocolError, match=r"no query '7-1'.*look like '12-1'"):
+        study.tell("7-1", 1.0)
+    with pytest.raises(gs.ModelError, match="is no query"):
+        study.tell(3, 1.0)
+
+
+def test_a_failed_evaluation_is_asked_again_as_often_as_was_said_and_then_given_up(storage):
+    study = gs.Study(parabola(), strategy=QUICK, retries=2, storage=storage, name="s")
+    (query,) = study.ask()
+    assert study.fail(query, "the pump stood still")
+    (again,) = study.ask()
+    assert (again.id, again.inputs.tolist()) == (query.id, query.inputs.tolist())
+    assert study.fail(again, "the pump stood still")
+    (again,) = study.ask()
+    assert not study.fail(again, "the pump broke")
+    (failure,) = study.failures
+    assert failure.reason == "the pump broke"
+    assert failure.inputs.tolist() == query.inputs.tolist()
+    with pytest.raises(gs.ProtocolError, match=r"failed for good \(the pump broke\)"):
+        study.tell(query, 1.0)
+    (other,) = study.ask()
+    assert other.trial == 2
+    assert other.inputs.tolist() != query.inputs.tolist()
+    study.close()
+
+
+def test_a_released_query_is_handed_out_again():
+    study = gs.Study(parabola(), strategy=QUICK)
+    (query,) = study.ask()
+    study.release(query)
+    assert study.pending == []
+    (again,) = study.ask()
+    assert again.id == query.id
+
+
+def test_a_lease_that_ran_out_hands_the_query_to_the_next(storage):
+    study = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    (query,) = study.ask(lease=1e-6)
+    (again,) = study.ask()
+    assert (again.id, again.inputs.tolist()) == (query.id, query.inputs.tolist())
+    study.tell(again, 1.0)
+    with pytest.raises(gs.ProtocolError, match="has an answer already"):
+        study.tell(query, 2.0)
+    study.close()
+
+
+def test_two_studies_of_one_storage_never_get_the_same_query(storage):
+    if storage == "memory":
+        pytest.skip("memory is not shared")
+    studies = [
+        gs.Study(parabola(), strategy=QUICK, storage=storage, name="shared") for _ in range(3)
+    ]
+    queries = [study.ask()[0] for study in studies * 2]
+    assert len({q.id for q in queries}) == 6
+    assert len({q.inputs.tolist()[0] for q in queries}) == 6
+    for study in studies:
+        study.close()
+
+
+def test_observations_from_elsewhere_are_learned_from_and_shorten_the_initial_design():
+    study = gs.Study(parabola(), strategy=QUICK)
+    grid = np.linspace(-2, 3, 8)
+    assert study.observe("f", grid, (grid - 1) ** 2) == 8
+    (query,) = study.ask()
+    entry = study.desk.ledger().trials[1]
+    assert entry.suggestion.kind == gs.TrialKind.OPTIMISTIC
+    assert abs(query.inputs[0] - 1) < 0.3
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_data_frame_can_be_observed(named):
+    study = gs.Study(nested(), strategy=QUICK)
+    frame = pandas.DataFrame({"a": [0.1, 0.2], "b": [0.3, 0.4], "y": [1.0, 2.0]})
+    if named:
+        box = gs.BlackBox(lambda a: a.sum(), name="h", outputs=["y"], noise=0)
+        v = gs.Variable("v", 2, lower=0, upper=1)
+        study = gs.Study(gs.Problem(minimize=np.sum(box(v))), strategy=QUICK)
+        frame = frame[["y", "b", "a"]]
+    name = "h" if named else "second"
+    assert study.observe(name, frame) == 2
+    seen = list(study.history.observations())
+    assert seen[1].inputs.tolist() == ([0.4, 0.2] if named else [0.2, 0.4])
+    assert seen[1].outputs.tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("g", [1.0], [1.0]), "no black box 'g': it has 'f'"),
+        (("f", [1.0, 2.0], [1.0]), "2 rows of inputs, but 1 rows of outputs"),
+        (("f", [[1.0, 2.0]], [1.0]), r"shape \(1, 2\)"),
+        (("f", [1.0], [float("inf")]), "row 0 of the outputs"),
+        (("f", ["a"], [1.0]), "not all numbers"),
+        (("f", [1.0]), "got no outputs"),
+    ],
+)
+def test_bad_observations_get_a_sentence(arguments, message):
+    study = gs.Study(parabola(), strategy=QUICK)
+    with pytest.raises(gs.ModelError, match=message):
+        study.observe(*arguments)
+    assert not study.history.loose
+
+
+def test_asking_stops_when_the_trials_are_used_up():
+    study = gs.Study(parabola(), strategy=QUICK)
+    assert len(study.ask(5, trials=3)) == 3
+    assert study.ask(1, trials=3) == []
+
+
+def test_asking_stops_when_the_problem_is_proved_to_be_infeasible():
+    x = gs.Variable("x", lower=-2, upper=3)
+    kernel = gs.SquaredExponential(1.0, 4.0)
+    y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0, kernel=kernel)(x)
+    study = gs.Study(gs.Problem(minimize=x, subject_to=[y <= -0.5, x <= 2.5]))
+    for _ in range(30):
+        queries = study.ask()
+        if not queries:
+            break
+        study.tell(queries[0], answer(study.problem, queries[0]))
+    assert queries == []
+    assert study.run(40, progress=False).status == gs.Status.INFEASIBLE
+
+
+def test_a_run_resumed_with_more_trials_keeps_the_first_ones(storage):
+    study = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    study.run(4, progress=False)
+    first = decisions(study)
+    result = study.run(7, progress=False)
+    assert decisions(study)[:4] == first
+    assert result.nit == 7
+    assert study.run(7, progress=False).nit == 7
+    study.close()
+
+
+def test_another_problem_is_refused_with_the_difference_and_allowed_on_request(storage):
+    if storage == "memory":
+        pytest.skip("memory holds one study")
+
+    def problem(price: float, upper: float = 1.0) -> gs.Problem:
+        x = gs.Variable("x", lower=-1, upper=upper)
+        box = gs.BlackBox(lambda x: x**2, name="f", noise=0)
+        return gs.Problem(minimize=price * box(x) - x)
+
+    first = gs.Study(problem(2.0), strategy=QUICK, storage=storage, name="plant")
+    first.run(6, progress=False)
+    objectives = [t.objective for t in first.history]
+    points = [t.x[0] for t in first.history]
+    first.close()
+    with pytest.raises(gs.ProtocolError, match=r"study 'plant' was made with something else"):
+        gs.Study(problem(3.0), strategy=QUICK, storage=storage, name="plant")
+    with pytest.raises(gs.ProtocolError, match=r"variable x: upper 1.0 -> 0.5"):
+        gs.Study(problem(2.0, 0.5), strategy=QUICK, storage=storage, name="plant")
+    changed = gs.Study(
+        problem(3.0), strategy=QUICK, storage=storage, name="plant", allow_changes=True
+    )
+    assert [t.objective for t in changed.history] == pytest.approx(
+        [3 * x**2 - x for x in points], abs=1e-12
+    )
+    assert objectives == pytest.approx([2 * x**2 - x for x in points], abs=1e-12)
+    assert changed.run(8, progress=False).nit == 8
+    changed.close()
+    narrow = gs.Study(
+        problem(3.0, 0.3), strategy=QUICK, storage=storage, name="plant", allow_changes=True
+    )
+    inside = [x for x in points if x <= 0.3]
+    assert [t.x[0] for t in narrow.history][: len(inside)] == inside
+    assert len(list(narrow.history.observations())) == 8  # no answer is lost
+    narrow.close()
+
+
+def test_another_seed_or_strategy_is_refused_and_none_means_the_stored_one(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    gs.Study(parabola(), strategy=QUICK, storage=storage, name="s", seed=7).close()
+    study = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    assert study.seed == 7
+    study.close()
+    with pytest.raises(gs.ProtocolError, match="seed: 7 -> 8"):
+        gs.Study(parabola(), strategy=QUICK, storage=storage, name="s", seed=8)
+    with pytest.raises(
+        gs.ProtocolError, match=r"strategy: Optimistic\(solver=MultiStart.* -> Optimistic\(beta=3.0"
+    ):
+        gs.Study(parabola(), strategy=gs.Optimistic(beta=3.0), storage=storage, name="s")
+
+
+def test_a_black_box_of_another_shape_is_refused_even_on_request(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    gs.Study(parabola(), storage=storage, name="s").close()
+    x = gs.Variable("x", lower=-2, upper=3)
+    wide = gs.BlackBox(lambda x: [x, x], name="f", outputs=2, noise=0)
+    problem = gs.Problem(minimize=np.sum(wide(x)))
+    with pytest.raises(gs.ProtocolError, match="other inputs or outputs"):
+        gs.Study(problem, storage=storage, name="s", allow_changes=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": ""}, "name=''"),
+        ({"storage": 3}, "storage=3"),
+        ({"strategy": "optimistic"}, "strategy object"),
+        ({"seed": -1}, "seed"),
+        ({"evaluation": "serial"}, "'separate' or 'chained'"),
+        ({"retries": -1}, "retries=-1"),
+    ],
+)
+def test_bad_arguments_of_a_study_get_a_sentence(options, message):
+    with pytest.raises(gs.ModelError, match=message):
+        gs.Study(parabola(), **options)
+
+
+def test_a_problem_without_black_boxes_has_nothing_to_ask():
+    x = gs.Variable("x", lower=0, upper=1)
+    with pytest.raises(gs.ModelError, match="no black box"):
+        gs.Study(gs.Problem(minimize=x))
+
+
+def test_the_cost_of_all_evaluations_is_counted_and_never_exceeded():
+    x = gs.Variable("x", lower=0, upper=1)
+    cheap = gs.BlackBox(lambda x: x, name="cheap", noise=0, cost=1)
+    dear = gs.BlackBox(lambda y: (y - 0.3) ** 2, name="dear", noise=0, cost=5)
+    study = gs.Study(gs.Problem(minimize=dear(cheap(x))), strategy=QUICK)
+    result = study.run(max_cost=40, progress=False)
+    assert result.status == gs.Status.MAX_COST
+    assert study.cost == result.evaluations["cheap"] + 5 * result.evaluations["dear"]
+    assert 40 - 6 < study.cost <= 40
+
+
+def test_equal_inputs_within_a_trial_are_asked_once():
+    x = gs.Variable("x", 2, lower=0.5, upper=0.5 + 1e-12)
+    f = gs.BlackBox(lambda v: v**2, name="f", noise=0, kernel=gs.SquaredExponential(1.0, 1.0))
+    problem = gs.Problem(minimize=f(np.minimum(x[0], 0.5)) + f(np.minimum(x[1], 0.5)))
+    study = gs.Study(problem, strategy=QUICK)
+    (query,) = study.ask()
+    trial = study.tell(query, 0.25)
+    assert trial is not None
+    assert trial.objective == 0.5
+    assert len(trial.observations) == 1
+
+
+def test_a_known_part_without_a_value_breaks_the_trial_off_and_the_study_goes_on():
+    x = gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: x, name="f", noise=0)
+    g = gs.BlackBox(lambda y: y**2, name="g", noise=0, input_lower=0)
+    problem = gs.Problem(minimize=g(np.sqrt(f(x))) + x)
+    result = problem.solve(12, strategy=QUICK, progress=False)
+    assert result.success
+    assert result.nit < 12
+    assert result.evaluations["f"] == 12 > result.evaluations["g"] - 12
