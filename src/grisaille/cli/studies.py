@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,21 +34,21 @@ class Stored:
 
 def read_studies(storage: str) -> tuple[str, list[Stored]]:
     """The storage as a user may see it, and all its studies."""
-    with _reading(storage) as database:
+    with closing(_database(storage)) as database:
         found = [_read(database, name) for name in database.names()]
         return database.where, [stored for stored in found if stored is not None]
 
 
 def is_stored(storage: str, name: str) -> bool:
     """Whether there is a study of a name."""
-    with _reading(storage) as database:
+    with closing(_database(storage)) as database:
         stored = _read(database, name)
         return stored is not None and bool(stored.ledger.settings)
 
 
 def read_study(storage: str, name: str) -> Stored:
     """One study, or a sentence that says which there are."""
-    with _reading(storage) as database:
+    with closing(_database(storage)) as database:
         stored = _read(database, name)
         if stored is None:
             raise _unknown(database, name)
@@ -61,9 +57,7 @@ def read_study(storage: str, name: str) -> Stored:
 
 def delete_study(storage: str, name: str) -> None:
     """Remove a study and everything recorded of it."""
-    from grisaille.storage.database import Database
-
-    with closing(Database(storage)) as database:
+    with closing(_database(storage)) as database:
         database.delete(name)
 
 
@@ -136,6 +130,12 @@ def _remembered_file(stored: Stored) -> Path:
     return Path(known)
 
 
+def _database(storage: str) -> Database:
+    from grisaille.storage.database import Database
+
+    return Database(storage)
+
+
 def _read(database: Database, name: str) -> Stored | None:
     from grisaille.study.ledger import Ledger
 
@@ -162,37 +162,3 @@ def _unknown(database: Database, name: str) -> Exception:
     near = difflib.get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return ModelError(f"there is no study {name!r} in {database.where}, which has {shown}{hint}")
-
-
-@contextmanager
-def _reading(storage: str) -> Iterator[Database]:
-    """A database to read from, also where nothing may be written.
-
-    SQLite writes beside its file even to read it, unless somebody has it open. So a file in a
-    folder that is read-only, and that nobody has open, is copied first.
-    """
-    from grisaille.storage.database import Database
-
-    with closing(Database(storage)) as database, TemporaryDirectory() as folder:
-        file = _locked_away(storage)
-        if file is None:
-            yield database
-            return
-        copy = shutil.copyfile(file, Path(folder, "study.db"))
-        with closing(Database(f"sqlite:///{copy}")) as copied:
-            copied.where = database.where
-            yield copied
-
-
-def _locked_away(storage: str) -> Path | None:
-    """The SQLite file of a storage, if it lies in a read-only folder and nobody has it open."""
-    from sqlalchemy.engine import make_url
-
-    url = make_url(storage)
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return None
-    file = Path(url.database)
-    beside = file.with_name(f"{file.name}-wal")
-    if not file.is_file() or beside.exists() or os.access(file.parent, os.W_OK):
-        return None
-    return file

@@ -75,8 +75,8 @@ def milestone(observations: int, at_once: int = 1) -> int:
 
     It grows with the data in steps of 5 %: early every answer counts, late it hardly does. When
     several evaluations are made at once, it grows by about as many, so that learning takes no more
-    time than in a study that waits for all of them. It depends on counts alone, so that a resumed study
-    learns what an unbroken one would.
+    time than in a study that waits for all of them. It depends on counts alone, so that a resumed
+    study learns what an unbroken one would.
     """
     most = 1 << (at_once.bit_length() - 1)  # the same while their number varies a little
     reached = min(observations, 1)

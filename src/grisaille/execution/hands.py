@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
@@ -117,31 +118,46 @@ class _Executor:
         self._options = {"pure": False} if module == "distributed" else {}
 
     def submit(self, box: BlackBox, arguments: Sequence[Any]) -> Future[Any]:
-        import cloudpickle  # type: ignore[import-untyped]
-
-        payload = cloudpickle.dumps((box.fn, tuple(arguments)))
-        future: Future[Any] = self._executor.submit(
-            evaluate_payload, payload, box.timeout, **self._options
-        )
+        assert box.fn is not None
+        errand = Errand(box.fn, tuple(arguments), box.timeout)
+        future: Future[Any] = self._executor.submit(errand, **self._options)
         return future
 
     def cancel(self) -> None:
         pass
 
 
-def evaluate_payload(payload: bytes, timeout: float | None) -> Any:
-    """Evaluate a function that travelled with its arguments; in a child process if it has to end.
+class Errand:
+    """A function with its arguments, which can be sent to wherever it is called.
 
-    Functions are sent by cloudpickle: lambdas, closures and what a decorator hides go along.
+    When it has to travel, cloudpickle packs it: lambdas, closures and what a decorator hides go
+    along. Executors with threads call it as it is.
     """
-    import pickle
 
-    from grisaille.execution.isolation import isolated
+    def __init__(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], timeout: float | None
+    ) -> None:
+        self._function = function
+        self._arguments = arguments
+        self._timeout = timeout
 
+    def __call__(self) -> Any:
+        """Call the function; in a child process if it must end in time."""
+        if self._timeout is None:
+            return self._function(*self._arguments)
+        from grisaille.execution.isolation import isolated
+
+        return isolated(self._function, self._arguments, self._timeout)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import cloudpickle  # type: ignore[import-untyped]
+
+        return _unpacked, (cloudpickle.dumps((self._function, self._arguments)), self._timeout)
+
+
+def _unpacked(payload: bytes, timeout: float | None) -> Errand:
     function, arguments = pickle.loads(payload)
-    if timeout is None:
-        return function(*arguments)
-    return isolated(function, arguments, timeout)
+    return Errand(function, arguments, timeout)
 
 
 def _count(executor: Any) -> int:

@@ -146,6 +146,16 @@ class Program:
         batch = x.shape[0]
         return [values[p].expand(batch, *values[p].shape[1:]) for p in self.outputs]
 
+    def first_states(self, x: NDArray[np.float64]) -> dict[int, NDArray[np.float64]]:
+        """Inputs at x of the calls that no other black box lies upstream of, by call."""
+        point = torch.tensor(x).unsqueeze(0)
+        states = {}
+        for number, call in enumerate(self.calls):
+            if call.first_layer:
+                parts = Program(call.arguments, self.variables).run(point, _no_answer)
+                states[number] = np.concatenate([p[0].numpy().ravel() for p in parts])
+        return states
+
     def _compile(self, expressions: Iterable[Expression]) -> None:
         position_of_key: dict[Key, int] = {}
         unfinished: set[Expression] = set()
@@ -215,6 +225,10 @@ def split_outputs(outputs: list[Tensor]) -> tuple[Tensor, Tensor]:
     batch = len(objective)
     flat = [b.reshape(batch, -1) for b in bodies]
     return objective, torch.cat(flat, 1) if flat else objective.new_zeros(batch, 0)
+
+
+def _no_answer(call: BoxCall, _states: Tensor) -> Tensor:
+    raise AssertionError(f"{call.box!r} is of the first layer, so nothing before it is asked")
 
 
 def _digest(identity: Key, arguments: Iterable[bytes]) -> bytes:

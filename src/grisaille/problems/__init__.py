@@ -9,12 +9,13 @@ from grisaille.problems.embedded import (
     sum_of_squares,
 )
 from grisaille.problems.known import KnownProblem
-from grisaille.problems.networks import ackley, drop_wave, rosenbrock
+from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
 from grisaille.problems.reactor import williams_otto
 
 __all__ = [
     "KnownProblem",
     "ackley",
+    "ackley_sine",
     "additive",
     "bazaraa",
     "chain",

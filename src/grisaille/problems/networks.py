@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Expression, Variable
 from grisaille.modeling.problem import Problem
 from grisaille.problems.known import KnownProblem
+
+Array = NDArray[np.float64]
 
 _SOURCE = "Astudillo and Frazier (2021), Bayesian optimization of function networks"
 
@@ -50,3 +53,21 @@ def rosenbrock() -> KnownProblem:
         box = BlackBox(lambda a, b, before: first(a, b) + before, name=f"y{k + 1}", noise=0)
         y = box(x[k], x[k + 1], y)
     return KnownProblem("Rosenbrock-5", Problem(maximize=y), 0.0, np.ones(5), _SOURCE)
+
+
+def ackley_sine(costs: tuple[float, float] = (1.0, 49.0)) -> KnownProblem:
+    """A cheap black box of six variables, and a dear one of what it says."""
+    x = Variable("x", 6, lower=-2, upper=2)
+
+    def ackley_function(x: Array) -> float:
+        root = np.sqrt(np.mean(x**2))
+        return float(20 * np.exp(-0.2 * root) + np.exp(np.mean(np.cos(2 * np.pi * x))) - 20 - np.e)
+
+    first = BlackBox(ackley_function, name="ackley", noise=0, cost=costs[0])
+    second = BlackBox(
+        lambda y: float(-y * np.sin(5 * y / (6 * np.pi))), name="sine", noise=0, cost=costs[1]
+    )
+    source = "Buathong et al. (2024), Bayesian optimization of function networks with partial "
+    return KnownProblem(
+        "AckS", Problem(maximize=second(first(x))), 0.0, np.zeros(6), source + "evaluations"
+    )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import (
     Connection,
@@ -78,7 +82,10 @@ class Database:
         return None if found is None else DatabaseLog(self, int(found))
 
     def create(self, name: str) -> DatabaseLog:
-        """The log of a study, made if it is not there yet."""
+        """The log of a study, made if it is not there yet; older tables are brought up to date."""
+        log = self.open(name)
+        if log is not None and self._is_current():
+            return log
         with _sentences(self.where):
             if self._engine.dialect.name == "sqlite" and not self._exists():
                 # A property of the file: readers and one writer do not wait for one another.
@@ -131,6 +138,10 @@ class Database:
         """Whether a SQLite file is there: opening one would make it."""
         path = self._engine.url.database
         return self._engine.dialect.name != "sqlite" or bool(path and Path(path).exists())
+
+    def _is_current(self) -> bool:
+        with _sentences(self.where), self._engine.begin() as connection:
+            return found_version(connection) == len(self._migrations) + 1
 
     def _check_version(self, connection: Connection) -> bool:
         """Whether there are tables of ours; older ones are brought up to date by `create`."""
@@ -282,6 +293,8 @@ def _engine(url: str) -> Engine:
             if not folder.is_dir():
                 raise StorageError(f"storage {url!r}: there is no folder {str(folder)!r}")
             options["connect_args"] = {"timeout": _PATIENCE}
+            if _is_frozen(Path(made.database)):
+                options["creator"] = partial(_connect_frozen, made.database)
         engine = create_engine(made, pool_pre_ping=True, **options)
     except (ArgumentError, NoSuchModuleError) as error:
         raise StorageError(
@@ -305,6 +318,19 @@ def _engine(url: str) -> Engine:
             f"storage {url!r}: {engine.dialect.name} is not supported, only SQLite and PostgreSQL"
         )
     return engine
+
+
+def _is_frozen(file: Path) -> bool:
+    """Whether nobody can write to a file, so that it can be read without the files beside it."""
+    if not file.exists() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        return False
+    journal = file.with_name(f"{file.name}-wal")
+    return not journal.exists() or journal.stat().st_size == 0
+
+
+def _connect_frozen(file: str) -> sqlite3.Connection:
+    address = f"file:{quote(str(Path(file).resolve()))}?immutable=1"
+    return sqlite3.connect(address, uri=True, check_same_thread=False)
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:

@@ -32,6 +32,13 @@ from grisaille.solvers.box import BoxProblem, Solution, Solver
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.relaxation import Proof, ProofStatus
+from grisaille.strategies.costs import (
+    cheapest_initial,
+    costs_differ,
+    missing_for_a_start,
+    within_budget,
+    without_what_is_not_worth_it,
+)
 from grisaille.strategies.strategy import Bound, Situation
 
 Array = NDArray[np.float64]
@@ -106,7 +113,10 @@ class Optimistic:
         problem, history = situation.problem, situation.history
         under_way = len(situation.pending)
         if self._still_initial(situation):
-            return Suggestion(TrialKind.INITIAL, _sobol_point(situation), pending=under_way)
+            initial = Suggestion(TrialKind.INITIAL, _sobol_point(situation), pending=under_way)
+            if costs_differ(problem):
+                return cheapest_initial(situation, initial, self._initial_points(situation))
+            return initial
         plausible = plausible_set(problem.program, history, self.beta, situation.at_once)
         plausible = hallucinated(plausible, situation.pending)
         incumbent = self.incumbent(situation)
@@ -133,12 +143,17 @@ class Optimistic:
         refutation = None
         if solution.proof is not None and _refuted(solution) and not learned and not under_way:
             refutation = Refutation(problem, history, solution.proof.leaves)
-        x = _design(problem, solution)
-        return replace(known, x=x, probes=probes, refutation=refutation)
+        found = replace(known, x=_design(problem, solution), probes=probes, refutation=refutation)
+        if costs_differ(problem):
+            found = without_what_is_not_worth_it(
+                situation, found, plausible, solution.point, states
+            )
+        return within_budget(situation, found)
 
     def bound(self, situation: Situation) -> Bound:
         """The optimum of the auxiliary problem after the history, and what is proved about it."""
-        if self._still_initial(replace(situation, pending=())):
+        situation = replace(situation, pending=())  # only answers count
+        if self._still_initial(situation):
             return Bound()
         plausible = plausible_set(situation.problem.program, situation.history, self.beta)
         solution = self._solve_auxiliary(plausible, situation, self.incumbent(situation))
@@ -167,9 +182,11 @@ class Optimistic:
         learned = [box.name for box in situation.problem.boxes if is_learned(box)]
         if not learned:
             return False
+        wanted = self._initial_points(situation)
+        if costs_differ(situation.problem):
+            return any(missing_for_a_start(situation, name, wanted) for name in learned)
         seen = [o.box for o in history.loose]
         known = len(history) + min(seen.count(name) for name in learned)
-        wanted = self._initial_points(situation)
         # Answers that are still to come count, but they cannot be learned from.
         return known + len(situation.pending) < wanted or known < (wanted + 1) // 2
 
@@ -289,7 +306,10 @@ class Optimistic:
         latest = [p.suggestion for p in situation.pending]
         if any(s.kind is TrialKind.RECOMMENDED for s in latest):
             return None  # until its answers are in, the next one would be the same
-        just_did = history.trials[-1].suggestion.kind is TrialKind.RECOMMENDED and not latest
+        last = history.trials[-1]
+        just_did = (
+            last.suggestion.kind is TrialKind.RECOMMENDED and last.number == situation.started
+        )
         if not closing and (just_did or gap <= _NEARLY_CLOSED):
             return None
         # A margin may be infinite (y <= inf); it says nothing about the spread.

@@ -93,7 +93,7 @@ def _shape(box: Data) -> tuple[int, int]:
 
 
 def _describe(strategy: object) -> str:
-    """A strategy or solver by what differs from its defaults, so that new options change nothing."""
+    """A strategy by what differs from its defaults, so that new options change nothing."""
     if not is_dataclass(strategy) or isinstance(strategy, type):
         # Memory addresses differ from run to run and say nothing.
         return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(strategy))
