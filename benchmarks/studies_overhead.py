@@ -1,0 +1,92 @@
+"""What recording costs: an answer, and opening a study again, against one suggestion.
+
+    python -m benchmarks.studies_overhead [TRIALS]
+
+All in one process and on one SQLite file. The trials come from random search, which makes a large
+study quickly; what is measured does not depend on how they were chosen.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+import grisaille as gs
+from benchmarks.recording import write_result
+from benchmarks.studies_problem import nested
+from grisaille.confidence.incumbent import Incumbent, find_incumbent
+from grisaille.records import Suggestion
+from grisaille.strategies.strategy import Bound, Situation
+from grisaille.study.budget import Limits
+
+
+@dataclass(frozen=True)
+class Anywhere:
+    """Random search."""
+
+    def suggest(self, situation: Situation) -> Suggestion:
+        """A point anywhere in the box."""
+        program = situation.problem.program
+        unit = np.random.default_rng(situation.trial_seed).random(program.size)
+        x = program.lower + (program.upper - program.lower) * unit
+        return Suggestion(gs.TrialKind.INITIAL, x)
+
+    def bound(self, situation: Situation) -> Bound:
+        """None."""
+        return Bound()
+
+    def incumbent(self, situation: Situation) -> Incumbent | None:
+        """The best point tried."""
+        return find_incumbent(situation.history, None)
+
+    def learned(self, problem: gs.Problem) -> list[str]:
+        """Nothing."""
+        return []
+
+
+def main(trials: int) -> None:
+    storage = f"sqlite:///{tempfile.mkdtemp(prefix='grisaille-overhead-')}/study.db"
+    study = gs.Study(nested(), storage=storage, name="large", strategy=Anywhere())
+    study.run(trials, progress=False)
+    asking, telling = [], []
+    for _ in range(50):
+        before = time.perf_counter()
+        query = study.desk.take()
+        while query is None:
+            decision = study.desk.decide(Limits())
+            assert decision.suggestion is not None
+            study.desk.start(decision.suggestion)
+            before = time.perf_counter()
+            query = study.desk.take()
+        middle = time.perf_counter()
+        study.tell(query, study.desk.boxes[query.box].fn(*query.arguments), seconds=0.0)  # type: ignore[misc]
+        asking.append(middle - before)
+        telling.append(time.perf_counter() - middle)
+    study.close()
+
+    gs.Study(nested(), storage=storage, name="large", allow_changes=True).close()
+    before = time.perf_counter()
+    study = gs.Study(nested(), storage=storage, name="large")
+    opened = time.perf_counter()
+    study.strategy.suggest(study.desk.standing().situation)
+    first = time.perf_counter()
+    suggestion = first - opened
+    found = {
+        "trials": trials,
+        "suggestion_seconds": suggestion,
+        "answer_seconds_median": float(np.median(np.add(asking, telling))),
+        "answer_part_of_a_suggestion": float(np.median(np.add(asking, telling))) / suggestion,
+        "opening_seconds": opened - before,
+        "opening_part_of_a_suggestion": (opened - before) / suggestion,
+        "resume_with_first_suggestion_part": (first - before) / suggestion,
+    }
+    print(found)
+    write_result("studies_overhead", found)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
