@@ -243,7 +243,7 @@ def test_a_migration_that_fails_changes_nothing(storage):
         ("study.db", "no database address"),
         ("sqlite://", "names no file"),
         ("sqlite:////no/such/folder/s.db", "there is no folder '/no/such/folder'"),
-        ("mysql://host/x", "needs the package|not supported"),
+        ("mysql://host/x", "only SQLite and PostgreSQL are supported"),
         ("nonsense://x", "no database address"),
         ("postgresql+psycopg://nobody@localhost:1/x", "cannot be reached"),
     ],

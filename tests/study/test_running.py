@@ -290,3 +290,33 @@ def test_bad_arguments_of_run_get_a_sentence(options, message):
 def test_bad_costs_and_timeouts_of_a_black_box_get_a_sentence(options, message):
     with pytest.raises(gs.ModelError, match=message):
         parabola(**options)
+
+
+def test_a_closed_gap_stops_a_run_with_several_workers_too():
+    with ThreadPoolExecutor(2) as executor:
+        result = parabola().solve(40, executor=executor, gap_tol=0.1, progress=False)
+    assert result.status in (gs.Status.OPTIMAL, gs.Status.GAP_TOL)
+    assert result.nit < 40
+    assert result.gap <= 0.1
+
+
+def test_retries_do_not_exceed_the_budget():
+    def box(x: float) -> float:
+        raise ValueError("no")
+
+    study = gs.Study(boxed(box, cost=5), strategy=QUICK, retries=5)
+    assert study.run(max_cost=12, progress=False).status == gs.Status.MAX_COST
+    assert study.cost == 10
+
+
+def test_a_process_notices_that_another_one_changed_the_problem(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    old = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    (query,) = old.ask()
+    x = gs.Variable("x", lower=-2, upper=3)
+    box = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)
+    changed = gs.Problem(minimize=box(x) + 1.5)
+    gs.Study(changed, strategy=QUICK, storage=storage, name="s", allow_changes=True).close()
+    with pytest.raises(gs.ProtocolError, match="changed by another process: open it again"):
+        old.tell(query, 1.0)
+    old.close()

@@ -418,3 +418,20 @@ def test_a_known_part_without_a_value_breaks_the_trial_off_and_the_study_goes_on
     assert result.success
     assert result.nit < 12
     assert result.evaluations["f"] == 12 > result.evaluations["g"] - 12
+
+
+def test_bounds_on_regret_are_refused_for_trials_decided_at_once():
+    x = gs.Variable("x", lower=-1, upper=1)
+    box = gs.BlackBox(
+        lambda x: 0.3 * x,
+        name="f",
+        noise=0,
+        kernel=gs.SquaredExponential(1.0, 1.0),
+        norm_bound=1.0,
+    )
+    strategy = gs.Optimistic(beta=gs.Theory(), solver=gs.MultiStart(4, 128, 20))
+    study = gs.Study(gs.Problem(minimize=box(x)), strategy=strategy)
+    for query in study.ask(3):
+        study.tell(query, answer(study.problem, query))
+    with pytest.raises(gs.ModelError, match=r"trials \[2, 3\] were decided while others"):
+        study.result().regret_bound()

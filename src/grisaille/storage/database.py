@@ -283,6 +283,9 @@ def _engine(url: str) -> Engine:
     try:
         made = make_url(url)
         options: dict[str, Any] = {}
+        if made.get_backend_name() not in ("sqlite", "postgresql"):
+            create_engine(made)  # says what is wrong with an address that is none
+            raise StorageError(f"storage {url!r}: only SQLite and PostgreSQL are supported")
         if made.get_backend_name() == "sqlite":
             if not made.database or made.database == ":memory:":
                 raise StorageError(
@@ -302,21 +305,16 @@ def _engine(url: str) -> Engine:
             "postgresql+psycopg://user@host/database"
         ) from error
     except ModuleNotFoundError as error:
+        known = made.get_backend_name() == "postgresql"
         raise StorageError(
-            f"storage {url!r} needs the package {error.name!r}: "
-            + (
-                "pip install 'grisaille[postgresql]'"
-                if error.name == "psycopg"
-                else "install it, or use postgresql+psycopg://"
-            )
+            f"storage {url!r} needs the package {error.name!r}: write postgresql+psycopg:// and "
+            "pip install 'grisaille[postgresql]'"
+            if known
+            else f"storage {url!r}: only SQLite and PostgreSQL are supported"
         ) from error
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-    elif engine.dialect.name != "postgresql":
-        raise StorageError(
-            f"storage {url!r}: {engine.dialect.name} is not supported, only SQLite and PostgreSQL"
-        )
     return engine
 
 

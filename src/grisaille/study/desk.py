@@ -6,12 +6,14 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grisaille.errors import GrisailleError, ProtocolError
 from grisaille.modeling.problem import Problem
 from grisaille.records import Suggestion
 from grisaille.storage.log import ConnectionLostError, Kind, Log
@@ -97,6 +99,7 @@ class Desk:
         self._worker = this_worker()
         self._heartbeat: Heartbeat | None = None
         self._next_look = 0.0
+        self._made_for: list[str] = []
         self._log = _open_log(storage, name)
         self._ledger = Ledger(self._log.read(0))
 
@@ -117,14 +120,19 @@ class Desk:
                 page.recompute()
 
         stored = self._ledger.settings
+        same = False
         if stored:  # most often nothing is to be written, so that reading is enough
             settings = settings_of(self.problem, self.strategy, self.name, stored, seed, evaluation)
-            if check_same_study(stored, settings, allow_changes):
-                return
-        self.write(record)
+            same = check_same_study(stored, settings, allow_changes)
+        if not same:
+            self.write(record)
+        self._made_for = self._ledger.settings["problem"]
 
     def ledger(self) -> Ledger:
-        """What is recorded by now."""
+        """What is recorded by now; a lost connection is waited for."""
+        return self._patiently(self._read)
+
+    def _read(self) -> Ledger:
         self._ledger.apply(self._log.read(self._ledger.position))
         return self._ledger
 
@@ -239,22 +247,41 @@ class Desk:
     def write(self, record: Callable[[Page], Value]) -> Value:
         """Do something in a turn of its own; a lost connection is waited for."""
         batch = uuid.uuid4().hex
-        deadline = time.monotonic() + _PATIENCE
         values: list[Value] = []
+
+        def attempt() -> Value:
+            with self._log.turn(self._ledger.position, batch) as turn:
+                self._ledger.apply(turn.news)
+                self._check_unchanged()
+                if not (values and turn.arrived()):
+                    page = Page(turn, self._ledger, self.problem, self._chain, self._retries)
+                    values.append(record(page))
+            return values[-1]
+
+        return self._patiently(attempt)
+
+    def _check_unchanged(self) -> None:
+        """Refuse to go on after another process has changed the problem."""
+        if self._made_for and self._ledger.settings.get("problem") != self._made_for:
+            raise ProtocolError(
+                f"study {self.name!r} was changed by another process: open it again with the "
+                "changed problem"
+            )
+
+    def _patiently(self, attempt: Callable[[], Value]) -> Value:
+        """Do something with the log, again and again while it cannot be reached."""
+        deadline = time.monotonic() + _PATIENCE
+        pause = 1.0
         while True:
             try:
-                with self._log.turn(self._ledger.position, batch) as turn:
-                    self._ledger.apply(turn.news)
-                    if not (values and turn.arrived()):
-                        page = Page(turn, self._ledger, self.problem, self._chain, self._retries)
-                        values.append(record(page))
-                return values[-1]
+                return attempt()
             except ConnectionLostError as error:
                 self._ledger = Ledger()
                 if time.monotonic() > deadline:
                     raise
                 logging.getLogger("grisaille").warning("%s: trying again", error)
-                time.sleep(1.0)
+                time.sleep(pause)
+                pause = min(2 * pause, 30.0)
             except BaseException:
                 self._ledger = Ledger()  # it may hold what was not recorded: read it again
                 raise
@@ -262,7 +289,8 @@ class Desk:
     def close(self) -> None:
         """Give back what this process holds, and let go of the storage."""
         if self._heartbeat is not None:
-            self.give_back()
+            with suppress(GrisailleError):  # the end of this process gives back too
+                self.give_back()
             self._heartbeat.stop()
             self._heartbeat = None
         self._log.close()

@@ -93,7 +93,7 @@ class Page:
                 if not alive[holder]:
                     self.fail(entry, f"its worker {holder} is gone", lost=True)
             elif entry.until is not None and entry.until < self.turn.now():
-                self.fail(entry, "it was lent for a time that is over", lost=True)
+                self.append(Kind.RELEASED, {"query": entry.id})
 
     def open_entry(self, name: str) -> QueryEntry:
         """A query that may still be answered."""
@@ -191,11 +191,13 @@ class Page:
             made.append({"id": name, "box": box, "inputs": inputs, "calls": []})
         return made
 
-    def fail(self, entry: QueryEntry, reason: str, lost: bool = False) -> bool:
+    def fail(
+        self, entry: QueryEntry, reason: str, lost: bool = False, may_retry: bool = True
+    ) -> bool:
         """Record a failed attempt; whether there will be another."""
         trial = self.ledger.trials[entry.trial]
         again = entry.losses + 1 < _MOST_LOSSES if lost else entry.attempts < self.retries
-        again = again and trial.state is TrialState.PENDING
+        again = again and may_retry and trial.state is TrialState.PENDING
         if not again and probe_of(entry) is not None and not entry.calls:
             reason += (
                 "; this input is an optimistic guess, which the real chain may never reach: "

@@ -287,6 +287,12 @@ class Result(OptimizeResult):  # type: ignore[misc]
                     else "there is none yet"
                 )
             )
+        at_once = [number for number, s in kinds if s.pending]
+        if at_once:
+            raise ModelError(
+                f"bounds on regret are for trials decided one after the other: trials {at_once} "
+                "were decided while others were under way"
+            )
         hopeless = [number for number, s in kinds if s.promise is None]
         if hopeless:
             raise ModelError(

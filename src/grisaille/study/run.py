@@ -15,15 +15,16 @@ import numpy as np
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import AssumptionError, EvaluationError, ModelError, ProtocolError
 from grisaille.execution.hands import Hands, hands_for
-from grisaille.records import Refutation, Trial
+from grisaille.records import Refutation, Suggestion, Trial
 from grisaille.reporting.progress import Progress, Silence, show_progress
 from grisaille.strategies.strategy import Bound
-from grisaille.study.budget import Limits
+from grisaille.study.budget import Limits, left
 from grisaille.study.desk import Desk, Query
 from grisaille.study.known_parts import refute_known_parts
 from grisaille.study.ledger import TrialState
 from grisaille.study.page import Page, check_range
 from grisaille.study.result import Result, Status
+from grisaille.study.standing import bound_of
 from grisaille.study.threads import one_thread
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class Runner:
     _broken: list[str] = field(default_factory=list)
     _cause: BaseException | None = None
     _suggesting: float = 0.0
+    _unbounded: int = 0
     _evaluating: list[float] = field(default_factory=list)
 
     def until_stopped(self) -> Status:
@@ -179,13 +181,27 @@ class Runner:
             return False
         if suggestion is None:
             return False
-        if self.gap_tol is not None:
-            reached = self.desk.standing(self.limits).reached(suggestion, self.gap_tol)
-            if reached is not None:
-                self.desk.drop_decision()
-                self._status = reached
-                return False
+        reached = self._reached(suggestion)
+        if reached is not None:
+            self.desk.drop_decision()
+            self._status = reached
+            return False
         return self.desk.start(suggestion)
+
+    def _reached(self, suggestion: Suggestion) -> Status | None:
+        """The status to stop with if the gap is closed."""
+        if self.gap_tol is None:
+            return None
+        standing = self.desk.standing(self.limits)
+        bound = bound_of(suggestion)
+        if suggestion.pending:
+            # A suggestion made while others are under way has no bound: work one out now and then.
+            self._unbounded += 1
+            if self._unbounded % self.hands.slots:
+                return None
+            with one_thread():
+                bound = self.desk.strategy.bound(standing.situation)
+        return standing.reached(bound, self.gap_tol)
 
     def _make_one_ahead(self) -> None:
         """Have the next trial ready before a hand is free, if choosing it takes a while."""
@@ -244,7 +260,10 @@ class Runner:
 
     def _fail(self, query: Query, reason: str, cause: BaseException | None = None) -> None:
         def record(page: Page) -> TrialState:
-            page.fail(page.open_entry(query.id), reason)
+            _, budget = left(page.problem, page.ledger, self.limits)
+            # What is left has this query's cost taken off once; a second attempt costs it again.
+            affordable = budget is None or budget >= self.desk.boxes[query.box].cost
+            page.fail(page.open_entry(query.id), reason, may_retry=affordable)
             return page.ledger.trials[query.trial].state
 
         self._cause = cause

@@ -39,9 +39,9 @@ class Standing:
         shown = Shown() if refutation is not None else self._shown(bound)
         return build_result(self.situation, self.strategy, status, message, shown, refutation)
 
-    def reached(self, suggestion: Suggestion, gap_tol: float) -> Status | None:
+    def reached(self, bound: Bound, gap_tol: float) -> Status | None:
         """The status to stop with when best value and bound are close enough."""
-        levels = self._levels(bound_of(suggestion))
+        levels = self._levels(bound)
         # With noise the best value is itself an estimate.
         exact = all(is_exact(box) for box in self.situation.problem.boxes)
         if levels.gap(levels.proved) <= gap_tol:

@@ -123,7 +123,7 @@ class Study:
         Args:
             n: How many.
             trials: How many trials the study is to have in all, if that is known: the last ones
-                then go to points believed to be best.
+                then go to points believed to be best. By default what the command line stored.
             lease: Seconds after which they may be given to somebody else; None for never.
 
         Returns:
@@ -134,7 +134,7 @@ class Study:
             raise ModelError(f"ask({n!r}): how many is a whole number of at least 1")
         if lease is not None and not (is_number(lease) and lease > 0):
             raise ModelError(f"ask(lease={lease!r}): pass seconds above 0, or None")
-        limits = Limits(trials)
+        limits = Limits(trials or self.desk.ledger().settings.get("trials"))
         found: list[Query] = []
         started = 0
         while len(found) < n:
@@ -299,8 +299,8 @@ class Study:
         standing = self.desk.standing()
         with one_thread():
             bound = self.strategy.bound(standing.situation)
-        under_way = len(standing.situation.pending)
-        message = f"asked for in the middle of the study; trials under way: {under_way}"
+        done, under_way = len(standing.situation.history), len(standing.situation.pending)
+        message = f"as recorded: {done} trials complete, {under_way} under way"
         return standing.result(Status.RUNNING, bound, message)
 
     def replay(self, trial: int) -> Suggestion:
