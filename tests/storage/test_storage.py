@@ -79,10 +79,10 @@ def test_a_worker_of_this_machine_lives_as_long_as_its_process(storage):
     log = log_of(storage)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    log.beat(Worker("here", this_host(), os.getpid()), 1e-9)
-    log.beat(Worker("dead", this_host(), gone.pid), 1e9)
-    log.beat(Worker("far and silent", "elsewhere", 1), -1.0)
-    log.beat(Worker("far", "elsewhere", os.getpid()), 60.0)
+    log.beat(Worker("here", this_host(), os.getpid(), this_worker().began), 1e-9)
+    log.beat(Worker("dead", this_host(), gone.pid, ""), 1e9)
+    log.beat(Worker("far and silent", "elsewhere", 1, ""), -1.0)
+    log.beat(Worker("far", "elsewhere", os.getpid(), ""), 60.0)
     with log.turn(0) as turn:
         names = ("here", "dead", "far and silent", "far", "unheard of")
         assert [turn.alive(name) for name in names] == [True, False, False, True, False]

@@ -40,7 +40,9 @@ def discrepancy_bounds(
     for t, trial in enumerate(history):
         optimum = trial.suggestion.optimum
         if trial.suggestion.kind is TrialKind.OPTIMISTIC and optimum is not None:
-            before = plausible_set(program, History(history.trials[:t]), beta)
+            # Trials may have come to their end in another order than they were decided in.
+            earlier = tuple(other for other in history if other.number < trial.number)
+            before = plausible_set(program, History(earlier), beta)
             bounds[t] = factors @ before.reaches(*optimum)
     return bounds
 

@@ -67,7 +67,9 @@ class _Here:
                 value = self._pool.submit(box.fn, arguments, box.timeout).result()
             else:
                 value = box.fn(*arguments)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # sys.exit() in a function ends the evaluation, not more
             future.set_exception(error)
         else:
             future.set_result(value)

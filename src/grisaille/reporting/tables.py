@@ -58,7 +58,9 @@ def describe_result(result: Any) -> str:
             f"{result.certificate.least_violation:.3g} at every point"
         )
     if result.x is None:
-        return "\n".join([*lines, "x            nothing was evaluated"])
+        seen = sum(result.evaluations.values())
+        what = f"no trial is complete; {seen} evaluations" if seen else "nothing was evaluated"
+        return "\n".join([*lines, f"x            {what}"])
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
     lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"

@@ -27,7 +27,13 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+)
 
 from grisaille.errors import StorageError
 from grisaille.storage.log import ConnectionLostError, Data, Event, Kind, Worker
@@ -41,7 +47,7 @@ from grisaille.storage.schema import (
     prepare,
     refuse_newer,
 )
-from grisaille.storage.worker import is_running, this_host
+from grisaille.storage.worker import beginning_of, this_host
 
 # How long a writer of a SQLite file waits for the others, in seconds.
 _PATIENCE = 120.0
@@ -89,8 +95,7 @@ class Database:
         with _sentences(self.where):
             if self._engine.dialect.name == "sqlite" and not self._exists():
                 # A property of the file: readers and one writer do not wait for one another.
-                with self._engine.connect().execution_options(autocommit=True) as connection:
-                    connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+                self._use_write_ahead_log()
             try:
                 with self.exclusive() as connection:
                     if self._engine.dialect.name == "postgresql":  # two may come at once
@@ -110,6 +115,18 @@ class Database:
         log = self.open(name)
         assert log is not None
         return log
+
+    def _use_write_ahead_log(self) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                with self._engine.connect().execution_options(autocommit=True) as connection:
+                    connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+                return
+            except OperationalError as error:  # this one does not wait by itself
+                if "locked" not in str(error.orig) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def delete(self, name: str) -> None:
         """Remove a study and everything recorded of it."""
@@ -188,7 +205,11 @@ class DatabaseLog:
             if not connection.execute(update(WORKERS).where(known).values(values)).rowcount:
                 connection.execute(
                     insert(WORKERS).values(
-                        name=worker.name, host=worker.host, process=worker.process, **values
+                        name=worker.name,
+                        host=worker.host,
+                        process=worker.process,
+                        began=worker.began,
+                        **values,
                     )
                 )
 
@@ -210,6 +231,11 @@ class DatabaseTurn:
         self.decider = decider
         self.news: Sequence[Event] = _events(connection, study, after)
         self._length = after + len(self.news)
+        last = select(func.max(EVENTS.c.number)).where(EVENTS.c.study == study)
+        if (connection.execute(last).scalar() or 0) != self._length:
+            raise StorageError(
+                "the study no longer holds what was read of it: somebody deleted or replaced it"
+            )
         self._appended: list[Event] = []
 
     def append(self, kind: Kind, data: Data) -> Event:
@@ -234,7 +260,7 @@ class DatabaseTurn:
         if row is None:
             return False
         if row.host == this_host():
-            return is_running(row.process)
+            return bool(beginning_of(row.process) == row.began)
         return bool(row.seen + row.lease >= self.now())
 
     def now(self) -> float:

@@ -65,11 +65,13 @@ class Worker:
         name: Different for every worker there ever was.
         host: The machine it runs on.
         process: Its number there.
+        began: When it began, as the machine puts it.
     """
 
     name: str
     host: str
     process: int
+    began: str
 
 
 class Turn(Protocol):

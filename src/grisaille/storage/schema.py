@@ -37,6 +37,8 @@ STUDIES = Table(
     Column("name", String(255), unique=True, nullable=False),
     # The worker that is working out the next suggestion: one at a time.
     Column("decider", String(255)),
+    # The number of a deleted study is never given to another.
+    sqlite_autoincrement=True,
 )
 
 EVENTS = Table(
@@ -57,6 +59,8 @@ WORKERS = Table(
     Column("name", String(255), primary_key=True),
     Column("host", String(255), nullable=False),
     Column("process", Integer, nullable=False),
+    # When the process began: its number may be given to another after its end.
+    Column("began", String(32), nullable=False),
     Column("seen", Float, nullable=False),
     Column("lease", Float, nullable=False),
 )

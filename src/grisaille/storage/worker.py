@@ -20,7 +20,7 @@ def this_worker() -> Worker:
     """A new worker: this process."""
     process = os.getpid()
     name = f"{socket.gethostname()}-{process}-{secrets.token_hex(3)}"
-    return Worker(name, this_host(), process)
+    return Worker(name, this_host(), process, beginning_of(process) or "")
 
 
 def this_host() -> str:
@@ -34,15 +34,20 @@ def this_host() -> str:
     return " ".join(parts)
 
 
-def is_running(process: int) -> bool:
-    """Whether a process of this machine is there."""
+def beginning_of(process: int) -> str | None:
+    """When a process of this machine began, in whatever words; None if it does not run."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
-        return False
+        return None
     except PermissionError:
-        return True
-    return True
+        pass
+    try:
+        # The name in brackets may hold anything; after it come the state and further numbers.
+        facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # not Linux: the number must do
+        return ""
+    return None if facts[0] == "Z" else facts[19]
 
 
 class Heartbeat:

@@ -81,7 +81,11 @@ class CONFIG:
         )
         trials = _as_collapsed(situation.problem, situation.history)
         # Answers of broken-off trials are of boxes inside, which nothing is known about here.
-        failures = tuple(replace(f, box=COLLAPSED, inputs=f.x) for f in situation.history.failures)
+        failures = tuple(
+            replace(f, box=COLLAPSED, inputs=f.x)
+            for f in situation.history.failures
+            if len(f.x) == problem.program.size  # the problem may have been changed since
+        )
         return replace(
             situation,
             problem=problem,

@@ -144,7 +144,8 @@ class Optimistic:
         if solution.proof is not None and _refuted(solution) and not learned and not under_way:
             refutation = Refutation(problem, history, solution.proof.leaves)
         found = replace(known, x=_design(problem, solution), probes=probes, refutation=refutation)
-        if costs_differ(problem):
+        closing = situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
+        if costs_differ(problem) and len(history) and not closing:
             found = without_what_is_not_worth_it(
                 situation, found, plausible, solution.point, states
             )

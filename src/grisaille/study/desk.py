@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.errors import GrisailleError, ProtocolError
+from grisaille.errors import GrisailleError, ModelError, ProtocolError
 from grisaille.modeling.problem import Problem
 from grisaille.records import Suggestion
 from grisaille.storage.log import ConnectionLostError, Kind, Log
@@ -117,7 +117,8 @@ class Desk:
                 page.append(Kind.CREATED, settings)
             elif not check_same_study(stored, settings, allow_changes):
                 page.append(Kind.CHANGED, settings)
-                page.recompute()
+                if stored["problem"] != settings["problem"]:
+                    page.recompute()
 
         stored = self._ledger.settings
         same = False
@@ -144,6 +145,11 @@ class Desk:
     def past(self, trial: int) -> Situation:
         """The situation that the decision for a trial was made in."""
         entry = self.ledger().trials[trial]
+        if entry.known < self._ledger.changed:
+            raise ModelError(
+                f"trial {trial} was decided for another problem or by another strategy, before "
+                "the study was changed: it cannot be derived again"
+            )
         events = (e for e in self._log.read(0) if e.number <= entry.known)
         return self._situation(Ledger(events), entry.remaining, entry.budget)
 

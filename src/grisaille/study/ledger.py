@@ -7,7 +7,7 @@ exported by whoever has the database.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -132,12 +132,14 @@ class Ledger:
         settings: What the study was created with, as changed since.
         trials: All trials by number.
         queries: All queries by id.
+        changed: Number of the event that last changed problem or strategy; 0 if none did.
         failed_attempts: How many attempts failed or were lost, by black box.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.position = 0
         self.settings: Data = {}
+        self.changed = 0
         self.trials: dict[int, TrialEntry] = {}
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
@@ -196,7 +198,18 @@ class Ledger:
         self.settings = event.data
 
     def _changed(self, event: Event) -> None:
-        self.settings = {**self.settings, **event.data}
+        # Answers of boxes that the problem no longer has are still there.
+        boxes = {**self.settings["boxes"], **event.data.get("boxes", {})}
+        self.settings = {**self.settings, **event.data, "boxes": boxes}
+        if "problem" not in event.data:
+            return
+        self.changed = event.number
+        for entry in self.trials.values():  # what was promised was about something else
+            entry.suggestion = _without_promises(entry.suggestion)
+            if entry.record is not None:
+                place = self._place_of(entry.record)
+                entry.record = replace(entry.record, suggestion=entry.suggestion)
+                self._complete[place] = entry.record
 
     def _suggested(self, event: Event) -> None:
         data = event.data
@@ -253,7 +266,7 @@ class Ledger:
         query.losses += data["lost"]
         self.failed_attempts[query.box] = self.failed_attempts.get(query.box, 0) + 1
         query.state = QueryState.FAILED if data["final"] else QueryState.WAITING
-        if data["final"]:
+        if data["counts"]:
             x = self.trials[query.trial].suggestion.x
             self._failures.append(Failure(query.box, query.inputs, query.reason, query.trial, x))
 
@@ -297,11 +310,14 @@ class Ledger:
         """Forget what a trial came to: under a changed problem it comes to something else."""
         if entry.record is None:
             return
-        self._complete.remove(entry.record)
+        del self._complete[self._place_of(entry.record)]
         entry.record = None
         for query in entry.told:
             assert query.outputs is not None
             self._loose[query.id] = Observation(query.box, query.inputs, query.outputs)
+
+    def _place_of(self, record: Trial) -> int:
+        return next(i for i, trial in enumerate(self._complete) if trial is record)
 
     def _abandoned(self, event: Event) -> None:
         entry = self.trials[event.data["trial"]]
@@ -311,6 +327,10 @@ class Ledger:
         for query in entry.queries:
             if query.state is QueryState.WAITING:
                 query.state = QueryState.DROPPED
+
+
+def _without_promises(suggestion: Suggestion) -> Suggestion:
+    return replace(suggestion, promise=None, proved=None, optimum=None)
 
 
 def query_id(trial: int, call: int | None = None, probe: int | None = None) -> str:

@@ -204,7 +204,15 @@ class Page:
                 f"declare input_lower= and input_upper= of {entry.box!r}, or separable=False, or "
                 "use evaluation='chained'"
             )
-        data = {"query": entry.id, "reason": reason, "lost": lost, "final": not again}
+        # A lost worker says little about the input, unless it is always lost there.
+        counts = not again and (not lost or entry.losses + 1 >= _MOST_LOSSES)
+        data = {
+            "query": entry.id,
+            "reason": reason,
+            "lost": lost,
+            "final": not again,
+            "counts": counts,
+        }
         self.append(Kind.FAILED, data)
         if again:
             return True
@@ -250,6 +258,10 @@ class Page:
         )
         if not (inside and trial.suggestion.chain):
             return nothing
+        # Its own answers first: with noise, others at the same inputs differ.
+        known = known | {
+            (q.box, q.inputs.tobytes()): q.outputs for q in trial.told if q.outputs is not None
+        }
         answers: dict[int, Array] = {}
         try:
             while len(answers) < len(program.calls):

@@ -62,6 +62,7 @@ _REASON = {
     Status.GAP_TOL: "best value and estimated bound are within gap_tol",
     Status.CALLBACK: "the callback asked to stop",
     Status.INTERRUPTED: "interrupted from the keyboard; everything evaluated is in the result",
+    Status.FAILED: "something went wrong",
     Status.NO_BLACK_BOX: "the problem has no black box: solved at once by multi-start search",
 }
 

@@ -6,14 +6,20 @@ import queue
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from grisaille.checks import is_number, is_whole
-from grisaille.errors import AssumptionError, EvaluationError, ModelError, ProtocolError
+from grisaille.errors import (
+    AssumptionError,
+    EvaluationError,
+    GrisailleError,
+    ModelError,
+    ProtocolError,
+)
 from grisaille.execution.hands import Hands, hands_for
 from grisaille.records import Refutation, Suggestion, Trial
 from grisaille.reporting.progress import Progress, Silence, show_progress
@@ -21,14 +27,16 @@ from grisaille.strategies.strategy import Bound
 from grisaille.study.budget import Limits, left
 from grisaille.study.desk import Desk, Query
 from grisaille.study.known_parts import refute_known_parts
-from grisaille.study.ledger import TrialState
+from grisaille.study.ledger import QueryEntry, TrialState
 from grisaille.study.page import Page, check_range
 from grisaille.study.result import Result, Status
-from grisaille.study.standing import bound_of
+from grisaille.study.standing import Standing, bound_of
 from grisaille.study.threads import one_thread
 
 if TYPE_CHECKING:
     from grisaille.study.study import Study
+
+Value = TypeVar("Value")
 
 # A study stops when its first trials all break off, or later so many in a row.
 _FIRST_BROKEN = 5
@@ -69,28 +77,34 @@ def run(
         runner = Runner(desk, limits, hands, timeout, gap_tol, callback, table)
         try:
             status = runner.until_stopped()
+            standing = desk.standing(limits)
+            if status is Status.INFEASIBLE:
+                return standing.result(status, Bound(), refutation=runner.refutation)
+            table.doing("computing the final bound")
+            with one_thread():
+                bound = study.strategy.bound(standing.situation)
+            return standing.result(status, bound)
         except KeyboardInterrupt:
             runner.let_go()
             # Whoever pressed Ctrl-C does not want to wait for another search.
             standing = desk.standing(limits)
             return standing.result(Status.INTERRUPTED, standing.last_bound())
-        except Exception as error:
-            runner.let_go()
-            standing = desk.standing(limits)
-            history = standing.situation.history
-            error.result = standing.result(  # type: ignore[attr-defined]
-                Status.FAILED, standing.last_bound(), str(error)
-            )
-            if len(history) or history.loose:
-                error.add_note("What was evaluated before is in this exception's `result`.")
+        except BaseException as error:
+            with suppress(GrisailleError):  # the first error is the one to tell
+                runner.let_go()
+                _attach_result(error, desk.standing(limits))
             raise
-        standing = desk.standing(limits)
-        if status is Status.INFEASIBLE:
-            return standing.result(status, Bound(), refutation=runner.refutation)
-        table.doing("computing the final bound")
-        with one_thread():
-            bound = study.strategy.bound(standing.situation)
-    return standing.result(status, bound)
+
+
+def _attach_result(error: BaseException, standing: Standing) -> None:
+    """Leave what was found before an error with it."""
+    history = standing.situation.history
+    reason = str(error) or type(error).__name__
+    error.result = standing.result(  # type: ignore[attr-defined]
+        Status.FAILED, standing.last_bound(), reason
+    )
+    if len(history) or history.loose:
+        error.add_note("What was evaluated before is in this exception's `result`.")
 
 
 @dataclass(slots=True)
@@ -148,7 +162,8 @@ class Runner:
 
     def _others_may_need_help(self) -> bool:
         """Whether other processes are at work, so that what they lose may have to be done here."""
-        return self._status in (Status.MAX_TRIALS, Status.MAX_COST) and self.desk.others_at_work()
+        used_up = self._status in (Status.MAX_TRIALS, Status.MAX_COST)
+        return used_up and not self._is_late() and self.desk.others_at_work()
 
     def _send_one(self) -> bool:
         """Send one query to a free hand; False if there is none to send now."""
@@ -186,7 +201,20 @@ class Runner:
             self.desk.drop_decision()
             self._status = reached
             return False
-        return self.desk.start(suggestion)
+        started = self.desk.start(suggestion)
+        self._look_after(number)
+        return started
+
+    def _look_after(self, number: int) -> None:
+        """Count a trial that broke off although no black box failed: a known part did."""
+        trial = self.desk.ledger().trials.get(number)
+        if trial is not None and trial.state is TrialState.BROKEN:
+            self._broke_off(number, trial.reason)
+
+    def _broke_off(self, number: int, reason: str) -> None:
+        self.table.note(f"trial {number} broke off: {reason}")
+        self._broken.append(reason)
+        self._stop_if_nothing_works()
 
     def _reached(self, suggestion: Suggestion) -> Status | None:
         """The status to stop with if the gap is closed."""
@@ -213,9 +241,11 @@ class Runner:
             self._suggest()
 
     def _look_at_the_clock(self) -> None:
-        late = self.timeout is not None and time.perf_counter() - self._started >= self.timeout
-        if late and self._status is None:
+        if self._status is None and self._is_late():
             self._status = Status.TIMEOUT
+
+    def _is_late(self) -> bool:
+        return self.timeout is not None and time.perf_counter() - self._started >= self.timeout
 
     def _receive_one(self) -> None:
         name, ended = self._landed.get()
@@ -242,14 +272,25 @@ class Runner:
         except EvaluationError as error:
             text = str(error)
             self._fail(query, text if text.startswith(where) else f"{where}: {text}", error)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # sys.exit() in a function ends the evaluation, not more
             self._fail(query, f"{where} raised {type(error).__name__}: {error}", error)
         else:
-            trial = self.desk.write(
-                lambda page: page.tell(page.open_entry(query.id), outputs, seconds)
-            )
+            trial = self._write(query, lambda page, entry: page.tell(entry, outputs, seconds))
             if trial is not None:
                 self._completed(trial)
+            else:
+                self._look_after(query.trial)
+
+    def _write(self, query: Query, record: Callable[[Page, QueryEntry], Value]) -> Value | None:
+        """Record something about a query, unless others have settled it meanwhile."""
+
+        def unless_settled(page: Page) -> Value | None:
+            entry = page.ledger.queries[query.id]
+            return record(page, entry) if entry.is_open else None
+
+        return self.desk.write(unless_settled)
 
     def _completed(self, trial: Trial) -> None:
         self._broken.clear()
@@ -259,26 +300,24 @@ class Runner:
             self._status = Status.CALLBACK
 
     def _fail(self, query: Query, reason: str, cause: BaseException | None = None) -> None:
-        def record(page: Page) -> TrialState:
+        def record(page: Page, entry: QueryEntry) -> TrialState:
             _, budget = left(page.problem, page.ledger, self.limits)
             # What is left has this query's cost taken off once; a second attempt costs it again.
             affordable = budget is None or budget >= self.desk.boxes[query.box].cost
-            page.fail(page.open_entry(query.id), reason, may_retry=affordable)
+            page.fail(entry, reason, may_retry=affordable)
             return page.ledger.trials[query.trial].state
 
         self._cause = cause
-        state = self.desk.write(record)
+        state = self._write(query, record)
         if state is TrialState.BROKEN:
-            self.table.note(f"trial {query.trial} broke off: {reason}")
-            self._broken.append(reason)
-            self._stop_if_nothing_works()
+            self._broke_off(query.trial, reason)
         elif state is TrialState.COMPLETE:  # a probe failed, and it was the last of its trial
             record_of = self.desk.ledger().trials[query.trial].record
             assert record_of is not None
             self._completed(record_of)
 
     def _lose(self, query: Query, reason: str) -> None:
-        self.desk.write(lambda page: page.fail(page.open_entry(query.id), reason, lost=True))
+        self._write(query, lambda page, entry: page.fail(entry, reason, lost=True))
 
     def _stop_if_nothing_works(self) -> None:
         ever = len(self.desk.ledger().history())
@@ -311,7 +350,7 @@ def _check_arguments(
         if value is not None and (not is_whole(value) or value < 1):  # type: ignore[operator]
             raise ModelError(f"{name}={value!r}: pass a whole number of at least 1")
     for name, value in (("timeout", timeout), ("gap_tol", gap_tol), ("max_cost", max_cost)):
-        if value is not None and (not is_number(value) or not value >= 0):  # type: ignore[operator]
-            raise ModelError(f"{name}={value!r}: pass a number of at least 0, or None")
+        if value is not None and (not is_number(value) or not 0 <= value < np.inf):  # type: ignore[operator]
+            raise ModelError(f"{name}={value!r}: pass a finite number of at least 0, or None")
     if callback is not None and not callable(callback):
         raise ModelError(f"callback={callback!r}: pass a function of one trial")

@@ -132,32 +132,38 @@ class Study:
         """
         if not is_whole(n) or n < 1:
             raise ModelError(f"ask({n!r}): how many is a whole number of at least 1")
-        if lease is not None and not (is_number(lease) and lease > 0):
+        if trials is not None and not (is_whole(trials) and trials >= 1):
+            raise ModelError(f"ask(trials={trials!r}): a whole number of at least 1, or None")
+        if lease is not None and not (is_number(lease) and 0 < lease < np.inf):
             raise ModelError(f"ask(lease={lease!r}): pass seconds above 0, or None")
         limits = Limits(trials or self.desk.ledger().settings.get("trials"))
         found: list[Query] = []
-        started = 0
-        while len(found) < n:
-            query = self.desk.take(lease=lease, by_worker=False)
-            if query is not None:
+        try:
+            while len(found) < n and (query := self._next(limits, lease)) is not None:
                 found.append(query)
-                started = 0
-                continue
-            decision = self.desk.decide(limits)
-            if decision.waited:
-                time.sleep(_POLL)
-                continue
-            if decision.suggestion is None or decision.status is not None:
-                break
-            if started == _MOST_BROKEN:
-                self.desk.drop_decision()
-                reason = list(self.desk.ledger().trials.values())[-1].reason
-                raise EvaluationError(
-                    f"{started} trials in a row broke off before any black box was asked: {reason}"
-                )
-            self.desk.start(decision.suggestion)
-            started += 1
+        except BaseException:
+            for query in found:  # nobody has seen them
+                self.release(query)
+            raise
         return found
+
+    def _next(self, limits: Limits, lease: float | None) -> Query | None:
+        """One query, of a new trial if there is no other; None if there will be none."""
+        for _ in range(1 + _MOST_BROKEN):
+            while (query := self.desk.take(lease=lease, by_worker=False)) is None:
+                decision = self.desk.decide(limits)
+                if not decision.waited:
+                    break
+                time.sleep(_POLL)
+            else:
+                return query
+            if decision.suggestion is None or decision.status is not None:
+                return None
+            self.desk.start(decision.suggestion)
+        reason = list(self.desk.ledger().trials.values())[-1].reason
+        raise EvaluationError(
+            f"{_MOST_BROKEN} trials in a row broke off before any black box was asked: {reason}"
+        )
 
     def tell(self, query: Query | str, value: Any, *, seconds: float | None = None) -> Trial | None:
         """Record the answer to a query.
@@ -176,7 +182,7 @@ class Study:
             AssumptionError: It lies outside the declared range; nothing is recorded.
             ProtocolError: There is no such query, or it has an answer already.
         """
-        if seconds is not None and not (is_number(seconds) and seconds >= 0):
+        if seconds is not None and not (is_number(seconds) and 0 <= seconds < np.inf):
             raise ModelError(f"tell(seconds={seconds!r}): pass a number of at least 0, or None")
         name = _id_of(query)
 
@@ -326,7 +332,7 @@ class Study:
 
     def _box(self, box: str | BlackBox) -> BlackBox:
         name = box.name if isinstance(box, BlackBox) else box
-        if name not in self.desk.boxes:
+        if not isinstance(name, str) or name not in self.desk.boxes:
             known = ", ".join(map(repr, self.desk.boxes))
             raise ModelError(f"the problem has no black box {name!r}: it has {known}")
         return self.desk.boxes[name]
@@ -369,7 +375,7 @@ def check_settings(strategy: object, seed: object, evaluation: object) -> None:
     """Refuse a strategy, a seed or a way of evaluation that is none."""
     if strategy is not None and (isinstance(strategy, type) or not hasattr(strategy, "suggest")):
         raise ModelError(f"strategy={strategy!r}: pass a strategy object such as gs.Optimistic()")
-    if seed is not None and not (isinstance(seed, int | np.integer) and seed >= 0):
+    if seed is not None and not (is_whole(seed) and seed >= 0):  # type: ignore[operator]
         raise ModelError(f"seed={seed!r}: a seed is a whole number of at least 0")
     if evaluation not in (None, "separate", "chained"):
         raise ModelError(f"evaluation={evaluation!r}: use 'separate' or 'chained'")

@@ -1,0 +1,261 @@
+"""What a hostile tester found: deleted studies, changed problems, strange ends, endless runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from study_helpers import QUICK, answer, parabola
+from test_running import boxed
+
+import grisaille as gs
+from grisaille.storage.database import Database
+from grisaille.study.budget import Limits
+
+
+def test_an_old_handle_cannot_write_into_a_study_that_was_made_anew(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    old = gs.Study(parabola(), strategy=QUICK, storage=storage, name="a")
+    old.run(4, progress=False)
+    (query,) = old.ask()
+    Database(storage).delete("a")
+    new = gs.Study(parabola(), strategy=QUICK, storage=storage, name="a")
+    new.run(2, progress=False)
+    with pytest.raises(gs.StorageError, match="somebody deleted"):
+        old.tell(query, 1.0)
+    assert new.run(3, progress=False).nit == 3
+    new.close()
+    old.close()
+
+
+def test_no_bound_survives_a_change_of_the_problem(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+
+    def problem(lower: float) -> gs.Problem:
+        x = gs.Variable("x", lower=lower, upper=3)
+        kernel = gs.SquaredExponential(1.0, 10.0)
+        return gs.Problem(minimize=gs.BlackBox(lambda x: x**2, name="f", noise=0, kernel=kernel)(x))
+
+    narrow = gs.Study(problem(1.0), storage=storage, name="s")
+    assert narrow.run(12, gap_tol=0.01, progress=False).status == gs.Status.OPTIMAL
+    narrow.close()
+    wide = gs.Study(problem(-3.0), storage=storage, name="s", allow_changes=True)
+    assert wide.result().lower_bound <= 0
+    with pytest.raises(gs.ModelError, match="cannot be derived again"):
+        wide.replay(1)
+    result = wide.run(30, gap_tol=0.1, progress=False)
+    assert result.lower_bound <= 0
+    assert result.fun <= 0.1
+    wide.close()
+
+
+def test_a_change_keeps_the_own_answers_of_noisy_trials(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+
+    def problem(noise: float) -> gs.Problem:
+        x = gs.Variable("x", lower=0, upper=1)
+        box = gs.BlackBox(None, name="f", noise=noise)
+        return gs.Problem(minimize=box(np.minimum(x, 0.0)))  # the same inputs in every trial
+
+    study = gs.Study(problem(0.5), strategy=QUICK, storage=storage, name="s")
+    for value in (1.0, 2.0, 3.0):
+        study.tell(study.ask()[0], value)
+    study.close()
+    changed = gs.Study(problem(0.6), strategy=QUICK, storage=storage, name="s", allow_changes=True)
+    assert [t.objective for t in changed.history] == [1.0, 2.0, 3.0]
+    changed.close()
+
+
+def test_another_strategy_leaves_trials_under_way_as_they_are(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    study = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    (query,) = study.ask()
+    study.close()
+    other = gs.Study(parabola(), storage=storage, name="s", allow_changes=True)
+    assert other.tell(query.id, 1.0) is not None
+    other.close()
+
+
+def test_costs_that_differ_still_give_complete_trials_with_given_kernels():
+    x = gs.Variable("x", lower=-1, upper=1)
+    kernel = gs.SquaredExponential(1.0, 1.0)
+    cheap = gs.BlackBox(np.sin, name="cheap", noise=0, kernel=kernel)
+    dear = gs.BlackBox(np.cos, name="dear", noise=0, kernel=kernel, cost=100)
+    result = gs.Problem(minimize=dear(cheap(x))).solve(8, strategy=QUICK, progress=False)
+    assert result.nit >= 2
+    assert result.x is not None
+
+
+@pytest.mark.parametrize("limit", [{"trials": 30}, {"max_cost": 30}])
+@pytest.mark.parametrize("where", ["before", "between"])
+def test_a_known_part_without_a_value_anywhere_ends_the_run_with_the_reason(limit, where):
+    x = gs.Variable("x", lower=-3, upper=-1)
+    f = gs.BlackBox(lambda v: v, name="f", noise=0)
+    g = gs.BlackBox(lambda v: v, name="g", noise=0)
+    inner = f(np.log(x)) if where == "before" else g(np.log(f(x)))
+    with pytest.raises(gs.EvaluationError, match=r"all 5 trials failed.*\n.*known part before"):
+        gs.Problem(minimize=inner).solve(**limit, strategy=QUICK, progress=False)
+    study = gs.Study(gs.Problem(minimize=f(np.log(x))), strategy=QUICK)
+    with pytest.raises(gs.EvaluationError, match="10 trials in a row broke off before any"):
+        study.ask()
+
+
+def test_an_answer_that_another_process_gave_first_does_not_end_the_run(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    calls: list[float] = []
+
+    def box(x: float) -> float:
+        calls.append(x)
+        if len(calls) == 2:
+            other = gs.Study(boxed(box), strategy=QUICK, storage=storage, name="s")
+            other.tell(other.pending[0], x**2)
+            other.close()
+        return x**2
+
+    study = gs.Study(boxed(box), strategy=QUICK, storage=storage, name="s")
+    assert study.run(4, progress=False).nit == 4
+    assert len(list(study.history.observations())) == 4
+    study.close()
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_function_that_exits_fails_its_evaluation_and_nothing_more(threads):
+    def box(x: float) -> float:
+        if x > 1:
+            sys.exit(3)
+        return x**2
+
+    study = gs.Study(boxed(box), strategy=QUICK)
+    if threads:
+        with ThreadPoolExecutor(1) as executor:
+            result = study.run(6, executor=executor, progress=False)
+    else:
+        result = study.run(6, progress=False)
+    assert result.nit + len(result.failures) == 6
+    assert all("raised SystemExit: 3" in f.reason for f in result.failures)
+    assert study.pending == []
+
+
+def test_a_worker_whose_number_went_to_another_process_is_dead(tmp_path):
+    import os
+
+    from grisaille.storage.log import Worker
+    from grisaille.storage.worker import beginning_of, this_host
+
+    log = Database(f"sqlite:///{tmp_path}/s.db").create("s")
+    log.beat(Worker("before", this_host(), os.getpid(), "long ago"), 1e9)
+    with log.turn(0) as turn:
+        assert not turn.alive("before")
+    zombie = os.fork()
+    if zombie == 0:
+        os._exit(0)
+    while beginning_of(zombie) is not None:
+        time.sleep(0.01)
+    os.waitpid(zombie, 0)
+    log.close()
+
+
+def test_discrepancy_bounds_use_what_was_known_when_trials_were_decided():
+    x = gs.Variable("x", lower=-1, upper=1)
+    box = gs.BlackBox(
+        lambda x: float(np.sin(9 * x)),
+        name="f",
+        noise=0,
+        kernel=gs.SquaredExponential(0.3, 1.0),
+        lipschitz=9.0,
+    )
+    study = gs.Study(gs.Problem(minimize=box(x)), strategy=QUICK)
+    (first,) = study.ask()
+    study.tell(first, answer(study.problem, first))
+    late, *others = study.ask(8)
+    for query in [*others, late]:
+        study.tell(query, answer(study.problem, query))
+    result = study.result()
+    bounds = result.discrepancy_bounds()
+    for bound, trial in zip(bounds, result.history, strict=True):
+        if trial.suggestion.promise is not None and trial.number > 1:
+            assert trial.objective - trial.suggestion.promise <= bound[0] + 1e-9
+
+
+def test_an_exception_without_words_in_a_callback_is_passed_on():
+    def callback(_: gs.Trial) -> None:
+        raise AssertionError
+
+    with pytest.raises(AssertionError) as caught:
+        parabola().solve(3, strategy=QUICK, callback=callback, progress=False)
+    assert caught.value.result.nit == 1
+    assert "AssertionError" in caught.value.result.message
+
+
+def test_ctrl_c_during_the_final_bound_still_gives_a_result(monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    study = gs.Study(parabola(), strategy=QUICK)
+    monkeypatch.setattr(gs.Optimistic, "bound", interrupted)
+    result = study.run(3, progress=False)
+    assert result.status == gs.Status.INTERRUPTED
+    assert result.nit == 3
+
+
+def test_asking_that_fails_halfway_keeps_nothing(monkeypatch):
+    study = gs.Study(parabola(), strategy=QUICK)
+    suggest = gs.Optimistic.suggest
+
+    def failing(self, situation):
+        if situation.started == 2:
+            raise ZeroDivisionError
+        return suggest(self, situation)
+
+    monkeypatch.setattr(gs.Optimistic, "suggest", failing)
+    with pytest.raises(ZeroDivisionError):
+        study.ask(3)
+    assert study.pending == []
+
+
+def test_a_box_cannot_change_its_shape_by_a_detour(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+
+    def problem(name: str, size: int) -> gs.Problem:
+        x = gs.Variable("x", size, lower=0, upper=1)
+        return gs.Problem(minimize=gs.BlackBox(lambda v: float(v.sum()), name=name, noise=0)(x))
+
+    gs.Study(problem("f", 1), storage=storage, name="s").close()
+    gs.Study(problem("g", 1), storage=storage, name="s", allow_changes=True).close()
+    with pytest.raises(gs.ProtocolError, match="other inputs or outputs"):
+        gs.Study(problem("f", 2), storage=storage, name="s", allow_changes=True)
+
+
+def test_the_time_limit_also_ends_waiting_for_others(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    other = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    decision = other.desk.decide(Limits())
+    other.desk.start(decision.suggestion)
+    assert other.desk.take() is not None
+    study = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    started = time.monotonic()
+    result = study.run(1, timeout=1, progress=False)
+    assert time.monotonic() - started < 30
+    assert result.nit == 0
+    study.close()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.ask(trials="a"), "trials='a'"),
+        (lambda s: s.ask(trials=2.5), "trials=2.5"),
+        (lambda s: s.ask(lease=float("inf")), "lease=inf"),
+        (lambda s: s.tell("1-1", 1.0, seconds=float("inf")), "seconds=inf"),
+        (lambda s: s.run(max_cost=float("inf")), "max_cost=inf"),
+        (lambda s: s.observe(["f"], [1.0], [1.0]), r"no black box \['f'\]"),
+        (lambda s: gs.Study(s.problem, seed=True), "seed=True"),
+    ],
+)
+def test_strange_arguments_get_a_sentence(call, message):
+    with pytest.raises(gs.ModelError, match=message):
+        call(gs.Study(parabola(), strategy=QUICK))
