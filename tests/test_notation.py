@@ -91,7 +91,8 @@ def test_every_label_that_the_code_cites_is_a_label_of_the_paper():
     short = {label.split(":")[1] for label in LABELS}
     cited: set[str] = set()
     for file in (ROOT / "src").rglob("*.py"):
-        for first, more in re.findall(CITED, file.read_text(encoding="utf-8")):
+        text = re.sub(r"^(from|import) .*$", "", file.read_text(encoding="utf-8"), flags=re.M)
+        for first, more in re.findall(CITED, text):
             cited |= {first, *re.findall(r"\w+_\w+", more)}
     assert len(cited) > 12
     assert cited <= short, cited - short
