@@ -15,7 +15,7 @@ import grisaille as gs
 QUICK = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=128, iterations=20))
 
 
-def nested(seconds: float = 0.0) -> gs.Problem:
+def nested(seconds: float = 0.0, kernel: gs.Matern | None = None) -> gs.Problem:
     """Two black boxes in a chain with a constraint; each evaluation takes so many seconds."""
     x = gs.Variable("x", 2, lower=-1, upper=1)
 
@@ -27,8 +27,8 @@ def nested(seconds: float = 0.0) -> gs.Problem:
         time.sleep(seconds)
         return float(y[0] ** 2 + y[1])
 
-    inner = gs.BlackBox(first, outputs=2, noise=0)(x)
-    outer = gs.BlackBox(second, noise=0)
+    inner = gs.BlackBox(first, outputs=2, noise=0, kernel=kernel)(x)
+    outer = gs.BlackBox(second, noise=0, kernel=kernel)
     return gs.Problem(minimize=outer(inner), subject_to=[inner[0] >= -0.5])
 
 

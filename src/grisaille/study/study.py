@@ -149,21 +149,21 @@ class Study:
 
     def _next(self, limits: Limits, lease: float | None) -> Query | None:
         """One query, of a new trial if there is no other; None if there will be none."""
-        for _ in range(1 + _MOST_BROKEN):
-            while (query := self.desk.take(lease=lease, by_worker=False)) is None:
-                decision = self.desk.decide(limits)
-                if not decision.waited:
-                    break
+        broken = 0
+        while (query := self.desk.take(lease=lease, by_worker=False)) is None:
+            if broken == _MOST_BROKEN:
+                reason = list(self.desk.ledger().trials.values())[-1].reason
+                raise EvaluationError(
+                    f"{broken} trials in a row broke off before any black box was asked: {reason}"
+                )
+            decision = self.desk.decide(limits)
+            if decision.waited:
                 time.sleep(_POLL)
-            else:
-                return query
-            if decision.suggestion is None or decision.status is not None:
+            elif decision.suggestion is None or decision.status is not None:
                 return None
-            self.desk.start(decision.suggestion)
-        reason = list(self.desk.ledger().trials.values())[-1].reason
-        raise EvaluationError(
-            f"{_MOST_BROKEN} trials in a row broke off before any black box was asked: {reason}"
-        )
+            else:
+                broken += self.desk.start(decision.suggestion)
+        return query
 
     def tell(self, query: Query | str, value: Any, *, seconds: float | None = None) -> Trial | None:
         """Record the answer to a query.
