@@ -187,7 +187,7 @@ def test_a_region_where_a_box_fails_is_avoided_and_the_best_point_outside_is_fou
         return float((x[0] - 0.9) ** 2 + (x[1] - 0.8) ** 2)
 
     problem = gs.Problem(minimize=gs.BlackBox(box, noise=0)(x))
-    result = problem.solve(40, progress=False)
+    result = problem.solve(30, strategy=gs.Optimistic(solver=gs.MultiStart()), progress=False)
     best = 0.5**2 / 2  # the nearest point of the line to (0.9, 0.8)
     assert result.fun == pytest.approx(best, abs=0.02)
     places = np.array([f.inputs for f in result.failures])

@@ -60,6 +60,8 @@ _MOST_BOXES = 256
 _FEW_VARIABLES = 6
 # While trials are under way others wait for a suggestion, and many are made between answers.
 _QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False)
+# Distances to failures have kinks, on which a long local search gains little.
+_AVOIDING_SEARCH = MultiStart(starts=12, samples=1024, iterations=20, again=False)
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
@@ -340,7 +342,9 @@ def _away_from_failures(
     if not avoidance or (avoidance.excess(plausible, point) <= 0).all():
         return solution
     problem = avoidance.around(plausible, plausible.box_problem())
-    return replace(MultiStart().solve(problem, point, situation.trial_seed), proof=solution.proof)
+    return replace(
+        _AVOIDING_SEARCH.solve(problem, point, situation.trial_seed), proof=solution.proof
+    )
 
 
 def _design(problem: Problem, solution: Solution) -> Array:
