@@ -182,3 +182,25 @@ def test_a_box_without_a_function_cannot_be_worked_on(lab, call):
     assert code == 2
     assert "has no function" in output.err
     assert f"loading {lab}" in output.out
+
+
+def test_every_wrong_answer_of_a_list_is_told_of_and_the_right_one_counts(lab, call, monkeypatch):
+    (query,) = ask(call)[1]
+    lines = [
+        {"id": "98-1", "value": 1.0},
+        {"id": query["id"], "value": 0.5},
+        {"id": "99-1", "value": 1.0},
+    ]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(map(json.dumps, lines))))
+    code, output = call("tell", "-")
+    assert code == 2
+    assert "98-1" in output.err
+    assert "99-1" in output.err
+    assert f"query {query['id']} is answered" in output.out
+
+
+def test_true_is_no_number(lab, call):
+    (query,) = ask(call)[1]
+    code, output = call("tell", query["id"], "[true]")
+    assert code == 2
+    assert "true or false" in output.err

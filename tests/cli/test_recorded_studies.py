@@ -109,7 +109,13 @@ def test_status_tells_values_in_the_users_sense(model, place, capsys):
     assert main(["status", "--storage", place, "--json"]) == 0
     up, hard = json.loads(capsys.readouterr().out)
     assert up["name"] == "up"
-    assert up["trials"] == {"complete": 5, "pending": 0, "broken": 0, "wanted": 5}
+    assert up["trials"] == {
+        "complete": 5,
+        "partial": 0,
+        "pending": 0,
+        "broken": 0,
+        "wanted": 5,
+    }
     assert -1 < up["best"] <= 0
     assert up["bound"] >= up["best"]
     assert up["gap"] == pytest.approx(up["bound"] - up["best"], abs=1e-12)

@@ -441,3 +441,12 @@ def test_bounds_on_regret_are_refused_for_trials_decided_at_once():
         study.tell(query, answer(study.problem, query))
     with pytest.raises(gs.ModelError, match=r"trials \[2, 3\] were decided while others"):
         study.result().regret_bound()
+
+
+def test_the_bound_of_a_short_study_is_known_before_its_end():
+    study = gs.Study(parabola(), strategy=QUICK)
+    while queries := study.ask(trials=6):
+        study.tell(queries[0], answer(study.problem, queries[0]))
+    assert np.isfinite(study.result().gap)
+    with pytest.raises(AttributeError, match=r"did you mean '(lower|upper)_bound'"):
+        study.result().bound  # noqa: B018

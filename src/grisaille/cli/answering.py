@@ -139,7 +139,8 @@ def _tell(options: argparse.Namespace) -> int:
             try:
                 print(_record(study, answer), flush=True)
             except GrisailleError as error:  # the others may have taken days: they count
-                code = code or report(error)
+                reported = report(error)
+                code = code or reported
     return code
 
 
@@ -250,11 +251,20 @@ def _parse(text: str, what: str) -> Any:
     from grisaille.errors import ModelError
 
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except ValueError as error:
         raise ModelError(
             f'{what} is not JSON ({error}): write a number, [1, 2] or {{"name": 1}}'
         ) from error
+    if _has_truth_value(found):
+        raise ModelError(f"{what} has true or false in it: write numbers")
+    return found
+
+
+def _has_truth_value(found: Any) -> bool:
+    if isinstance(found, dict | list):
+        return any(map(_has_truth_value, found.values() if isinstance(found, dict) else found))
+    return isinstance(found, bool)
 
 
 def _is_number(text: str) -> bool:

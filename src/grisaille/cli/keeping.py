@@ -42,12 +42,14 @@ def _export(options: argparse.Namespace) -> int:
     if options.optuna:
         from grisaille.interoperation.optuna_storage import export_optuna
 
-        export_optuna(ledger, options.study, options.optuna)
-        print(f"Study {options.study!r} is in {without_password(options.optuna)}, for Optuna.")
+        added = export_optuna(ledger, options.study, options.optuna)
+        where = without_password(options.optuna)
+        print(f"Study {options.study!r} is in {where}, for Optuna: {added} trials added.")
         return DONE
     from grisaille.interoperation.export import export_csv, export_json
 
-    if options.format == "json":
+    named = options.output is not None and options.output.suffix == ".json"
+    if options.format == "json" or (options.format is None and named):
         text = json.dumps(export_json(ledger), indent=2) + "\n"
     else:
         text = export_csv(ledger)

@@ -146,9 +146,10 @@ def _settings(what: dict[str, Any]) -> str:
         "subject to": "; ".join(settings.get("constraints", [])) or "nothing",
         "strategy": settings.get("strategy", "-"),
         "seed": f"{settings.get('seed', '-')}, evaluation {settings.get('evaluation', '-')}",
-        "trials": f"{trials['complete']}{_of(trials)} complete, {trials['pending']} pending, "
-        f"{trials['broken']} broken",
+        "trials": f"{trials['complete']}{_of(trials)} complete, {_partial(trials)}"
+        f"{trials['pending']} pending, {trials['broken']} broken",
         "evaluations": counts or "none",
+        "cost": f"{what['cost']:g}",
         "written": _local(what["written"]),
     }
     return "\n".join(f"{name:<12} {text}" for name, text in lines.items())
@@ -177,7 +178,7 @@ def _best(what: dict[str, Any]) -> str:
 
 def _of(trials: dict[str, Any]) -> str:
     """How many there are to be, unless there are more already."""
-    there = trials["complete"] + trials["pending"] + trials["broken"]
+    there = sum(trials[state] for state in ("complete", "partial", "pending", "broken"))
     wanted = trials["wanted"]
     return "" if wanted is None or wanted < there else f" of {wanted}"
 
@@ -219,3 +220,8 @@ def _local(moment: str | None) -> str:
     if moment is None:
         return "-"
     return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _partial(trials: dict[str, Any]) -> str:
+    """Trials without an objective, where there are some: of dear boxes, or of a changed problem."""
+    return f"{trials['partial']} partial, " if trials["partial"] else ""

@@ -148,7 +148,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return super().__getitem__(name)
-        near = difflib.get_close_matches(name, dir(self), 1)
+        near = difflib.get_close_matches(name, [n for n in dir(self) if n[0] != "_"], 1, 0.4)
         hint = f": did you mean {near[0]!r}?" if near else ""
         raise AttributeError(f"a result has no {name!r}{hint}")
 

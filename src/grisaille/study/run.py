@@ -325,8 +325,10 @@ class Runner:
         if len(self._broken) < limit:
             return
         count = f"all {limit} trials" if not ever else f"{limit} trials in a row"
-        reasons = "\n".join(f"  {reason}" for reason in dict.fromkeys(self._broken))
-        raise EvaluationError(f"{count} failed, so the study stops:\n{reasons}") from self._cause
+        reasons = "\n".join(f"  {reason}" for reason in dict.fromkeys(self._broken[-3:]))
+        raise EvaluationError(
+            f"{count} failed, so the study stops; the last ones:\n{reasons}"
+        ) from self._cause
 
 
 def _check_functions(study: Study) -> None:

@@ -302,7 +302,7 @@ class Study:
 
     def result(self) -> Result:
         """What has been found so far."""
-        standing = self.desk.standing()
+        standing = self.desk.standing(Limits(self._planned()))
         with one_thread():
             bound = self.strategy.bound(standing.situation)
         done, under_way = len(standing.situation.history), len(standing.situation.pending)
@@ -329,6 +329,13 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {len(self.desk.ledger().trials)} trials, in {self.storage})"
+
+    def _planned(self) -> int | None:
+        """How many trials the latest decision counted on, if it did."""
+        entries = list(self.desk.ledger().trials.values())
+        if not entries or entries[-1].remaining is None:
+            return None
+        return entries[-1].number - 1 + entries[-1].remaining
 
     def _box(self, box: str | BlackBox) -> BlackBox:
         name = box.name if isinstance(box, BlackBox) else box
