@@ -204,3 +204,12 @@ def test_true_is_no_number(lab, call):
     code, output = call("tell", query["id"], "[true]")
     assert code == 2
     assert "true or false" in output.err
+
+
+def test_the_result_of_a_laboratory_can_be_seen_before_its_end(lab, call):
+    (query,) = ask(call)[1]
+    assert call("result")[0] == 1  # nothing feasible yet
+    assert call("tell", query["id"], "0.25")[0] == 0
+    code, output = call("result")
+    assert code == 0
+    assert "1 trials complete" in output.out or "1 trial complete" in output.out

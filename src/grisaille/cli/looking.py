@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: `status` and `show`."""
+"""Commands that look and change nothing: `status`, `show` and `result`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from grisaille.cli.arguments import add_json, add_storage, add_study, count
-from grisaille.cli.ending import DONE
+from grisaille.cli.arguments import (
+    add_json,
+    add_storage,
+    add_study,
+    add_study_with_file,
+    count,
+)
+from grisaille.cli.ending import DONE, NOTHING
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -31,7 +37,7 @@ _MOST_ENTRIES = 6
 
 
 def add_commands(commands: Commands) -> None:
-    """Add `status` and `show`."""
+    """Add `status`, `show` and `result`."""
     status = commands.add_parser("status", help="list studies, and how far they are")
     status.add_argument("study", metavar="STUDY", nargs="?", help="only this one")
     add_storage(status)
@@ -43,6 +49,19 @@ def add_commands(commands: Commands) -> None:
     show.add_argument("--last", type=count, default=10, metavar="N", help="trials to list")
     add_json(show)
     show.set_defaults(run=_show)
+
+    result = commands.add_parser("result", help="what a study has found, with a fresh bound")
+    add_study_with_file(result)
+    result.set_defaults(run=_result)
+
+
+def _result(options: argparse.Namespace) -> int:
+    from grisaille.cli.studies import open_study
+
+    with open_study(options) as study:
+        result = study.result()
+    print(result)
+    return DONE if result.success else NOTHING
 
 
 def _status(options: argparse.Namespace) -> int:
