@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grisaille.study.budget import spent
 from grisaille.study.encoding import to_plain
-from grisaille.study.ledger import Ledger, QueryEntry, QueryState, TrialState
+from grisaille.study.ledger import Ledger, QueryEntry, TrialState
 
 if TYPE_CHECKING:
     from grisaille.cli.studies import Stored
@@ -36,7 +37,7 @@ def summarize(stored: Stored) -> dict[str, Any]:
         "certified": None if bound is None else bound[1],
         "gap": None if bound is None or best is None else max(best.objective - bound[0], 0.0),
         "failures": len(history.failures),
-        "cost": _cost(ledger),
+        "cost": spent(ledger),
         "evaluations": {box: counts.get(box, 0) for box in ledger.settings.get("boxes", counts)},
         "written": _moment(stored.written),
     }
@@ -94,14 +95,6 @@ def last_bound(ledger: Ledger) -> tuple[float, bool] | None:
             if bound is not None and not asked.pending and np.isfinite(bound) and bound <= most:
                 return bound, certified
     return None
-
-
-def _cost(ledger: Ledger) -> float:
-    """What all evaluations have cost, failed attempts included."""
-    boxes = ledger.settings.get("boxes", {})
-    told = [q.box for q in ledger.queries.values() if q.state is QueryState.TOLD]
-    failed = [box for box, many in ledger.failed_attempts.items() for _ in range(many)]
-    return float(sum(boxes[box]["cost"] for box in (*told, *failed)))
 
 
 def _sense(ledger: Ledger) -> int:

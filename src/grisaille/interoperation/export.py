@@ -18,7 +18,6 @@ from grisaille.interoperation.reading import (
     box_names,
     design,
     evaluations,
-    made_elsewhere,
     reason,
     settings_of,
     user_value,
@@ -86,7 +85,7 @@ def export_observations_csv(ledger: Ledger) -> str:
     """
     settings_of(ledger)
     told = [query for trial in ledger.trials.values() for query in trial.told]
-    elsewhere = made_elsewhere(ledger)
+    elsewhere = ledger.elsewhere()
     every: list[QueryEntry | Observation] = [*told, *elsewhere]
     inputs = max((seen.inputs.size for seen in every), default=0)
     outputs = max((_size(seen.outputs) for seen in every), default=0)
@@ -129,7 +128,7 @@ def export_json(ledger: Ledger) -> dict[str, Any]:
         "trials": [_trial_to_plain(ledger, trial) for trial in ledger.trials.values()],
         "observations": [
             {"box": o.box, "inputs": to_plain(o.inputs), "outputs": to_plain(o.outputs)}
-            for o in made_elsewhere(ledger)
+            for o in ledger.elsewhere()
         ],
     }
 

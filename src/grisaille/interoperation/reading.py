@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from grisaille.errors import ProtocolError
-from grisaille.records import Observation
 from grisaille.storage.log import Data
 from grisaille.study.ledger import Ledger, QueryState, TrialEntry
 
@@ -41,17 +40,10 @@ def box_names(ledger: Ledger) -> list[str]:
     """The black boxes of the problem, then those it had before it was changed."""
     names = [*ledger.settings["boxes"]]
     names += [query.box for query in ledger.queries.values()]
-    return list(dict.fromkeys([*names, *(seen.box for seen in made_elsewhere(ledger))]))
+    return list(dict.fromkeys([*names, *(seen.box for seen in ledger.elsewhere())]))
 
 
 def reason(trial: TrialEntry) -> str:
     """Why evaluations of a trial failed, as far as they did."""
     failed = [query for query in trial.queries if query.state is QueryState.FAILED]
     return "; ".join(f"{query.id}: {query.reason}" for query in failed)
-
-
-def made_elsewhere(ledger: Ledger) -> list[Observation]:
-    """The answers that `Study.observe` added."""
-    # An answer to a query is known by its array, which ledger and query share.
-    told = {id(query.outputs) for query in ledger.queries.values()}
-    return [seen for seen in ledger.history().loose if id(seen.outputs) not in told]

@@ -96,13 +96,10 @@ class Database:
             if self._engine.dialect.name == "sqlite" and not self._exists():
                 # A property of the file: readers and one writer do not wait for one another.
                 self._use_write_ahead_log()
-            try:
-                with self.exclusive() as connection:
-                    if self._engine.dialect.name == "postgresql":  # two may come at once
-                        connection.execute(text("SELECT pg_advisory_xact_lock(7273829)"))
-                    prepare(connection, self.where, self._migrations)
-            except IntegrityError as error:  # pragma: no cover - two processes at the same moment
-                raise ConnectionLostError(f"{self.where}: {error.orig}") from error
+            with self.exclusive() as connection:
+                if self._engine.dialect.name == "postgresql":  # two may come at once
+                    connection.execute(text("SELECT pg_advisory_xact_lock(7273829)"))
+                prepare(connection, self.where, self._migrations)
         log = self.open(name)
         if log is not None:
             return log

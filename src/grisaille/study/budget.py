@@ -28,17 +28,14 @@ def left(problem: Problem, ledger: Ledger, limits: Limits) -> tuple[int | None, 
         remaining = max(limits.trials - len(ledger.trials), 0)
     if limits.cost is None:
         return remaining, None
-    budget = limits.cost - spent(problem, ledger) - _committed(problem, ledger)
-    whole = problem.chain_cost
-    affordable = int((budget + 1e-9 * limits.cost) // whole) if whole > 0 else remaining
-    if affordable is not None:
-        remaining = affordable if remaining is None else min(remaining, affordable)
-    return remaining, budget
+    budget = limits.cost - spent(ledger) - _committed(problem, ledger)
+    affordable = int((budget + 1e-9 * limits.cost) // problem.chain_cost)
+    return affordable if remaining is None else min(remaining, affordable), budget
 
 
-def spent(problem: Problem, ledger: Ledger) -> float:
+def spent(ledger: Ledger) -> float:
     """What all evaluations have cost, failed ones included."""
-    costs = _costs(problem, ledger)
+    costs = _costs(ledger)
     told = sum(costs[q.box] for q in ledger.queries.values() if q.state is QueryState.TOLD)
     failed = ledger.failed_attempts
     return float(told + sum(costs[name] * count for name, count in failed.items()))
@@ -46,7 +43,7 @@ def spent(problem: Problem, ledger: Ledger) -> float:
 
 def _committed(problem: Problem, ledger: Ledger) -> float:
     """What trials under way will still cost."""
-    costs = _costs(problem, ledger)
+    costs = _costs(ledger)
     cost = 0.0
     for trial in ledger.trials.values():
         if trial.state is TrialState.PENDING:
@@ -57,7 +54,6 @@ def _committed(problem: Problem, ledger: Ledger) -> float:
     return cost
 
 
-def _costs(problem: Problem, ledger: Ledger) -> dict[str, float]:
-    """What each black box costs; those that a changed problem no longer has cost nothing."""
-    known = {query.box: 0.0 for query in ledger.queries.values()}
-    return known | {box.name: box.cost for box in problem.boxes}
+def _costs(ledger: Ledger) -> dict[str, float]:
+    """What each black box costs, those that a changed problem no longer has included."""
+    return {name: box["cost"] for name, box in ledger.settings.get("boxes", {}).items()}

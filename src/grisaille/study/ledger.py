@@ -176,6 +176,10 @@ class Ledger:
             if entry.state is TrialState.PENDING
         )
 
+    def elsewhere(self) -> list[Observation]:
+        """The answers that were made elsewhere, and belong to no query."""
+        return [seen for key, seen in self._loose.items() if key not in self.queries]
+
     def count(self, *states: TrialState) -> int:
         """How many trials are in one of some states."""
         return sum(entry.state in states for entry in self.trials.values())

@@ -110,7 +110,7 @@ class Study:
     @property
     def cost(self) -> float:
         """What all evaluations so far have cost, failed ones included."""
-        return spent(self.problem, self.desk.ledger())
+        return spent(self.desk.ledger())
 
     def ask(
         self, n: int = 1, *, trials: int | None = None, lease: float | None = None
