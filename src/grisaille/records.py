@@ -21,13 +21,18 @@ class TrialKind(StrEnum):
 
     INITIAL: to learn hyper-parameters; OPTIMISTIC: it solves the auxiliary problem (Alg. 2 line
     2); DOUBTING: the same with wider bands, because learned bands leave next to nothing to gain;
-    RECOMMENDED: it is believed feasible and good.
+    RECOMMENDED: it is believed feasible and good; ACQUIRED: it is best by the acquisition function
+    of a rival strategy; RANDOM: chance, or a sequence that fills space; OBSERVING: nothing is set,
+    a system is watched as it is.
     """
 
     INITIAL = "initial"
     OPTIMISTIC = "optimistic"
     DOUBTING = "doubting"
     RECOMMENDED = "recommended"
+    ACQUIRED = "acquired"
+    RANDOM = "random"
+    OBSERVING = "observing"
 
 
 @dataclass(frozen=True, slots=True)

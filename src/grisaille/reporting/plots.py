@@ -17,6 +17,9 @@ _GREYS = {
     TrialKind.OPTIMISTIC: "0.45",
     TrialKind.DOUBTING: "1.0",
     TrialKind.RECOMMENDED: "0.0",
+    TrialKind.ACQUIRED: "0.45",
+    TrialKind.RANDOM: "0.75",
+    TrialKind.OBSERVING: "0.9",
 }
 
 

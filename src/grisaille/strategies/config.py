@@ -54,6 +54,10 @@ class CONFIG:
         if self.kernel is not None:
             check_kernel(self.kernel, COLLAPSED)
 
+    def check(self, problem: Problem) -> None:
+        """Every problem with a black box will do; a `Theory` asks for its constants."""
+        self._optimism.check(self._collapse(problem))
+
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, of the algorithm, or one of its companions."""
         return self._optimism.suggest(self._collapsed(situation))
@@ -75,10 +79,11 @@ class CONFIG:
     def _optimism(self) -> Optimistic:
         return Optimistic(self.beta, self.solver, self.initial, self.recommend)
 
+    def _collapse(self, problem: Problem) -> Problem:
+        return collapse(problem, kernel=self.kernel, noise=self.noise, norm_bound=self.norm_bound)
+
     def _collapsed(self, situation: Situation) -> Situation:
-        problem = collapse(
-            situation.problem, kernel=self.kernel, noise=self.noise, norm_bound=self.norm_bound
-        )
+        problem = self._collapse(situation.problem)
         trials = _as_collapsed(situation.problem, situation.history)
         # Answers of broken-off trials are of boxes inside, which nothing is known about here.
         failures = tuple(

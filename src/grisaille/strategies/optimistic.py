@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.checks import is_number, is_whole
+from grisaille.checks import is_number
 from grisaille.confidence.avoidance import Avoidance
 from grisaille.confidence.beliefs import is_exact, is_learned
 from grisaille.confidence.hallucination import hallucinated
@@ -38,6 +38,12 @@ from grisaille.strategies.costs import (
     missing_for_a_start,
     within_budget,
     without_what_is_not_worth_it,
+)
+from grisaille.strategies.initial import (
+    check_initial,
+    initial_points,
+    initial_suggestion,
+    still_initial,
 )
 from grisaille.strategies.strategy import Bound, Situation
 
@@ -104,20 +110,21 @@ class Optimistic:
                 f"Optimistic(solver={self.solver!r}): pass gs.Certified(), gs.MultiStart() or "
                 "gs.Grid(), or None"
             )
-        initial = self.initial
-        if initial is not None and not (is_whole(initial) and initial >= 1):
-            raise ModelError(
-                f"Optimistic(initial={initial!r}): a whole number of at least 1, or None"
-            )
+        check_initial("Optimistic", self.initial)
+
+    def check(self, problem: Problem) -> None:
+        """Every problem will do; a `Theory` asks for its constants."""
+        if isinstance(self.beta, Theory):
+            self.beta.check(problem.program)
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, of the algorithm, or one of its companions."""
         problem, history = situation.problem, situation.history
         under_way = len(situation.pending)
         if self._still_initial(situation):
-            initial = Suggestion(TrialKind.INITIAL, _sobol_point(situation), pending=under_way)
+            initial = initial_suggestion(situation)
             if costs_differ(problem):
-                return cheapest_initial(situation, initial, self._initial_points(situation))
+                return cheapest_initial(situation, initial, initial_points(situation, self.initial))
             return initial
         plausible = plausible_set(problem.program, history, self.beta, situation.at_once)
         plausible = hallucinated(plausible, situation.pending)
@@ -181,25 +188,11 @@ class Optimistic:
 
     def _still_initial(self, situation: Situation) -> bool:
         """Whether there is too little to learn hyper-parameters from."""
-        history = situation.history
-        learned = [box.name for box in situation.problem.boxes if is_learned(box)]
-        if not learned:
-            return False
-        wanted = self._initial_points(situation)
+        learned = self.learned(situation.problem)
         if costs_differ(situation.problem):
+            wanted = initial_points(situation, self.initial)
             return any(missing_for_a_start(situation, name, wanted) for name in learned)
-        seen = [o.box for o in history.loose]
-        known = len(history) + min(seen.count(name) for name in learned)
-        # Answers that are still to come count, but they cannot be learned from.
-        return known + len(situation.pending) < wanted or known < (wanted + 1) // 2
-
-    def _initial_points(self, situation: Situation) -> int:
-        if self.initial is not None:
-            return self.initial
-        usual = min(2 * (situation.problem.program.size + 1), 20)
-        if situation.remaining is None:
-            return usual
-        return max(1, min(usual, (situation.started + situation.remaining) // 3))
+        return still_initial(situation, self.initial, learned)
 
     def _solve_auxiliary(
         self,
@@ -385,10 +378,3 @@ def _relative_gap(history: History, incumbent: Incumbent | None, promise: float 
         return np.inf
     spread = _spread(history)
     return (incumbent.objective - promise) / spread if spread > 0 else np.inf
-
-
-def _sobol_point(situation: Situation) -> Array:
-    program = situation.problem.program
-    engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.seed)
-    unit: Array = engine.draw(situation.started + 1, dtype=torch.float64)[-1].numpy()
-    return program.lower + (program.upper - program.lower) * unit

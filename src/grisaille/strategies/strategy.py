@@ -76,6 +76,14 @@ class Bound:
 class Strategy(Protocol):
     """Chooses what to try next. The same situation always gives the same answer."""
 
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that the method is not for.
+
+        Raises:
+            ModelError: Says why not, and which strategies are.
+        """
+        ...
+
     def suggest(self, situation: Situation) -> Suggestion:
         """What to try next."""
         ...

@@ -75,6 +75,7 @@ class Study:
         self.name = name or "study"
         self.storage = storage or (DEFAULT_STORAGE if name else MEMORY)
         self.strategy: Strategy = strategy or Optimistic()
+        self.strategy.check(problem)
         self.desk = Desk(problem, self.strategy, self.name, self.storage, int(retries))
         try:
             self.desk.settle(seed, evaluation, allow_changes)

@@ -1,0 +1,75 @@
+"""The initial design: points tried before there is anything to learn hyper-parameters from.
+
+All strategies share it, so that with the same seed they start from the same points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from grisaille.checks import is_whole
+from grisaille.errors import ModelError
+from grisaille.records import Suggestion, TrialKind
+from grisaille.strategies.strategy import Situation
+
+Array = NDArray[np.float64]
+
+_MOST_POINTS = 20
+
+
+def check_initial(who: str, initial: object) -> None:
+    """Refuse a number of initial points that is none.
+
+    Raises:
+        ModelError: It is neither None nor a whole number of at least 1.
+    """
+    if initial is not None and not (is_whole(initial) and initial >= 1):  # type: ignore[operator]
+        raise ModelError(f"{who}(initial={initial!r}): a whole number of at least 1, or None")
+
+
+def initial_points(situation: Situation, wanted: int | None) -> int:
+    """How many points: as many as wanted, or 2 (n + 1) for n variables, at most 20.
+
+    Nobody wants to spend more than a third of the trials on them.
+    """
+    if wanted is not None:
+        return wanted
+    usual = min(2 * (situation.problem.program.size + 1), _MOST_POINTS)
+    if situation.remaining is None:
+        return usual
+    return max(1, min(usual, (situation.started + situation.remaining) // 3))
+
+
+def still_initial(situation: Situation, wanted: int | None, learned: Collection[str]) -> bool:
+    """Whether there is too little to learn from.
+
+    Args:
+        situation: The situation.
+        wanted: How many points were asked for; None for the usual number.
+        learned: Names of the black boxes whose hyper-parameters are learned.
+    """
+    if not learned:
+        return False
+    points = initial_points(situation, wanted)
+    seen = [o.box for o in situation.history.loose]
+    known = len(situation.history) + min(seen.count(name) for name in learned)
+    # Answers that are still to come count, but they cannot be learned from.
+    return known + len(situation.pending) < points or known < (points + 1) // 2
+
+
+def initial_suggestion(situation: Situation) -> Suggestion:
+    """The next point of the initial design."""
+    point = sobol_point(situation)
+    return Suggestion(TrialKind.INITIAL, point, pending=len(situation.pending))
+
+
+def sobol_point(situation: Situation) -> Array:
+    """The point that a scrambled Sobol sequence of the study's seed has for this trial."""
+    program = situation.problem.program
+    engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.seed)
+    unit: Array = engine.draw(situation.started + 1, dtype=torch.float64)[-1].numpy()
+    return program.lower + (program.upper - program.lower) * unit
