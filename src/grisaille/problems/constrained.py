@@ -7,7 +7,7 @@ import numpy as np
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Variable
 from grisaille.modeling.problem import Problem
-from grisaille.problems.known import KnownProblem
+from grisaille.problems.known import KnownProblem, Structure
 
 
 def rosen_suzuki() -> KnownProblem:
@@ -28,6 +28,7 @@ def rosen_suzuki() -> KnownProblem:
         optimum=-44.0,
         x=np.array([0.0, 1.0, 2.0, -1.0]),
         source="Rosen and Suzuki (1965); grey-box form after Lu and Paulson (2023)",
+        kind=Structure.CONSTRAINED,
     )
 
 
@@ -37,13 +38,33 @@ def bazaraa() -> KnownProblem:
     first = BlackBox(lambda b: 2 * b**2, name="y1", noise=0)
     second = BlackBox(lambda a, b: 2 * a * b + 6 * a + 4 * b, name="y2", noise=0)
     y1, y2 = first(x[1]), second(x[0], x[1])
+    corner = (np.sqrt(201) - 1) / 20  # both constraints are active: 10 x_2^2 + x_2 = 5
     return KnownProblem(
         "Bazaraa",
         Problem(
             minimize=2 * x[0] ** 2 + 2 * x[1] ** 2 - y2,
             subject_to=[5 * x[0] + x[1] <= 5, y1 - x[0] <= 0],
         ),
-        optimum=-6.613086,
-        x=np.array([0.86823, 0.65887]),
+        optimum=-6.613085467349,
+        x=np.array([1 - corner / 5, corner]),
         source="Bazaraa, Sherali and Shetty; grey-box form after Lu and Paulson (2023)",
+        kind=Structure.CONSTRAINED,
+    )
+
+
+def sinusoidal() -> KnownProblem:
+    """Two variables; objective and constraint are black boxes, and nothing is known.
+
+    minimize cos(2 x_1) cos(x_2) + sin(x_1) subject to cos(x_1 + x_2) + 0.2 <= 0.
+    """
+    x = Variable("x", 2, lower=0, upper=6)
+    f = BlackBox(lambda a, b: np.cos(2 * a) * np.cos(b) + np.sin(a), name="f", noise=0)
+    g = BlackBox(lambda a, b: np.cos(a + b) + 0.2, name="g", noise=0)
+    return KnownProblem(
+        "Sinusoidal",
+        Problem(minimize=f(x[0], x[1]), subject_to=[g(x[0], x[1]) <= 0]),
+        optimum=-1 - float(np.cos(6)),
+        x=np.array([1.5 * np.pi, 6.0]),
+        source="after Gardner et al. (2014), Bayesian optimization with inequality constraints",
+        kind=Structure.CONSTRAINED,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Variable
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, split_outputs
-from grisaille.problems.known import KnownProblem
+from grisaille.problems.known import KnownProblem, Structure, measured
 from grisaille.solvers.box import BoxProblem, Solution
 from grisaille.solvers.multistart import MultiStart
 from grisaille.surrogates.kernels import SquaredExponential
@@ -117,7 +118,7 @@ def lp_with_embedded_gp(seed: int, learn: bool = False, noise: float = 0.0) -> K
         )
         solution = true_optimum(problem)
         if solution.feasible:
-            return _known("LP with embedded GP", problem, solution)
+            return _known("LP with embedded GP", problem, solution, Structure.CONSTRAINED)
     raise AssertionError("unreachable: generators never end")
 
 
@@ -127,7 +128,7 @@ def additive(seed: int) -> KnownProblem:
     x = Variable("x", 3, lower=-2, upper=2)
     phi1, phi2, phi3 = (_box(generator, f"phi{i}", [(-2.0, 2.0)] * 2) for i in (1, 2, 3))
     problem = Problem(minimize=phi1(x[0], x[1]) + phi2(x[1], x[2]) + phi3(x[0], x[2]))
-    return _known("additive", problem, true_optimum(problem))
+    return _known("additive", problem, true_optimum(problem), Structure.ONE_LAYER)
 
 
 def sum_of_squares(seed: int) -> KnownProblem:
@@ -136,7 +137,7 @@ def sum_of_squares(seed: int) -> KnownProblem:
     x = Variable("x", 2, lower=-2, upper=2)
     phi1, phi2 = (_box(generator, f"phi{i}", [(-2.0, 2.0)] * 2) for i in (1, 2))
     problem = Problem(minimize=phi1(x) ** 2 + phi2(x) ** 2)
-    return _known("sum of squares", problem, true_optimum(problem))
+    return _known("sum of squares", problem, true_optimum(problem), Structure.ONE_LAYER)
 
 
 def chain(seed: int) -> KnownProblem:
@@ -147,7 +148,7 @@ def chain(seed: int) -> KnownProblem:
     phi3 = _box(generator, "phi3", [(-5.5, 16.0)])
     y = phi1(x)
     problem = Problem(minimize=phi3(y**2 + 3 * y - 3))
-    return _known("chain", problem, true_optimum(problem))
+    return _known("chain", problem, true_optimum(problem), Structure.NESTED)
 
 
 def shifted_square(seed: int) -> KnownProblem:
@@ -156,7 +157,7 @@ def shifted_square(seed: int) -> KnownProblem:
     x = Variable("x", 3, lower=-2, upper=2)
     phi1 = _box(generator, "phi1", [(-2.0, 2.0)] * 2)
     problem = Problem(minimize=(phi1(x[0], x[1]) - x[2]) ** 2 + x[2] ** 2)
-    return _known("shifted square", problem, true_optimum(problem))
+    return _known("shifted square", problem, true_optimum(problem), Structure.ONE_LAYER)
 
 
 def true_optimum(problem: Problem) -> Solution:
@@ -193,7 +194,11 @@ def _generators(seed: int) -> Iterator[np.random.Generator]:
         attempt += 1
 
 
-def _known(name: str, problem: Problem, solution: Solution) -> KnownProblem:
-    return KnownProblem(
-        f"{name}", problem, solution.value, np.asarray(solution.point.numpy()), _SOURCE
-    )
+def _known(name: str, problem: Problem, solution: Solution, kind: Structure) -> KnownProblem:
+    x = np.asarray(solution.point.numpy())
+    truth = partial(_without_noise, problem)
+    return KnownProblem(name, problem, solution.value, x, _SOURCE, kind, truth)
+
+
+def _without_noise(problem: Problem, x: Array) -> tuple[float, float]:
+    return measured(problem, *true_values(problem, torch.tensor(x).unsqueeze(0)))

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
+from grisaille.errors import ModelError
+from grisaille.metrics import violations
 from grisaille.modeling.problem import Problem
+from grisaille.modeling.program import BoxCall, split_outputs
+
+Array = NDArray[np.float64]
+
+
+class Structure(StrEnum):
+    """What a table of results groups problems by: the methods that apply differ between them.
+
+    A problem with constraints is CONSTRAINED, one in which a black box reads another is NESTED,
+    and the rest is ONE_LAYER. CAUSAL problems are a kind of their own: their black boxes are noisy
+    mechanisms, and what is chosen is an intervention.
+    """
+
+    ONE_LAYER = "one layer"
+    CONSTRAINED = "constrained"
+    NESTED = "nested"
+    CAUSAL = "causal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +43,67 @@ class KnownProblem:
         optimum: Its optimal objective, in its own sense.
         x: A point where it is attained, flat.
         source: Where the problem comes from.
+        kind: What structure it has.
+        truth: Objective, in its own sense, and largest violation at a flat design point, for
+            problems whose black boxes are noisy; None when calling these tells the truth.
     """
 
     name: str
     problem: Problem
     optimum: float
-    x: NDArray[np.float64]
+    x: Array
     source: str
+    kind: Structure
+    truth: Callable[[Array], tuple[float, float]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.truth is None:
+            for box in self.problem.boxes:
+                if box.noise is None or box.noise.any():
+                    noise = "noise to be learned" if box.noise is None else f"noise {box.noise}"
+                    raise ModelError(
+                        f"known problem {self.name!r} has black box {box.name!r} with {noise}, so "
+                        "calling it does not tell the truth: pass truth=, or declare noise=0"
+                    )
 
     def regret(self, value: float) -> float:
         """How much worse than the optimum a value is; negative if it is better."""
         return self.problem.sense * (value - self.optimum)
+
+    def measure(self, x: ArrayLike) -> tuple[float, float]:
+        """The true objective f(x), in the problem's own sense, and max_k [g_k(x)]^+.
+
+        Args:
+            x: A flat design point, (n,).
+
+        Raises:
+            EvaluationError: A black box has no value there.
+        """
+        point = np.asarray(x, dtype=float)
+        size = self.problem.program.size
+        if point.shape != (size,):
+            raise ModelError(
+                f"known problem {self.name!r} measured at an array of shape {point.shape}: pass "
+                f"a flat design point, of shape ({size},)"
+            )
+        if self.truth is not None:
+            return self.truth(point)
+        outputs = self.problem.program.run(torch.tensor(point).unsqueeze(0), _call)
+        return measured(self.problem, *split_outputs(outputs))
+
+
+def measured(problem: Problem, objective: Tensor, constraints: Tensor) -> tuple[float, float]:
+    """What `measure` returns, from a run of the problem's program at one point.
+
+    Args:
+        problem: The problem.
+        objective: The objective, minimized, (1,).
+        constraints: The bodies of the constraints, (1, K).
+    """
+    worst = violations(constraints[0].numpy()).max(initial=0.0)
+    return problem.sense * float(objective[0]), float(worst)
+
+
+def _call(call: BoxCall, states: Tensor) -> Tensor:
+    """The real function of a black box, at states (batch, inputs)."""
+    return torch.tensor(np.array([call.box.evaluate(state) for state in states.numpy()]))

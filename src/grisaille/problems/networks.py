@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Expression, Variable
 from grisaille.modeling.problem import Problem
-from grisaille.problems.known import KnownProblem
+from grisaille.problems.known import KnownProblem, Structure
 
 Array = NDArray[np.float64]
 
@@ -22,7 +22,8 @@ def drop_wave() -> KnownProblem:
     wave = BlackBox(
         lambda r: (1 + np.cos(12 * r)) / (2 + 0.5 * r**2), name="wave", noise=0, input_lower=0
     )
-    return KnownProblem("Drop-Wave", Problem(maximize=wave(distance(x))), 1.0, np.zeros(2), _SOURCE)
+    problem = Problem(maximize=wave(distance(x)))
+    return KnownProblem("Drop-Wave", problem, 1.0, np.zeros(2), _SOURCE, Structure.NESTED)
 
 
 def ackley() -> KnownProblem:
@@ -36,9 +37,8 @@ def ackley() -> KnownProblem:
         noise=0,
         input_lower=[0.0, -np.inf],
     )
-    return KnownProblem(
-        "Ackley-6", Problem(maximize=last(squares(x), cosines(x))), 0.0, np.zeros(6), _SOURCE
-    )
+    problem = Problem(maximize=last(squares(x), cosines(x)))
+    return KnownProblem("Ackley-6", problem, 0.0, np.zeros(6), _SOURCE, Structure.NESTED)
 
 
 def rosenbrock() -> KnownProblem:
@@ -52,7 +52,8 @@ def rosenbrock() -> KnownProblem:
     for k in range(1, 4):
         box = BlackBox(lambda a, b, before: first(a, b) + before, name=f"y{k + 1}", noise=0)
         y = box(x[k], x[k + 1], y)
-    return KnownProblem("Rosenbrock-5", Problem(maximize=y), 0.0, np.ones(5), _SOURCE)
+    problem = Problem(maximize=y)
+    return KnownProblem("Rosenbrock-5", problem, 0.0, np.ones(5), _SOURCE, Structure.NESTED)
 
 
 def ackley_sine(costs: tuple[float, float] = (1.0, 49.0)) -> KnownProblem:
@@ -68,6 +69,6 @@ def ackley_sine(costs: tuple[float, float] = (1.0, 49.0)) -> KnownProblem:
         lambda y: float(-y * np.sin(5 * y / (6 * np.pi))), name="sine", noise=0, cost=costs[1]
     )
     source = "Buathong et al. (2024), Bayesian optimization of function networks with partial "
-    return KnownProblem(
-        "AckS", Problem(maximize=second(first(x))), 0.0, np.zeros(6), source + "evaluations"
-    )
+    source += "evaluations"
+    problem = Problem(maximize=second(first(x)))
+    return KnownProblem("AckS", problem, 0.0, np.zeros(6), source, Structure.NESTED)

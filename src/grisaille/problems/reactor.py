@@ -9,7 +9,7 @@ from scipy.optimize import root
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Variable
 from grisaille.modeling.problem import Problem
-from grisaille.problems.known import KnownProblem
+from grisaille.problems.known import KnownProblem, Structure
 
 FEED_A = 1.8275
 """Feed of A in kg/s."""
@@ -65,7 +65,8 @@ def williams_otto() -> KnownProblem:
     return KnownProblem(
         "Williams-Otto",
         Problem(minimize=-profit, subject_to=[y["Xa"] <= 0.12, y["Xg"] <= 0.08]),
-        optimum=-75.819953,
-        x=np.array([4.389358, 80.494819]),
+        optimum=-75.819953201521,
+        x=np.array([4.389358031324, 80.494819408505]),
         source="Williams and Otto (1960), as used in real-time optimization and by CONFIG",
+        kind=Structure.CONSTRAINED,
     )

@@ -1,0 +1,230 @@
+"""The known problems once more, in NumPy alone: what the library's own are compared with.
+
+Each formula maps points (batch, n) to the objective (batch,), in the problem's own sense, and the
+constraints (batch, K), met when <= 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from grisaille.problems import KnownProblem
+from grisaille.problems.embedded import GaussianDraw
+
+Formula = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+SEED = 3
+
+
+def free(objective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return objective, np.zeros((len(objective), 0))
+
+
+def environmental(x):
+    def c(m, d, place, tau):
+        columns = []
+        for s in (0.0, 1.0, 2.5):
+            for t in (15.0, 30.0, 45.0, 60.0):
+                value = m / np.sqrt(4 * np.pi * d * t) * np.exp(-(s**2) / (4 * d * t))
+                if t > 40:  # every tau allowed lies between the second and the third time
+                    value = value + m / np.sqrt(4 * np.pi * d * (t - tau)) * np.exp(
+                        -((s - place) ** 2) / (4 * d * (t - tau))
+                    )
+                columns.append(value)
+        return np.stack(columns, -1)
+
+    return free(((c(*x.T) - c(10.0, 0.07, 1.505, 30.1525)) ** 2).sum(-1))
+
+
+def langermann(x):
+    total = np.zeros(len(x))
+    for a, b, c in ((3, 5, 1), (5, 2, 2), (2, 1, 5), (1, 4, 2), (7, 9, 3)):
+        y = (x[:, 0] - a) ** 2 + (x[:, 1] - b) ** 2
+        total -= c * np.exp(-y / np.pi) * np.cos(np.pi * y)
+    return free(total)
+
+
+def goldstein_price(x):
+    a, b = x.T
+    left = 1 + (a + b + 1) ** 2 * (19 - 14 * a + 3 * a**2 - 14 * b + 6 * a * b + 3 * b**2)
+    right = 30 + (2 * a - 3 * b) ** 2 * (18 - 32 * a + 12 * a**2 + 48 * b - 36 * a * b + 27 * b**2)
+    return free(left * right)
+
+
+def rosen_suzuki(x):
+    a, b, c, d = x.T
+    f = a**2 + b**2 + 2 * c**2 + d**2 - 5 * a - 5 * b - 21 * c + 7 * d
+    g = [
+        a**2 + b**2 + c**2 + d**2 + a - b + c - d - 8,
+        a**2 + 2 * b**2 + c**2 + 2 * d**2 - a - d - 10,
+        2 * a**2 + b**2 + c**2 + 2 * a - b - d - 5,
+    ]
+    return f, np.stack(g, -1)
+
+
+def bazaraa(x):
+    a, b = x.T
+    f = 2 * a**2 + 2 * b**2 - 2 * a * b - 6 * a - 4 * b
+    return f, np.stack([5 * a + b - 5, 2 * b**2 - a], -1)
+
+
+def sinusoidal(x):
+    a, b = x.T
+    return np.cos(2 * a) * np.cos(b) + np.sin(a), (np.cos(a + b) + 0.2)[:, None]
+
+
+def williams_otto(u):
+    """The steady state by Newton's method on the three balances that do not follow from others."""
+    feed, kelvin = u[:, 0], u[:, 1] + 273.15
+    k1 = 1.6599e6 * np.exp(-6666.7 / kelvin) * 2105.2
+    k2 = 7.2117e8 * np.exp(-8333.3 / kelvin) * 2105.2
+    k3 = 2.6745e12 * np.exp(-11111.0 / kelvin) * 2105.2
+    out = 1.8275 + feed
+    a, b, c = np.full(len(u), 0.1), np.full(len(u), 0.4), np.full(len(u), 0.02)
+    for _ in range(30):
+        # The balance of P gives p = k2 b c / (out + k3 c / 2).
+        p = k2 * b * c / (out + 0.5 * k3 * c)
+        p_b = k2 * c / (out + 0.5 * k3 * c)
+        p_c = k2 * b * out / (out + 0.5 * k3 * c) ** 2
+        residual = np.stack(
+            [
+                1.8275 - k1 * a * b - out * a,
+                feed - k1 * a * b - k2 * b * c - out * b,
+                2 * k1 * a * b - 2 * k2 * b * c - k3 * c * p - out * c,
+            ],
+            -1,
+        )
+        zero = np.zeros_like(a)
+        slopes = np.array(
+            [
+                [-k1 * b - out, -k1 * a, zero],
+                [-k1 * b, -k1 * a - k2 * c - out, -k2 * b],
+                [
+                    2 * k1 * b,
+                    2 * k1 * a - 2 * k2 * c - k3 * c * p_b,
+                    -2 * k2 * b - k3 * p - k3 * c * p_c - out,
+                ],
+            ]
+        )
+        step = np.linalg.solve(np.moveaxis(slopes, -1, 0), residual[..., None])[..., 0]
+        a, b, c = a - step[:, 0], b - step[:, 1], c - step[:, 2]
+    assert np.abs(residual).max() < 1e-12
+    p = k2 * b * c / (out + 0.5 * k3 * c)
+    e, g = 2 * k2 * b * c / out, 1.5 * k3 * c * p / out
+    assert min(a.min(), b.min(), c.min()) > 0
+    profit = 1043.38 * p * out + 20.92 * e * out - 79.23 * 1.8275 - 118.34 * feed
+    return -profit, np.stack([a - 0.12, g - 0.08], -1)
+
+
+def drop_wave(x):
+    r = np.sqrt((x**2).sum(-1))
+    return free((1 + np.cos(12 * r)) / (2 + 0.5 * r**2))
+
+
+def ackley(x):
+    root = np.sqrt((x**2).sum(-1) / 6)
+    waves = np.cos(2 * np.pi * x).sum(-1) / 6
+    return free(20 * np.exp(-0.2 * root) + np.exp(waves) - 20 - np.e)
+
+
+def rosenbrock(x):
+    steps = 100 * (x[:, 1:] - x[:, :-1] ** 2) ** 2 + (x[:, :-1] - 1) ** 2
+    return free(-steps.sum(-1))
+
+
+def ackley_sine(x):
+    y = ackley(x)[0]
+    return free(-y * np.sin(5 * y / (6 * np.pi)))
+
+
+def draws(known: KnownProblem) -> list[Callable[..., np.ndarray]]:
+    """The drawn functions of a problem, each of columns (batch,), in order of their names."""
+    boxes = sorted(known.problem.boxes, key=lambda box: box.name)
+    return [_drawn(box.fn) for box in boxes]
+
+
+def _drawn(draw: GaussianDraw) -> Callable[..., np.ndarray]:
+    knots, weights = draw._knots.numpy(), draw._weights.numpy()
+
+    def function(*columns: np.ndarray) -> np.ndarray:
+        squares = sum((c[:, None] - k) ** 2 for c, k in zip(columns, knots.T, strict=True))
+        values = 0.5 * np.exp(-squares) @ weights
+        return values if values.shape[1] > 1 else values[:, 0]
+
+    return function
+
+
+def additive(known: KnownProblem) -> Formula:
+    first, second, third = draws(known)
+    return lambda x: free(
+        first(x[:, 0], x[:, 1]) + second(x[:, 1], x[:, 2]) + third(x[:, 0], x[:, 2])
+    )
+
+
+def sum_of_squares(known: KnownProblem) -> Formula:
+    first, second = draws(known)
+    return lambda x: free(first(*x.T) ** 2 + second(*x.T) ** 2)
+
+
+def shifted_square(known: KnownProblem) -> Formula:
+    (first,) = draws(known)
+    return lambda x: free((first(x[:, 0], x[:, 1]) - x[:, 2]) ** 2 + x[:, 2] ** 2)
+
+
+def chain(known: KnownProblem) -> Formula:
+    first, last = draws(known)
+
+    def formula(x):
+        y = first(*x.T)
+        return free(last(y**2 + 3 * y - 3))
+
+    return formula
+
+
+def lp_with_embedded_gp(_known: KnownProblem) -> Formula:
+    """Drawn again from its seed: the first attempt that a grid finds feasible."""
+    axis = np.linspace(-2, 2, 81)
+    grid = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
+    for attempt in range(100):
+        generator = np.random.default_rng([SEED, attempt])
+        h = _drawn(GaussianDraw(generator, 2, [(-2.0, 2.0)] * 2))
+        angles = generator.uniform(0, 2 * np.pi, 7)
+        c1, c2, b, row1, row2, row3, row4 = np.stack([np.cos(angles), np.sin(angles)], 1)
+
+        def formula(x, h=h, c1=c1, c2=c2, b=b, rows=(row1, row2, row3, row4)):
+            y = h(*x.T)
+            first = x @ rows[0] + y @ rows[2] + b[0]
+            second = x @ rows[1] + y @ rows[3] + b[1]
+            return x @ c1 + y @ c2, np.stack([first, second], -1)
+
+        if (formula(grid)[1] <= 0).all(1).any():
+            return formula
+    raise AssertionError("no feasible instance in a hundred")
+
+
+FIXED: dict[str, Formula] = {
+    make.__name__: make
+    for make in (
+        environmental,
+        langermann,
+        goldstein_price,
+        rosen_suzuki,
+        bazaraa,
+        sinusoidal,
+        williams_otto,
+        drop_wave,
+        ackley,
+        rosenbrock,
+        ackley_sine,
+    )
+}
+DRAWN: dict[str, Callable[[KnownProblem], Formula]] = {
+    make.__name__: make
+    for make in (additive, sum_of_squares, shifted_square, chain, lp_with_embedded_gp)
+}
+
+
+def formula_of(name: str, known: KnownProblem) -> Formula:
+    """The formula of a known problem; of a drawn one, for its draws."""
+    return FIXED[name] if name in FIXED else DRAWN[name](known)
