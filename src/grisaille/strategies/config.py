@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.theory import Theory
 from grisaille.modeling.problem import Problem
-from grisaille.modeling.rewrite import COLLAPSED, collapse, unknown_outputs
-from grisaille.records import History, Observation, Pending, Suggestion, Trial
+from grisaille.modeling.rewrite import COLLAPSED, collapse
+from grisaille.records import Suggestion
 from grisaille.solvers.box import Solver
+from grisaille.strategies.collapsed import collapsed
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Bound, Situation
 from grisaille.surrogates.kernels import check_kernel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +81,4 @@ class CONFIG:
         return collapse(problem, kernel=self.kernel, noise=self.noise, norm_bound=self.norm_bound)
 
     def _collapsed(self, situation: Situation) -> Situation:
-        problem = self._collapse(situation.problem)
-        trials = _as_collapsed(situation.problem, situation.history)
-        # Answers of broken-off trials are of boxes inside, which nothing is known about here.
-        failures = tuple(
-            replace(f, box=COLLAPSED, inputs=f.x)
-            for f in situation.history.failures
-            if len(f.x) == problem.program.size  # the problem may have been changed since
-        )
-        return replace(
-            situation,
-            problem=problem,
-            history=History(trials, failures=failures),
-            pending=tuple(Pending(p.suggestion) for p in situation.pending),
-        )
-
-
-def _as_collapsed(problem: Problem, history: History) -> tuple[Trial, ...]:
-    """Trials as the collapsed problem would have recorded them.
-
-    An output without a value (the root of a negative number, say) counts as the worst one seen:
-    a surrogate cannot learn from it as it is, and from nothing it would suggest the point for ever.
-    """
-    if not len(history):
-        return ()
-    rows = [[problem.sense * t.objective, *t.constraints] for t in history]
-    values = np.array(rows)[:, unknown_outputs(problem)]
-    # Large is bad, but for an objective to be maximized.
-    signs = np.ones(values.shape[1])
-    signs[0] = problem.sense if unknown_outputs(problem)[0] else 1
-    finite = np.where(np.isfinite(values), values * signs, -np.inf)
-    worst = np.where(np.isfinite(finite.max(0)), finite.max(0), 0.0)
-    values = np.where(np.isfinite(values), values, worst * signs)
-    return tuple(
-        replace(t, chain=row, observations=(Observation(COLLAPSED, t.x, row),))
-        for t, row in zip(history, values, strict=True)
-    )
+        return collapsed(situation, self._collapse(situation.problem))

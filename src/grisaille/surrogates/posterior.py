@@ -31,6 +31,14 @@ class Surrogate(Protocol):
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
         ...
 
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means and covariances of q states each, from (batch, q, d).
+
+        Returns:
+            Means (batch, q, k) and covariances of each output (batch, k, q, q).
+        """
+        ...
+
     def hallucinated(self, state: Tensor) -> Surrogate:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         ...
@@ -115,6 +123,21 @@ class Posterior:
         floor = LEAST_VARIANCE * self.hyperparameters.variance[:, None]
         return mean.T, torch.maximum(variance, floor).sqrt().T
 
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
+        batch, q, d = states.shape
+        scaled = self.scale(states.reshape(batch * q, d))  # (k, batch * q, d)
+        cross = self.covariance(self.scaled, scaled)
+        mean = self.hyperparameters.mean[:, None] + (self.weights * cross).sum(1)
+        solved = torch.linalg.solve_triangular(self.factor, cross, upper=False)
+        k, n = solved.shape[:2]
+        solved = solved.reshape(k, n, batch, q).permute(2, 0, 3, 1)  # (batch, k, q, n)
+        pairs = scaled.reshape(k * batch, q, d)
+        correlation = self.kernel.correlation(pairs, pairs).reshape(k, batch, q, q)
+        prior = (self.hyperparameters.variance[:, None, None, None] * correlation).transpose(0, 1)
+        covariance = prior - solved @ solved.transpose(-1, -2)
+        return mean.T.reshape(batch, q, k), covariance
+
     def hallucinated(self, state: Tensor) -> Posterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         return self.extended(state, self.predict(state.unsqueeze(0))[0][0])
@@ -178,6 +201,22 @@ class ModelSurrogate:
             )
         # The floor keeps the root differentiable where nothing is left to learn.
         return mean.squeeze(1), variance.clamp_min(1e-300).sqrt().squeeze(1)
+
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
+        posterior = self.model.posterior(states)  # type: ignore[attr-defined]
+        mean = posterior.mean
+        batch, q = states.shape[:2]
+        # BoTorch orders the joint distribution of several outputs point by point, or output by
+        # output, as the model likes; one output at a time has one order only.
+        if self.outputs == 1:
+            return mean, posterior.distribution.covariance_matrix.reshape(batch, 1, q, q)
+        parts = [
+            self.model.posterior(states, output_indices=[i])  # type: ignore[attr-defined]
+            for i in range(self.outputs)
+        ]
+        covariance = torch.stack([p.distribution.covariance_matrix for p in parts], 1)
+        return mean, covariance
 
     def hallucinated(self, state: Tensor) -> ModelSurrogate:
         """The same mean, with narrower deviations if the model can be conditioned; else itself."""

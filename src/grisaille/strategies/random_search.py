@@ -1,0 +1,47 @@
+"""Strategies that learn nothing: chance, and a sequence that fills space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grisaille.modeling.problem import Problem
+from grisaille.records import Suggestion, TrialKind
+from grisaille.strategies.initial import sobol_point
+from grisaille.strategies.search import Rival
+from grisaille.strategies.strategy import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSearch(Rival):
+    """Points drawn uniformly from the box of the variables.
+
+    What any other strategy must beat (Bergstra and Bengio 2012).
+    """
+
+    def check(self, problem: Problem) -> None:
+        """Every problem will do."""
+
+    def suggest(self, situation: Situation) -> Suggestion:
+        """A uniform point."""
+        program = situation.problem.program
+        generator = np.random.default_rng(situation.trial_seed)
+        x = generator.uniform(program.lower, program.upper)
+        return Suggestion(TrialKind.RANDOM, x, pending=len(situation.pending))
+
+
+@dataclass(frozen=True, slots=True)
+class SobolSearch(Rival):
+    """The points of a scrambled Sobol sequence, which fill the box more evenly than chance.
+
+    The initial design of all strategies, gone on with.
+    """
+
+    def check(self, problem: Problem) -> None:
+        """Every problem will do."""
+
+    def suggest(self, situation: Situation) -> Suggestion:
+        """The next point of the sequence."""
+        x = sobol_point(situation)
+        return Suggestion(TrialKind.RANDOM, x, pending=len(situation.pending))
