@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test format lint types contracts tests reproduce benchmarks clean
+.PHONY: demo test format lint types contracts tests reproduce compare benchmarks clean
 
 demo: $(READY)
 	$(BIN)/grisaille demo
@@ -34,6 +34,9 @@ tests: $(READY)
 
 reproduce: $(READY)
 	$(BIN)/grisaille reproduce
+
+compare: $(READY)
+	$(BIN)/grisaille compare
 
 benchmarks: $(READY)
 	$(BIN)/python -m benchmarks.convergence

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from grisaille.cli import answering, keeping, looking, picturing, running
+from grisaille.cli import answering, comparing, keeping, looking, picturing, running
 from grisaille.cli.ending import INTERRUPTED, TERMINATED, Terminated, report
 
 _EXIT_CODES = """\
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for group in (running, looking, answering, keeping, picturing):
+    for group in (running, looking, answering, keeping, picturing, comparing):
         group.add_commands(commands)
     return parser
 

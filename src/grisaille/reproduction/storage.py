@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grisaille.errors import ModelError
+from grisaille.reporting.versions import versions
 from grisaille.reproduction.experiment import (
     BETA,
     NOISE,
@@ -28,13 +27,12 @@ _DESCRIPTION = "settings.json"
 
 def description() -> dict[str, Any]:
     """What every number depends on."""
-    packages = ("grisaille", "torch", "botorch", "gpytorch", "numpy", "scipy")
     return {
         "steps": STEPS,
         "beta": BETA,
         "noise of the noisy setting": NOISE,
         "solver": repr(SOLVER),
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "versions": versions(),
     }
 
 

@@ -1,0 +1,1 @@
+"""Strategies side by side: every one on every known problem it applies to, from equal starts."""
