@@ -52,9 +52,9 @@ def run_one(job: tuple[float, int, str]) -> list[object]:
     beta, instance, method = job
     known = lp_with_embedded_gp(instance)
     strategy = (
-        gs.Optimistic(beta=beta, solver=SOLVER, recommend=False)
+        gs.Optimistic(beta=beta, solver=SOLVER, exploit=False)
         if method == "ours"
-        else gs.CONFIG(beta=beta, solver=SOLVER, recommend=False, kernel=KERNEL)
+        else gs.CONFIG(beta=beta, solver=SOLVER, exploit=False, kernel=KERNEL)
     )
     result = known.problem.solve(STEPS, strategy=strategy, seed=instance, progress=False)
     metrics = result.metrics(known.optimum)

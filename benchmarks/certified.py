@@ -226,7 +226,7 @@ def feasible(seed: int) -> list[Row]:
     rows = [_against_truth(known, plausible, "random", proof.lower, proof.upper)]
     rows[0] |= {"status": str(proof.status), "seconds": round(seconds, 4)}
     if seed < 100:
-        strategy = gs.Optimistic(beta=beta, solver=Certified(1e-2, 0.0), recommend=False)
+        strategy = gs.Optimistic(beta=beta, solver=Certified(1e-2, 0.0), exploit=False)
         result = known.problem.solve(20, strategy=strategy, seed=seed, progress=False)
         for step, trial in enumerate(result.history):
             before = History(result.history.trials[:step])

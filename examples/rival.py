@@ -9,8 +9,8 @@ problem = known.problem
 if __name__ == "__main__":
     print(gs.collapse(problem).diagram())
     for strategy in (
-        gs.Optimistic(beta=1.5, recommend=False),
-        gs.CONFIG(beta=1.5, recommend=False, kernel=KERNEL),
+        gs.Optimistic(beta=1.5, exploit=False),
+        gs.CONFIG(beta=1.5, exploit=False, kernel=KERNEL),
     ):
         result = problem.solve(12, strategy=strategy, progress=False)
         metrics = result.metrics(known.optimum)

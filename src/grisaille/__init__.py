@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from grisaille.interoperation.generator import Generator
     from grisaille.metrics import Metrics
     from grisaille.modeling.black_box import BlackBox, black_box
+    from grisaille.modeling.causal import CausalModel
+    from grisaille.modeling.causal_problem import causal_problem
     from grisaille.modeling.expression import Constraint, Expression, Variable
+    from grisaille.modeling.intervention_sets import minimal_interventions
+    from grisaille.modeling.interventions import Do, do, exogenous, intervene, natural
     from grisaille.modeling.problem import Problem
     from grisaille.modeling.rewrite import collapse
     from grisaille.modeling.white_box import WhiteBox, white_box
@@ -34,8 +38,14 @@ if TYPE_CHECKING:
     from grisaille.solvers.certified import Certified
     from grisaille.solvers.grid import Grid
     from grisaille.solvers.multistart import MultiStart
+    from grisaille.strategies.cbo import CBO, ConstrainedCBO
     from grisaille.strategies.config import CONFIG
+    from grisaille.strategies.improvement import EICF, EIFN
+    from grisaille.strategies.logei import LogEI
+    from grisaille.strategies.mcbo import MCBO
     from grisaille.strategies.optimistic import Optimistic
+    from grisaille.strategies.quantile import CUQB
+    from grisaille.strategies.random_search import RandomSearch, SobolSearch
     from grisaille.study.desk import Query
     from grisaille.study.result import Result, Status
     from grisaille.study.study import Study
@@ -61,7 +71,23 @@ _HOME = {
     "Theory": "confidence.theory",
     "Metrics": "metrics",
     "collapse": "modeling.rewrite",
+    "CausalModel": "modeling.causal",
+    "causal_problem": "modeling.causal_problem",
+    "Do": "modeling.interventions",
+    "do": "modeling.interventions",
+    "exogenous": "modeling.interventions",
+    "intervene": "modeling.interventions",
+    "natural": "modeling.interventions",
+    "CBO": "strategies.cbo",
+    "ConstrainedCBO": "strategies.cbo",
+    "minimal_interventions": "modeling.intervention_sets",
     "CONFIG": "strategies.config",
+    "CUQB": "strategies.quantile",
+    "EICF": "strategies.improvement",
+    "EIFN": "strategies.improvement",
+    "LogEI": "strategies.logei",
+    "RandomSearch": "strategies.random_search",
+    "SobolSearch": "strategies.random_search",
     "AssumptionError": "errors",
     "EvaluationError": "errors",
     "GrisailleError": "errors",
@@ -81,6 +107,7 @@ _HOME = {
     "TrialKind": "records",
     "Grid": "solvers.grid",
     "MultiStart": "solvers.multistart",
+    "MCBO": "strategies.mcbo",
     "Optimistic": "strategies.optimistic",
     "Result": "study.result",
     "Status": "study.result",
@@ -90,12 +117,20 @@ _HOME = {
 }
 
 __all__ = [
+    "CBO",
     "CONFIG",
+    "CUQB",
+    "EICF",
+    "EIFN",
+    "MCBO",
     "AssumptionError",
     "BlackBox",
+    "CausalModel",
     "Certificate",
     "Certified",
+    "ConstrainedCBO",
     "Constraint",
+    "Do",
     "EvaluationError",
     "Expression",
     "Failure",
@@ -105,6 +140,7 @@ __all__ = [
     "Guarantee",
     "History",
     "Linear",
+    "LogEI",
     "Matern",
     "Metrics",
     "ModelError",
@@ -114,7 +150,9 @@ __all__ = [
     "Problem",
     "ProtocolError",
     "Query",
+    "RandomSearch",
     "Result",
+    "SobolSearch",
     "SquaredExponential",
     "Status",
     "StorageError",
@@ -125,12 +163,18 @@ __all__ = [
     "Variable",
     "WhiteBox",
     "black_box",
+    "causal_problem",
     "collapse",
     "command",
     "convergence_rate",
+    "do",
+    "exogenous",
     "information_gain",
     "information_gain_rate",
+    "intervene",
     "maximum_information_gain",
+    "minimal_interventions",
+    "natural",
     "regret_rate",
     "white_box",
 ]

@@ -20,7 +20,8 @@ class TrialKind(StrEnum):
     """Why a point was tried.
 
     INITIAL: to learn hyper-parameters; OPTIMISTIC: it solves the auxiliary problem (Alg. 2 line
-    2); DOUBTING: the same with wider bands, because learned bands leave next to nothing to gain;
+    2); NARROWED: the same with narrower bands, to exploit what is learned; DOUBTING: with wider
+    bands, because learned ones leave next to nothing to gain;
     RECOMMENDED: it is believed feasible and good; ACQUIRED: it is best by the acquisition function
     of a rival strategy; RANDOM: chance, or a sequence that fills space; OBSERVING: nothing is set,
     a system is watched as it is.
@@ -28,6 +29,7 @@ class TrialKind(StrEnum):
 
     INITIAL = "initial"
     OPTIMISTIC = "optimistic"
+    NARROWED = "narrowed"
     DOUBTING = "doubting"
     RECOMMENDED = "recommended"
     ACQUIRED = "acquired"
@@ -94,6 +96,11 @@ class Suggestion:
     refutation: Refutation | None = None
     pending: int = 0
     chain: bool = True
+
+    @property
+    def bounds(self) -> bool:
+        """Whether it was decided in a way that bounds the optimum, if anything does."""
+        return not self.pending and self.promise is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +214,7 @@ class History:
         """All answers of one black box as arrays (n, inputs) and (n, outputs)."""
         seen = [o for o in self.observations() if o.box == box]
         return (
-            np.array([o.inputs for o in seen], dtype=float).reshape(-1, inputs),
+            np.array([o.inputs for o in seen], dtype=float).reshape(len(seen), inputs),
             np.array([o.outputs for o in seen], dtype=float).reshape(-1, outputs),
         )
 

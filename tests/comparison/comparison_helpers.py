@@ -96,7 +96,7 @@ def made_up(
         "evaluations": len(regrets) - initial,
     }
     made = tuple(
-        Step(t, "random", (float(seed + t),), r, 0.0, r, seconds * t, 0.1)
+        Step(t, "random", (float(seed + t),), r, 0.0, r, r, seconds * t, 0.1)
         for t, r in enumerate(regrets, 1)
     )
     ended, message = ("failed", "ArithmeticError: out of luck") if failed else ("max_trials", "")

@@ -108,7 +108,7 @@ def test_theory_mode_makes_only_the_algorithms_own_trials():
     assert {t.suggestion.kind for t in result.history} == {TrialKind.OPTIMISTIC}
     asked = problem_with().solve(
         6,
-        strategy=gs.Optimistic(beta=gs.Theory(horizon=6), solver=QUICK, recommend=True),
+        strategy=gs.Optimistic(beta=gs.Theory(horizon=6), solver=QUICK, exploit=True),
         progress=False,
     )
     assert asked.nit == 6

@@ -13,10 +13,10 @@ QUICK = gs.MultiStart(starts=4, samples=256, iterations=20)
 
 def test_config_is_optimism_on_the_collapsed_problem():
     known = problems.lp_with_embedded_gp(0)
-    config = gs.CONFIG(solver=QUICK, kernel=KERNEL, recommend=False)
+    config = gs.CONFIG(solver=QUICK, kernel=KERNEL, exploit=False)
     grey = known.problem.solve(6, strategy=config, progress=False)
     black = gs.collapse(known.problem, kernel=KERNEL).solve(
-        6, strategy=gs.Optimistic(solver=QUICK, recommend=False), progress=False
+        6, strategy=gs.Optimistic(solver=QUICK, exploit=False), progress=False
     )
     assert [t.x.tolist() for t in grey.history] == [t.x.tolist() for t in black.history]
     assert grey.fun == pytest.approx(black.fun)
@@ -28,7 +28,7 @@ def test_config_is_optimism_on_the_collapsed_problem():
 
 def test_config_minimizes_the_lower_bound_where_lower_bounds_allow():
     known = problems.lp_with_embedded_gp(3)
-    config = gs.CONFIG(kernel=KERNEL, recommend=False)
+    config = gs.CONFIG(kernel=KERNEL, exploit=False)
     history = known.problem.solve(6, strategy=config, progress=False).history
     suggestion = config.suggest(Situation(known.problem, history, 0))
     # By hand: three Gaussian processes with the given kernel on a grid.
@@ -92,7 +92,7 @@ def test_points_without_a_value_are_left_alone(kernel, sense):
     q = gs.BlackBox(lambda x: x - 0.5, name="q", noise=0)
     sign = 1 if sense == "minimize" else -1
     problem = gs.Problem(**{sense: sign * (np.sqrt(q(x)) + x)})  # no value below 0.5
-    config = gs.CONFIG(solver=QUICK, kernel=kernel, recommend=False)
+    config = gs.CONFIG(solver=QUICK, kernel=kernel, exploit=False)
     result = problem.solve(12, strategy=config, progress=False)
     assert any(np.isnan(t.objective) for t in result.history)
     assert len({t.x[0].round(9) for t in result.history}) > 6

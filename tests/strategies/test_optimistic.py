@@ -38,7 +38,7 @@ def test_the_initial_design_is_as_long_as_asked_for():
 
 def test_separate_evaluation_asks_inner_layers_once_and_outer_layers_at_both_states():
     result = two_layers().solve(
-        6, strategy=gs.Optimistic(recommend=False), evaluation="separate", progress=False
+        6, strategy=gs.Optimistic(exploit=False), evaluation="separate", progress=False
     )
     assert result.evaluations["inner"] == 6
     assert 6 < result.evaluations["outer"] <= 12
@@ -80,7 +80,7 @@ def test_the_last_trials_go_to_recommendations():
 
 
 def test_recommendations_can_be_switched_off():
-    strategy = gs.Optimistic(recommend=False)
+    strategy = gs.Optimistic(exploit=False)
     result = problems.williams_otto().problem.solve(10, strategy=strategy, progress=False)
     kinds = {t.suggestion.kind for t in result.history}
     assert TrialKind.RECOMMENDED not in kinds

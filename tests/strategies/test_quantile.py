@@ -62,7 +62,7 @@ def test_the_suggestion_minimizes_the_quantile_where_the_quantiles_of_constraint
 def test_a_quantile_is_less_optimistic_than_the_confidence_box():
     situation = after(composite(), 6)
     promise = gs.CUQB(probability=0.977).suggest(situation).promise
-    box = gs.Optimistic(beta=2.0, solver=gs.MultiStart(), recommend=False).suggest(situation).promise
+    box = gs.Optimistic(beta=2.0, solver=gs.MultiStart(), exploit=False).suggest(situation).promise
     assert box <= promise + 1e-6
 
 

@@ -82,14 +82,14 @@ def test_bounds_ask_for_what_they_need():
     problem, theory = one_box(0.0, 4)
     quick = gs.Grid(11)
     practical = problem.solve(4, strategy=gs.Optimistic(solver=quick), progress=False)
-    with pytest.raises(gs.ModelError, match=r"trials \[3, 4\] were not.*recommend=False"):
+    with pytest.raises(gs.ModelError, match=r"trials \[3, 4\] were not.*exploit=False"):
         practical.regret_bound()
     with pytest.raises(gs.ModelError, match=r"theory mode, and this study had beta=2"):
         practical.regret_bound(realized=False)
-    pure = problem.solve(4, strategy=gs.Optimistic(solver=quick, recommend=False), progress=False)
+    pure = problem.solve(4, strategy=gs.Optimistic(solver=quick, exploit=False), progress=False)
     assert pure.regret_bound() > 0
     rival = problem.solve(
-        3, strategy=gs.CONFIG(solver=quick, kernel=KERNEL, recommend=False), progress=False
+        3, strategy=gs.CONFIG(solver=quick, kernel=KERNEL, exploit=False), progress=False
     )
     with pytest.raises(gs.ModelError, match=r"are for gs\.Optimistic, not for CONFIG"):
         rival.discrepancy_bounds()
@@ -150,10 +150,10 @@ def test_trials_of_a_hopeless_problem_have_no_regret_bound():
 def test_recommended_points_are_covered_by_no_theorem():
     problem, _ = one_box(0.0, None)
     theory = gs.Theory(regularization=1e-6)
-    strategy = gs.Optimistic(beta=theory, solver=gs.Grid(11), recommend=True)
+    strategy = gs.Optimistic(beta=theory, solver=gs.Grid(11), exploit=True)
     result = problem.solve(4, strategy=strategy, progress=False)
     assert "recommended" in {str(t.suggestion.kind) for t in result.history}
-    with pytest.raises(gs.ModelError, match="were not; solve with recommend=False"):
+    with pytest.raises(gs.ModelError, match="were not; solve with exploit=False"):
         result.regret_bound(realized=False)
 
 
@@ -186,7 +186,7 @@ def test_a_result_tells_where_its_bounds_come_from():
 def test_a_lipschitz_constant_that_the_answers_contradict_is_refused():
     x = gs.Variable("x", 1, lower=-1, upper=1)
     f = gs.BlackBox(lambda x: 3 * x[0], name="f", noise=0, kernel=KERNEL, lipschitz=1.0)
-    strategy = gs.Optimistic(solver=gs.Grid(11), recommend=False)
+    strategy = gs.Optimistic(solver=gs.Grid(11), exploit=False)
     result = gs.Problem(minimize=f(x)).solve(3, strategy=strategy, progress=False)
     with pytest.raises(gs.AssumptionError, match=r"output 0 of black box 'f' changes.*raise it"):
         result.regret_bound()

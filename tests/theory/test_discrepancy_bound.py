@@ -204,7 +204,7 @@ def test_without_declaration_constants_are_estimated_from_the_posterior_and_say_
     f = gs.BlackBox(lambda x: math.sin(3 * x), name="f", noise=0)
     g = gs.BlackBox(lambda y: 2 * y, name="g", noise=0)
     problem = gs.Problem(minimize=g(f(x)))
-    result = problem.solve(8, strategy=gs.Optimistic(recommend=False, initial=4), progress=False)
+    result = problem.solve(8, strategy=gs.Optimistic(exploit=False, initial=4), progress=False)
     from grisaille.confidence.lipschitz import known_slopes, lipschitz
 
     surrogates = plausible_set(problem.program, result.history, 2.0).beliefs

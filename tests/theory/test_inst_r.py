@@ -49,7 +49,7 @@ def test_narrow_bands_promise_too_little():
     broken = 0
     for seed in range(6):
         problem = linear_problem(seed)
-        strategy = gs.Optimistic(beta=0.2, solver=gs.Grid(POINTS), recommend=False)
+        strategy = gs.Optimistic(beta=0.2, solver=gs.Grid(POINTS), exploit=False)
         result = problem.solve(8, strategy=strategy, seed=seed, progress=False)
         promises = [t.suggestion.promise for t in result.history]
         broken += max(promises) > optimum_on_grid(problem) + 1e-9

@@ -58,7 +58,7 @@ def test_the_box_is_at_least_as_optimistic_as_a_quantile_of_the_posterior():
         for i in range(2)
     ]
     problem = gs.Problem(minimize=boxes[0](x) - boxes[1](x) / 2)
-    strategy = gs.Optimistic(beta=1.96, recommend=False)
+    strategy = gs.Optimistic(beta=1.96, exploit=False)
     history = problem.solve(3, strategy=strategy, progress=False).history
     plausible = plausible_set(problem.program, history, 1.96)
     points = torch.linspace(-1, 1, 30, dtype=torch.float64)[:, None]

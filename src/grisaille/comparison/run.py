@@ -36,6 +36,7 @@ class Step:
         objective: Its true objective, in the problem's own sense.
         violation: Its true largest violation.
         regret: Of the point that would be recommended after it; infinite while that is infeasible.
+        constrained_regret: The least sum of regret and largest violation so far, each at least 0.
         suggesting: Seconds of choosing it.
         evaluating: Seconds of evaluating it.
     """
@@ -46,6 +47,7 @@ class Step:
     objective: float
     violation: float
     regret: float
+    constrained_regret: float
     suggesting: float
     evaluating: float
 
@@ -168,6 +170,7 @@ class _Watch:
             float(objective),
             float(violation),
             np.inf,
+            min([self._merit(objective, violation), *(s.constrained_regret for s in self.steps)]),
             *trial.seconds,
         )
         self.steps.append(step)
@@ -179,6 +182,12 @@ class _Watch:
             return min(map(self._shortfall, self.steps))
         chosen = self.recommended()
         return np.inf if chosen is None else self._shortfall(self.steps[chosen])
+
+    def _merit(self, objective: float, violation: float) -> float:
+        """Regret and violation in one number (the paper's constrained regret at one point)."""
+        if not np.isfinite(objective + violation):
+            return np.inf
+        return max(self.known.regret(objective), 0.0) + violation
 
     def _shortfall(self, step: Step) -> float:
         if step.violation > _ROUNDING or not np.isfinite(step.objective):

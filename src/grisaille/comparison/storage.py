@@ -15,7 +15,14 @@ from grisaille.errors import ModelError
 from grisaille.study.encoding import from_plain, to_plain
 
 _RUNS = "runs"
-_NUMBERS = ("objective", "violation", "regret", "suggesting", "evaluating")
+_NUMBERS = (
+    "objective",
+    "violation",
+    "regret",
+    "constrained_regret",
+    "suggesting",
+    "evaluating",
+)
 
 
 class Folder:

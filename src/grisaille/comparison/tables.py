@@ -39,7 +39,8 @@ def runs_csv(results: Results) -> str:
     header = [
         *("problem", "structure", "strategy", "seed", "ended", "initial", "evaluations"),
         *("optimum", "regret_initial", *(f"regret_{k}" for k in marks), "regret_final"),
-        *("evaluations_to_one_percent", "seconds_per_suggestion", "seconds", "message"),
+        *("constrained_regret_final", "evaluations_to_one_percent", "seconds_per_suggestion"),
+        *("seconds", "message"),
     ]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -49,12 +50,13 @@ def runs_csv(results: Results) -> str:
         known = [run.job.problem, run.structure, run.job.strategy, run.job.seed, run.ended]
         known += [run.initial, run.evaluations, f"{run.optimum:.9g}"]
         if run.failed:
-            numbers = [""] * (len(marks) + 4)
+            numbers = [""] * (len(marks) + 5)
         else:
             curve = regret_curve(run)
             values = [curve[0], *(curve[k] if k < len(curve) else np.nan for k in marks)]
             values += [
                 curve[-1],
+                run.steps[-1].constrained_regret,
                 _solved_at(run, starts[run.job.problem]),
                 seconds_per_suggestion(run),
             ]
@@ -68,8 +70,9 @@ def final_table(results: Results, problem: str, order: Sequence[str]) -> str:
     marks = [k for k in (10, 20) if k < results.of(problem)[0].evaluations]
     lines = [
         f"| strategy | seeds | median regret | quartiles | worst |"
-        f"{''.join(f' after {k} |' for k in marks)} solved | s per suggestion |",
-        "|---|---|---|---|---|" + "---|" * (len(marks) + 2),
+        f"{''.join(f' after {k} |' for k in marks)} constrained regret | solved | "
+        "s per suggestion |",
+        "|---|---|---|---|---|" + "---|" * (len(marks) + 3),
     ]
     failed = {run.job.strategy for run in results.of(problem) if run.failed}
     names = [*results.strategies(order, [problem])]
@@ -78,7 +81,7 @@ def final_table(results: Results, problem: str, order: Sequence[str]) -> str:
         lines.append(_final_line(results, problem, name, groups[name], marks))
     for name in sorted(failed.difference(names)):
         count = _failures(results, problem, name)
-        lines.append(f"| {name} | 0, {count} failed |" + " |" * (len(marks) + 5))
+        lines.append(f"| {name} | 0, {count} failed |" + " |" * (len(marks) + 6))
     return "\n".join(lines) + "\n"
 
 
@@ -90,13 +93,15 @@ def _final_line(
     starts = results.starts(problem)
     solved = sum(np.isfinite(_solved_at(run, starts)) for run in group.runs)
     seconds = np.median([seconds_per_suggestion(run) for run in group.runs])
+    constrained = quantile(np.array([r.steps[-1].constrained_regret for r in group.runs]), 0.5)
     count = _failures(results, problem, name)
     seeds = f"{len(final)}, {count} failed" if count else str(len(final))
     shown = f"**{name}**" if name == DEFAULT else name
     after = "".join(f" {number(float(quantile(curves[:, k], 0.5)))} |" for k in marks)
     return (
         f"| {shown} | {seeds} | {number(middle)} | {number(low)} to {number(high)} | "
-        f"{number(float(final.max()))} |{after} {solved} of {len(final)} | {number(seconds)} |"
+        f"{number(float(final.max()))} |{after} {number(float(constrained))} | "
+        f"{solved} of {len(final)} | {number(seconds)} |"
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from grisaille.errors import ModelError
 from grisaille.modeling import atoms
@@ -14,6 +16,8 @@ from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.expression import Call, Constant, Expression, Operation, Variable
 from grisaille.modeling.program import Program
 from grisaille.records import History
+from grisaille.surrogates.condensed import CondensedPosterior
+from grisaille.surrogates.constant import ConstantProcess
 from grisaille.surrogates.fitting import given, learned
 from grisaille.surrogates.kernels import Kernel, Linear, Matern, check_kernel
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
@@ -23,6 +27,11 @@ Beliefs = dict[str, Surrogate]
 """A surrogate for each black box, by name."""
 
 DEFAULT_KERNEL = Matern(2.5)
+
+# Rows of a disturbed mechanism beyond which its surrogate is condensed, and how many of them its
+# hyper-parameters are learned from.
+_MANY_ROWS = 250
+_LEARNED_FROM = 200
 
 
 def is_learned(box: BlackBox) -> bool:
@@ -53,8 +62,22 @@ def value_bound(box: BlackBox) -> Array:
     return np.asarray(box.norm_bound * math.sqrt(max(1.0, box.kernel.variance)))
 
 
+def disturbance(box: BlackBox, surrogate: Surrogate) -> Tensor:
+    """Standard deviation of a black box's process noise, (k,): as declared, else as learned."""
+    if box.noise is not None:
+        return torch.tensor(box.noise)
+    if isinstance(surrogate, Posterior):
+        return surrogate.hyperparameters.noise.sqrt()
+    assert isinstance(surrogate, ConstantProcess | CondensedPosterior)
+    return surrogate.noise
+
+
 def believe(
-    program: Program, history: History, regularization: float | None = None, at_once: int = 1
+    program: Program,
+    history: History,
+    regularization: float | None = None,
+    at_once: int = 1,
+    only: Collection[str] | None = None,
 ) -> Beliefs:
     """Learn every black box of a program from the history.
 
@@ -63,10 +86,12 @@ def believe(
         history: What they answered.
         regularization: lambda, used in place of the noise of boxes whose kernel is given.
         at_once: How many evaluations are made at once.
+        only: Names of the boxes to learn; all by default.
     """
     return {
         box.name: _surrogate(program, box, history, regularization, at_once)
         for box in program.boxes
+        if only is None or box.name in only
     }
 
 
@@ -96,10 +121,15 @@ def _surrogate(
     at_once: int,
 ) -> Surrogate:
     inputs, outputs = history.data(box.name, box.inputs, box.outputs)
+    if not box.inputs:
+        declared = None if box.noise is None else torch.tensor(box.noise)
+        return ConstantProcess.of(torch.tensor(outputs), declared)
     if box.model is not None:
         return _own_model(box, inputs, outputs)
     kernel: Kernel = DEFAULT_KERNEL if box.kernel is None else box.kernel
     check_kernel(kernel, box.name, box.inputs)
+    if box.process_noise and len(inputs) > _MANY_ROWS:
+        return _condensed(program, box, kernel, inputs, outputs)
     first = milestone(len(inputs), at_once)
     if is_learned(box):
         lower, upper = input_range(program, box, inputs[:first])
@@ -112,6 +142,18 @@ def _surrogate(
     for i in range(first, len(x)):
         posterior = posterior.extended(x[i], y[i])
     return posterior
+
+
+def _condensed(
+    program: Program, box: BlackBox, kernel: Kernel, inputs: Array, outputs: Array
+) -> CondensedPosterior:
+    if is_learned(box):
+        some = np.linspace(0, len(inputs) - 1, _LEARNED_FROM).astype(int)
+        lower, upper = input_range(program, box, inputs)
+        hyperparameters = learned(kernel, box.noise, inputs[some], outputs[some], lower, upper)
+    else:
+        hyperparameters = given(kernel, box.noise, box.inputs, box.outputs)
+    return CondensedPosterior(kernel, hyperparameters, torch.tensor(inputs), torch.tensor(outputs))
 
 
 def _own_model(box: BlackBox, inputs: Array, outputs: Array) -> ModelSurrogate:

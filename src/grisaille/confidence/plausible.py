@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import Beliefs, value_bound
+from grisaille.confidence.beliefs import Beliefs, disturbance, value_bound
+from grisaille.confidence.disturbances import Disturbances
 from grisaille.errors import AssumptionError
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import BoxCall, Program, split_outputs
@@ -55,6 +56,9 @@ def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tens
 class PlausibleSet:
     """All (x, eta): design points with intermediate values that the bands allow.
 
+    With process noise, objective and constraints are expected values, and eta may depend on the
+    state (`Disturbances`): a point is then (x, eta, w).
+
     Args:
         program: Objective and constraints.
         beliefs: A surrogate for each black box.
@@ -65,7 +69,14 @@ class PlausibleSet:
         self.program = program
         self.beliefs = beliefs
         self.beta = beta
-        eta = torch.ones(program.box_outputs, dtype=torch.float64)
+        self.disturbances: Disturbances | None = None
+        controls = program.box_outputs
+        if program.process_noise:
+            noisy = [box for box in program.boxes if box.process_noise]
+            deviations = {box.name: disturbance(box, beliefs[box.name]) for box in noisy}
+            self.disturbances = Disturbances(program, deviations)
+            controls += self.disturbances.weights
+        eta = torch.ones(controls, dtype=torch.float64)
         self.lower = torch.cat([torch.tensor(program.lower), -eta])
         self.upper = torch.cat([torch.tensor(program.upper), eta])
 
@@ -81,6 +92,9 @@ class PlausibleSet:
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
         design, eta = self._parts(points)
+        if self.disturbances is not None:
+            weights = points[:, self.program.size + self.program.box_outputs :]
+            return split_outputs(self.disturbances.run(design, eta, weights, self.band))
 
         def resolve(call: BoxCall, states: Tensor) -> Tensor:
             return _inside(self.band(call, states), eta[:, call.columns])
@@ -88,7 +102,8 @@ class PlausibleSet:
         return split_outputs(self.program.run(design, resolve))
 
     def _parts(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        return points[:, : self.program.size], points[:, self.program.size :]
+        end = self.program.size + self.program.box_outputs
+        return points[:, : self.program.size], points[:, self.program.size : end]
 
     def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
@@ -119,7 +134,10 @@ class PlausibleSet:
         self.program.run(design, resolve)
 
     def trace(self, point: Tensor) -> tuple[list[Array], Array]:
-        """Where a point (x, eta) goes: the state s̄ of each call, and the outputs z̄ of all."""
+        """Where a point (x, eta) goes: the state s̄ of each call, and the outputs z̄ of all.
+
+        With process noise, where it would go undisturbed.
+        """
         design, eta = self._parts(point.unsqueeze(0))
         states_of: list[Array] = []
         outputs: list[Array] = []
@@ -148,7 +166,8 @@ class PlausibleSet:
 
         with torch.no_grad():
             self.program.run(torch.tensor(x).unsqueeze(0), resolve)
-        return torch.cat([torch.tensor(x), eta[0]])
+        weights = eta.new_zeros(len(self.lower) - len(x) - eta.shape[1])
+        return torch.cat([torch.tensor(x), eta[0], weights])
 
     def reaches(self, x: Array, outputs: Array) -> Array:
         """Beta sigma(s̄) of every output of every call, where their values are given.
@@ -199,8 +218,9 @@ class PlausibleSet:
         # Without constraints nothing needs a deviation, and one pass is enough.
         constrained = len(self.program.outputs) > 1
         m = self.program.box_outputs if constrained else 0
-        center = torch.zeros(1, self.program.box_outputs, dtype=torch.float64)
-        axes = torch.eye(self.program.box_outputs, dtype=torch.float64)[:m]
+        controls = len(self.lower) - self.program.size
+        center = torch.zeros(1, controls, dtype=torch.float64)
+        axes = torch.eye(controls, dtype=torch.float64)[:m]
         probes = torch.cat([center, axes, -axes])
         points = torch.cat(
             [

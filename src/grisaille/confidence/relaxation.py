@@ -74,6 +74,11 @@ class PlausibleRelaxation:
 
     def __init__(self, plausible: PlausibleSet) -> None:
         self.plausible = plausible
+        noisy = [box.name for box in plausible.program.boxes if box.process_noise]
+        if noisy:
+            raise NoRelaxation(
+                f"black box {noisy[0]!r} has process noise, and averages over it are not bounded"
+            )
         self.program = _lowered(plausible.program)
         reasons = obstacles(self.program) + [
             f"black box {name!r} has a model of its own"

@@ -104,6 +104,11 @@ class Theory:
     def _missing(self, program: Program, box: BlackBox) -> list[str]:
         who = f"black box {box.name!r}"
         missing = []
+        if box.process_noise:
+            missing.append(
+                f"{who} has process noise, which the theorems do not cover: use gs.MCBO(), or a "
+                "number as beta"
+            )
         if box.model is not None or box.kernel is None or box.kernel.lengthscale is None:
             missing.append(
                 f"{who} has no kernel with hyper-parameters, and nothing may be fitted: pass "

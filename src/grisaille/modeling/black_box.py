@@ -52,6 +52,9 @@ class BlackBox:
             with a timeout is evaluated in a process of its own.
         cost: What one evaluation costs, in any unit: budgets count it, and when costs differ, dear
             boxes are evaluated only where that tells enough.
+        process_noise: True if the noise disturbs the process itself, not only what is observed of
+            it: what lies downstream reads the disturbed value, and objective and constraints then
+            mean expected values over the disturbances.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class BlackBox:
         separable: bool = True,
         timeout: float | None = None,
         cost: float = 1.0,
+        process_noise: bool = False,
     ) -> None:
         self.fn = fn
         self.name = name_of(fn, name, "black box")
@@ -104,6 +108,7 @@ class BlackBox:
                 f"black box {self.name!r} has a kernel with hyper-parameters, so nothing is "
                 "learned, but no noise: pass noise=0, or its standard deviation"
             )
+        self.process_noise = self._checked_process_noise(process_noise, noise, model)
         self.kernel = kernel
         self.lower = self._per_output("lower", lower)
         self.upper = self._per_output("upper", upper)
@@ -276,6 +281,24 @@ class BlackBox:
         if given is not None and not (np.isfinite(given) & (given > 0)).all():
             raise ModelError(
                 f"black box {self.name!r} has {what}={given.tolist()}: it must be positive"
+            )
+        return given
+
+    def _checked_process_noise(self, given: object, noise: object, model: object) -> bool:
+        if not isinstance(given, bool):
+            raise ModelError(
+                f"black box {self.name!r} has process_noise={given!r}: pass True or False"
+            )
+        if given and self.noise is not None and not self.noise.all():
+            raise ModelError(
+                f"black box {self.name!r} has process_noise=True and noise={noise!r}: give the "
+                "standard deviation of its disturbances, None to learn it, or leave "
+                "process_noise out"
+            )
+        if given and model is not None and noise is None:
+            raise ModelError(
+                f"black box {self.name!r} has process_noise=True and model=, which does not tell "
+                "its disturbances: pass their standard deviation as noise="
             )
         return given
 

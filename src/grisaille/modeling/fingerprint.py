@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grisaille.modeling.black_box import BlackBox
+from grisaille.modeling.causal import CausalModel
 from grisaille.modeling.expression import Call, Constant, Expression, Operation, Variable
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import Program
@@ -74,6 +75,7 @@ def fingerprint(problem: Problem) -> list[str]:
         *steps,
         f"{'minimize' if problem.sense == 1 else 'maximize'} {objective}",
         *(f"subject to {body} <= 0" for body in bodies),
+        *([] if problem.causal is None else _causal(problem.causal)),
     ]
 
 
@@ -102,6 +104,19 @@ def difference(old: Sequence[str], new: Sequence[str], longest: int = 20) -> str
     return "\n".join(shown[:longest] + ([f"... and {more} more"] if more > 0 else []))
 
 
+# --- causal models -----------------------------------------------------------------------------
+def _causal(causal: CausalModel) -> list[str]:
+    """What a problem over interventions is about: sets, observational data and mechanisms."""
+    sets = [", ".join(_name(d.name) for d in dos) or "nothing" for dos in causal.sets]
+    data = [f"{_name(name)} {_numbers(column)}" for name, column in causal.observations.items()]
+    return [
+        *(f"intervention {number}: {members}" for number, members in enumerate(sets)),
+        *(f"observed {column}" for column in data),
+        # Their steps have numbers of their own, not to be mistaken for those of the problem.
+        *(f"model: {line.replace('#', '@')}" for line in fingerprint(causal.model)),
+    ]
+
+
 # --- declarations ------------------------------------------------------------------------------
 def _variable(variable: Variable) -> str:
     fields = {"shape": str(variable.shape)} if variable.shape else {}
@@ -127,6 +142,8 @@ def _black_box(box: BlackBox) -> str:
     cost = _declared(getattr(box, "cost", 1.0))
     if cost != "1.0":
         fields["cost"] = cost
+    if box.process_noise:
+        fields["process_noise"] = "yes"
     return _declaration(f"black box {_name(box.name)}", fields)
 
 

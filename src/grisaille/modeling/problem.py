@@ -13,6 +13,7 @@ from grisaille.modeling.expression import Constraint, Expression, Variable, as_e
 from grisaille.modeling.program import Program
 
 if TYPE_CHECKING:
+    from grisaille.modeling.causal import CausalModel
     from grisaille.records import Trial
     from grisaille.strategies.strategy import Strategy
     from grisaille.study.result import Result
@@ -31,7 +32,11 @@ class Problem:
         sense: 1 when minimizing, -1 when maximizing.
         constraints: The constraints as the user wrote them.
         program: `sense * objective` and then the body of each constraint, compiled.
+        causal: What the problem is about if it is one over interventions (`causal_problem`); else
+            None.
     """
+
+    causal: CausalModel | None = None
 
     def __init__(
         self,
@@ -47,13 +52,15 @@ class Problem:
         self.constraints = _constraints(subject_to)
         signed = self.objective if self.sense == 1 else -self.objective
         self.program = Program([signed, *(c.body for c in self.constraints)])
-        if not self.program.variables:
+        # Without a variable, what has no known cause still varies: a model to intervene in.
+        if not self.program.variables and not self.program.calls:
             raise ModelError(
                 "the problem has no variable: its objective and constraints are constants; build "
                 "them from a gs.Variable"
             )
         for number, constraint in enumerate(self.constraints):
-            if not Program([constraint.body]).variables:
+            compiled = Program([constraint.body])
+            if not compiled.variables and not compiled.calls:
                 raise ModelError(
                     f"constraint {number} ({constraint!r}) reads no variable: leave it out"
                 )
@@ -107,7 +114,8 @@ class Problem:
         Args:
             trials: How many trials in all, the initial design included; by default 50, or as many
                 as `max_cost` pays for.
-            strategy: How to choose; `Optimistic()` by default.
+            strategy: How to choose; `Optimistic()` by default, and `MCBO()` for a problem over
+                interventions.
             evaluation: "separate" evaluates each black box also at its optimistic state (the
                 paper); "chained" observes only the real chain.
             seed: Makes the run repeatable.

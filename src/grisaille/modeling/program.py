@@ -99,12 +99,12 @@ class Program:
     @property
     def lower(self) -> NDArray[np.float64]:
         """Lower bounds of a flat design point."""
-        return np.concatenate([v.lower.ravel() for v in self.variables])
+        return np.concatenate([np.zeros(0), *(v.lower.ravel() for v in self.variables)])
 
     @property
     def upper(self) -> NDArray[np.float64]:
         """Upper bounds of a flat design point."""
-        return np.concatenate([v.upper.ravel() for v in self.variables])
+        return np.concatenate([np.zeros(0), *(v.upper.ravel() for v in self.variables)])
 
     @property
     def boxes(self) -> tuple[BlackBox, ...]:
@@ -115,6 +115,11 @@ class Program:
     def box_outputs(self) -> int:
         """Number of outputs of all calls."""
         return sum(call.box.outputs for call in self.calls)
+
+    @property
+    def process_noise(self) -> bool:
+        """Whether a black box disturbs what lies downstream: outputs then mean expectations."""
+        return any(call.box.process_noise for call in self.calls)
 
     @property
     def continuous(self) -> bool:
@@ -140,7 +145,9 @@ class Program:
             elif isinstance(expression, Constant):
                 values.append(self.constants[position])
             else:
-                states = join.evaluate(*(values[a] for a in node.arguments))
+                # Something without a known cause has no argument.
+                parts = [values[a] for a in node.arguments]
+                states = join.evaluate(*parts) if parts else x[:, :0]
                 answer = resolve(self.call_of_node[position], states)
                 values.append(answer.reshape(-1, *expression.shape))
         batch = x.shape[0]
@@ -153,7 +160,9 @@ class Program:
         for number, call in enumerate(self.calls):
             if call.first_layer:
                 parts = Program(call.arguments, self.variables).run(point, _no_answer)
-                states[number] = np.concatenate([p[0].numpy().ravel() for p in parts])
+                states[number] = np.concatenate(
+                    [np.zeros(0), *(p[0].numpy().ravel() for p in parts)]
+                )
         return states
 
     def _compile(self, expressions: Iterable[Expression]) -> None:

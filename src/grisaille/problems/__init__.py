@@ -1,6 +1,8 @@
 """Known problems with known optima, for tests, demonstrations and benchmarks."""
 
-from grisaille.problems.constrained import bazaraa, rosen_suzuki
+from grisaille.problems.causal import complete_graph, constrained_toy_graph, toy_graph
+from grisaille.problems.composite import environmental, goldstein_price, langermann
+from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
 from grisaille.problems.embedded import (
     additive,
     chain,
@@ -8,22 +10,32 @@ from grisaille.problems.embedded import (
     shifted_square,
     sum_of_squares,
 )
-from grisaille.problems.known import KnownProblem
+from grisaille.problems.known import KnownProblem, Structure
+from grisaille.problems.listing import catalogue
 from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
 from grisaille.problems.reactor import williams_otto
 
 __all__ = [
     "KnownProblem",
+    "Structure",
     "ackley",
     "ackley_sine",
     "additive",
     "bazaraa",
+    "catalogue",
     "chain",
+    "complete_graph",
+    "constrained_toy_graph",
     "drop_wave",
+    "environmental",
+    "goldstein_price",
+    "langermann",
     "lp_with_embedded_gp",
     "rosen_suzuki",
     "rosenbrock",
     "shifted_square",
+    "sinusoidal",
     "sum_of_squares",
+    "toy_graph",
     "williams_otto",
 ]

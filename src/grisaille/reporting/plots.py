@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _GREYS = {
     TrialKind.INITIAL: "0.75",
     TrialKind.OPTIMISTIC: "0.45",
+    TrialKind.NARROWED: "0.6",
     TrialKind.DOUBTING: "1.0",
     TrialKind.RECOMMENDED: "0.0",
     TrialKind.ACQUIRED: "0.45",

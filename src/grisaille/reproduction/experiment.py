@@ -78,12 +78,12 @@ class Curve:
 def strategy(job: Job) -> Strategy:
     """The method of a job, everything else equal."""
     if job.method is Method.OURS:
-        return Optimistic(beta=BETA, solver=SOLVER, recommend=False)
+        return Optimistic(beta=BETA, solver=SOLVER, exploit=False)
     learned = job.setting is Setting.LEARNED
     # The outer coefficients have length 1, so that noise passes through them unchanged.
     noise = NOISE if job.setting is Setting.NOISY else 0.0
     kernel = None if learned else KERNEL
-    return CONFIG(beta=BETA, solver=SOLVER, recommend=False, kernel=kernel, noise=noise)
+    return CONFIG(beta=BETA, solver=SOLVER, exploit=False, kernel=kernel, noise=noise)
 
 
 def run(job: Job) -> Curve:

@@ -32,7 +32,7 @@ class CONFIG:
         beta: As in `Optimistic`.
         solver: As in `Optimistic`.
         initial: As in `Optimistic`.
-        recommend: As in `Optimistic`.
+        exploit: As in `Optimistic`.
         kernel: Kernel of objective and constraints; None to learn it.
         noise: Standard deviation of their noise, one or one per output; None for 0 if the boxes
             inside are free of noise, and else to learn it.
@@ -42,7 +42,7 @@ class CONFIG:
     beta: float | Theory = 2.0
     solver: Solver | None = None
     initial: int | None = None
-    recommend: bool | None = None
+    exploit: bool | None = None
     kernel: Any = None
     noise: ArrayLike | None = None
     norm_bound: ArrayLike | None = None
@@ -75,7 +75,7 @@ class CONFIG:
 
     @property
     def _optimism(self) -> Optimistic:
-        return Optimistic(self.beta, self.solver, self.initial, self.recommend)
+        return Optimistic(self.beta, self.solver, self.initial, self.exploit)
 
     def _collapse(self, problem: Problem) -> Problem:
         return collapse(problem, kernel=self.kernel, noise=self.noise, norm_bound=self.norm_bound)

@@ -1,11 +1,13 @@
-"""The paper's algorithm: optimism in the face of uncertainty (Alg. 1 and 2), and a recommendation.
+"""The paper's algorithm: optimism in the face of uncertainty (Alg. 1 and 2), and what exploits it.
 
 Each trial solves the auxiliary problem: the best objective over all design points and all
 intermediate values that the confidence bands allow. Its solution is tried; its value is a bound.
 Its points approach active constraints from the infeasible side (paper notes, point 6), so some
-trials instead go to a point that is believed feasible with certainty and good. And where
-hyper-parameters are learned, the bands may be too narrow: once they leave next to nothing to gain,
-trials are spent on doubting them, with beta doubled until there is something to gain again.
+trials instead go to a point that is believed feasible with certainty and good.
+
+Where hyper-parameters are learned, the bands are a guess to begin with. As wide as a bound needs
+them they explore more than pays, so points are chosen with bands half as wide. And once these leave
+next to nothing to gain, they are doubted: beta is doubled until there is something to gain again.
 """
 
 from __future__ import annotations
@@ -52,8 +54,19 @@ Array = NDArray[np.float64]
 # Relative gaps (see _relative_gap) from which the bands leave little, and nothing, to gain.
 _NEARLY_CLOSED = 1e-2
 _CLOSED = 1e-3
+# How much learned bands are narrowed to choose by; and after how many trials the bound, which these
+# do not give, is worked out with the whole ones.
+_NARROWING = 0.5
+_BOUND_EVERY = 4
 # How often beta may be doubled to doubt the bands.
 _DOUBLINGS = 3
+# The last so many trials must have closed this part of the gap, or its bands are doubted.
+_LATEST = 3
+_PROGRESS = 0.1
+# The part of their deviations that constraints must bear once the gap is closed.
+_SHARP = 0.01
+# How many other trials follow a recommendation that was not the best.
+_PAUSE = 3
 # The last trials go to recommendations, because a user wants a feasible point.
 _CLOSING_TRIALS = 2
 # Distance kept from constraints, in their spreads: the search is that exact, and no more.
@@ -87,15 +100,17 @@ class Optimistic:
         initial: Sobol points tried first when hyper-parameters are learned; by default 2 (n + 1)
             for n variables, at most 20 and at most a third of the trials. With all
             hyper-parameters given there is no initial design.
-        recommend: Whether to try believed-feasible points: in the last two trials, and earlier
-            when one is predicted to close half of the gap. By default it does, but not with a
-            `Theory`, whose theorems are about the algorithm's own points.
+        exploit: Whether some trials exploit what is believed. Some go to believed-feasible points:
+            the last two, and earlier ones when such a point is predicted to close half of the gap.
+            And where hyper-parameters are learned, points are chosen with bands half as wide as
+            those of the bound, which is then worked out every fourth trial. By default it does,
+            but not with a `Theory`, whose theorems are about the algorithm's own points.
     """
 
     beta: float | Theory = 2.0
     solver: Solver | None = None
     initial: int | None = None
-    recommend: bool | None = None
+    exploit: bool | None = None
 
     def __post_init__(self) -> None:
         theory = isinstance(self.beta, Theory)
@@ -113,7 +128,11 @@ class Optimistic:
         check_initial("Optimistic", self.initial)
 
     def check(self, problem: Problem) -> None:
-        """Every problem will do; a `Theory` asks for its constants."""
+        """Every problem but one over interventions will do; a `Theory` asks for its constants."""
+        if problem.causal is not None:
+            raise ModelError(
+                "Optimistic: this is a problem over interventions: use gs.MCBO() or gs.CBO()"
+            )
         if isinstance(self.beta, Theory):
             self.beta.check(problem.program)
 
@@ -129,21 +148,32 @@ class Optimistic:
         plausible = plausible_set(problem.program, history, self.beta, situation.at_once)
         plausible = hallucinated(plausible, situation.pending)
         incumbent = self.incumbent(situation)
-        solution = self._solve_auxiliary(plausible, situation, incumbent)
+        whole, kind = plausible, TrialKind.OPTIMISTIC
+        if self._narrows(problem):
+            plausible, kind = whole.widened(_NARROWING), TrialKind.NARROWED
+        solution = self._solve_auxiliary(plausible, situation, incumbent, prove=plausible is whole)
+        if not solution.feasible and plausible is not whole:
+            plausible, kind = whole, TrialKind.OPTIMISTIC
+            solution = self._solve_auxiliary(plausible, situation, incumbent)
         promise = solution.value if solution.feasible else None
         _, outputs = plausible.trace(solution.point)
         gap = _relative_gap(history, incumbent, promise)
-        # What hallucinated bands promise is no bound, and their optimum none of the algorithm's.
-        known = Suggestion(TrialKind.OPTIMISTIC, _design(problem, solution), pending=under_way)
-        if not under_way:
-            optimum = (_design(problem, solution), outputs)
-            known = replace(known, promise=promise, optimum=optimum, proved=_proved(solution))
+        known = Suggestion(kind, _design(problem, solution), pending=under_way)
+        if not under_way:  # hallucinated bands have an optimum that is none of the algorithm's
+            known = replace(known, optimum=(_design(problem, solution), outputs))
+            bounding = solution if plausible is whole else None
+            if bounding is None and len(history) % _BOUND_EVERY == 0:
+                bounding = self._solve_auxiliary(whole, situation, incumbent)
+            if bounding is not None:
+                least = bounding.value if bounding.feasible else None
+                known = replace(known, promise=least, proved=_proved(bounding))
 
-        recommended = self._recommendation(plausible, situation, incumbent, promise, gap)
+        recommended = self._recommendation(whole, situation, incumbent, promise, gap)
         if recommended is not None:
             return replace(known, kind=TrialKind.RECOMMENDED, x=recommended)
         learned = bool(self.learned(problem))
-        if self._doubts(situation, gap) or (_refuted(solution) and learned):
+        stalled = gap <= _NEARLY_CLOSED and _stalled(history, incumbent, promise)
+        if (stalled and self._doubts(situation, gap)) or (_refuted(solution) and learned):
             known = replace(known, kind=TrialKind.DOUBTING)
             plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
         solution = _away_from_failures(plausible, solution, situation)
@@ -260,6 +290,14 @@ class Optimistic:
             Probe(i, states[i]) for i, call in calls if call.box.separable and not call.first_layer
         )
 
+    def _narrows(self, problem: Problem) -> bool:
+        """Whether to choose with narrower bands than the bound has: learned bands are a guess."""
+        return self._exploits and bool(self.learned(problem))
+
+    @property
+    def _exploits(self) -> bool:
+        return not isinstance(self.beta, Theory) if self.exploit is None else self.exploit
+
     def _doubts(self, situation: Situation, gap: float) -> bool:
         """Whether to distrust learned bands: they leave next to nothing to gain."""
         if not self.learned(situation.problem):
@@ -293,25 +331,22 @@ class Optimistic:
     ) -> Array | None:
         """A believed-feasible point worth a trial now, or None."""
         history = situation.history
-        wanted = self.recommend
-        if wanted is None:
-            wanted = not isinstance(self.beta, Theory)
-        if not wanted or incumbent is None:
+        if not self._exploits or incumbent is None:
             return None
         closing = situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
         latest = [p.suggestion for p in situation.pending]
         if any(s.kind is TrialKind.RECOMMENDED for s in latest):
             return None  # until its answers are in, the next one would be the same
-        last = history.trials[-1]
-        just_did = (
-            last.suggestion.kind is TrialKind.RECOMMENDED and last.number == situation.started
-        )
-        if not closing and (just_did or gap <= _NEARLY_CLOSED):
+        nearly = _CLOSED < gap <= _NEARLY_CLOSED  # then optimism closes it best
+        if not closing and (nearly or _recommended_in_vain(situation, incumbent)):
             return None
         # A margin may be infinite (y <= inf); it says nothing about the spread.
         constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
         margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
         hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
+        if gap <= _CLOSED and all(is_exact(box) for box in situation.problem.boxes):
+            # Where next to nothing is left to gain, deviations are rounding, and answers are exact.
+            plausible = plausible.widened(_SHARP)
         cautious = plausible.cautious_problem(torch.tensor(margin))
         avoidance = Avoidance(plausible.program, history)
         if avoidance:
@@ -321,9 +356,35 @@ class Optimistic:
             return None
         if incumbent.feasible and promise is not None:
             gain = incumbent.objective - solution.value
-            if gain <= 0 or (not closing and gain < (incumbent.objective - promise) / 2):
+            # Once the gap is closed, what is left to gain is a matter of digits.
+            worth_it = (incumbent.objective - promise) / 2 if gap > _CLOSED else 0.0
+            if gain <= 0 or (not closing and gain < worth_it):
                 return None
         return _design(situation.problem, solution)
+
+
+def _stalled(history: History, incumbent: Incumbent | None, promise: float | None) -> bool:
+    """Whether the latest trials have closed next to nothing of the gap."""
+    earlier = [t.objective for t in history.trials[:-_LATEST] if t.violation <= 0]
+    if incumbent is None or promise is None or not earlier:
+        return True
+    return min(earlier) - incumbent.objective < _PROGRESS * (incumbent.objective - promise)
+
+
+def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
+    """Whether the latest recommendation is too recent for another one.
+
+    One is followed by another kind of trial; if it is not the best point now, by several.
+    """
+    trials = situation.history.trials
+    latest = max(
+        (i for i, t in enumerate(trials) if t.suggestion.kind is TrialKind.RECOMMENDED),
+        default=None,
+    )
+    if latest is None:
+        return False
+    pause = 1 if incumbent.trial == latest else _PAUSE
+    return situation.started - trials[latest].number < pause
 
 
 def _away_from_failures(

@@ -44,7 +44,7 @@ class Chain:
             if number not in self._inputs:
                 self._inputs[number] = Program(call.arguments, self._problem.variables)
             parts = self._run(self._inputs[number], x, answers)
-            inputs = np.concatenate([p[0].numpy().ravel() for p in parts])
+            inputs = np.concatenate([np.zeros(0), *(p[0].numpy().ravel() for p in parts)])
             if not np.isfinite(inputs).all():
                 raise EvaluationError(
                     f"the known part before black box {call.box.name!r} gives "

@@ -282,7 +282,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
             raise ModelError(
                 "bounds on regret are for trials that the algorithm chose itself: "
                 + (
-                    f"trials {others} were not; solve with recommend=False, and give all kernels "
+                    f"trials {others} were not; solve with exploit=False, and give all kernels "
                     "their hyper-parameters"
                     if others
                     else "there is none yet"

@@ -222,8 +222,8 @@ class Runner:
             return None
         standing = self.desk.standing(self.limits)
         bound = bound_of(suggestion)
-        if suggestion.pending:
-            # A suggestion made while others are under way has no bound: work one out now and then.
+        if not suggestion.bounds:
+            # Made while others are under way, or with narrower bands: work one out now and then.
             self._unbounded += 1
             if self._unbounded % self.hands.slots:
                 return None

@@ -22,9 +22,12 @@ class Standing:
     situation: Situation
 
     def last_bound(self) -> Bound:
-        """The latest bound there is; decisions made while others were under way give none."""
+        """The latest bound that a trial came with.
+
+        Decisions made while others were under way, or with narrower bands, give none.
+        """
         for trial in reversed(self.situation.history.trials):
-            if not trial.suggestion.pending:
+            if trial.suggestion.bounds:
                 return bound_of(trial.suggestion)
         return Bound()
 
@@ -53,7 +56,7 @@ class Standing:
     def row(self, trial: Trial, seconds: float) -> Row:
         """The line that a table shows after a trial."""
         sense = self.situation.problem.sense
-        bound = self.last_bound() if trial.suggestion.pending else bound_of(trial.suggestion)
+        bound = bound_of(trial.suggestion) if trial.suggestion.bounds else self.last_bound()
         levels, shown = self._levels(bound), self._shown(bound)
         gap = levels.gap(shown.value)
         return Row(

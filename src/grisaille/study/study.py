@@ -15,6 +15,7 @@ from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.problem import Problem
 from grisaille.records import Failure, History, Suggestion, Trial
 from grisaille.storage.log import Kind
+from grisaille.strategies.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, spent
@@ -49,7 +50,8 @@ class Study:
         name: What it is called in its storage; without a name (and storage) it lives in memory.
         storage: `sqlite:///study.db`, a file, the default for a named study;
             `postgresql+psycopg://user@host/database` for many machines; or `memory`.
-        strategy: How to choose; `Optimistic()` by default.
+        strategy: How to choose; `Optimistic()` by default, and `MCBO()` for a problem over
+            interventions.
         seed: Makes the study repeatable; that of the stored study by default, else 0.
         evaluation: "separate" evaluates each black box also at its optimistic state (the paper);
             "chained" observes only the real chain. By default as stored, else "separate".
@@ -74,7 +76,7 @@ class Study:
         self.problem = problem
         self.name = name or "study"
         self.storage = storage or (DEFAULT_STORAGE if name else MEMORY)
-        self.strategy: Strategy = strategy or Optimistic()
+        self.strategy: Strategy = strategy or (MCBO() if problem.causal else Optimistic())
         self.strategy.check(problem)
         self.desk = Desk(problem, self.strategy, self.name, self.storage, int(retries))
         try:
@@ -368,6 +370,11 @@ def _check_arguments(
     if not problem.boxes:
         raise ModelError(
             "the problem has no black box, so there is nothing to ask: use problem.solve()"
+        )
+    if not problem.variables:
+        raise ModelError(
+            "the problem has no variable, so there is nothing to choose: build it from a "
+            "gs.Variable, or intervene in it with gs.causal_problem(...)"
         )
     for what, value in (("name", name), ("storage", storage)):
         if value is not None and (not isinstance(value, str) or not value.strip()):

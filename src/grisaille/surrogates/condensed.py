@@ -1,0 +1,152 @@
+"""The posterior of a Gaussian process with many observations, seen through a few chosen inputs.
+
+A system that runs a hundred times per trial soon has thousands of rows. Most inputs then lie so
+close to others that a few of them tell nearly everything.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from grisaille.surrogates.kernels import Kernel
+from grisaille.surrogates.posterior import LEAST_NOISE, LEAST_VARIANCE, Hyperparameters
+
+# Inputs are chosen until what is left of the prior variance, over all observations, is this part of
+# the noise; or until there are that many.
+_ENOUGH = 1e-3
+_MOST = 192
+# Keeps the factor of the chosen inputs' covariance well defined.
+_JITTER = 1e-9
+
+
+class CondensedPosterior:
+    """Independent Gaussian processes for the outputs of one black box, given many observations.
+
+    With U the chosen inputs and S = K_UU + K_Un K_nU / lambda: mean(s) = m + k_U(s)' S^-1 K_Un
+    (y - m) / lambda, variance(s) = k(s, s) - k_U(s)' (K_UU^-1 - S^-1) k_U(s) (Titsias 2009,
+    "Variational learning of inducing variables in sparse Gaussian processes"). U is chosen by
+    pivoted Cholesky factorization, the input of largest remaining variance first.
+
+    Args:
+        kernel: The kernel family.
+        hyperparameters: Its hyper-parameters.
+        inputs: (n, d).
+        outputs: (n, k).
+    """
+
+    def __init__(
+        self, kernel: Kernel, hyperparameters: Hyperparameters, inputs: Tensor, outputs: Tensor
+    ) -> None:
+        self.kernel = kernel
+        self.hyperparameters = hyperparameters
+        self._least = LEAST_NOISE * hyperparameters.variance
+        scaled = self._scale(inputs)
+        share = (self._noise_variance() / hyperparameters.variance).min() / max(len(inputs), 1)
+        chosen = _chosen(kernel, scaled, _ENOUGH * float(share))
+        self._chosen = scaled[:, chosen]
+        prior = self._covariance(self._chosen, self._chosen)
+        jitter = _JITTER * hyperparameters.variance[:, None, None]
+        self._factor = torch.linalg.cholesky(prior + jitter * torch.eye(len(chosen)).to(prior))
+        cross = self._covariance(self._chosen, scaled)  # (k, m, n)
+        white = torch.linalg.solve_triangular(self._factor, cross, upper=False)
+        noise = self._noise_variance()[:, None, None]
+        # In whitened form, S = L (I + W W' / lambda) L', which is well conditioned.
+        information = white @ white.transpose(1, 2) / noise
+        residual = (outputs - hyperparameters.mean).T.unsqueeze(-1)
+        self._set(information, white @ residual / noise)
+
+    @property
+    def noise(self) -> Tensor:
+        """Standard deviation of the noise, (k,)."""
+        return self.hyperparameters.noise.sqrt()
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        scaled = self._scale(states)
+        cross = self._covariance(self._chosen, scaled)  # (k, m, batch)
+        mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
+        prior = self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)
+        variance = prior - (self._root @ cross).square().sum(1)
+        floor = LEAST_VARIANCE * self.hyperparameters.variance[:, None]
+        return mean.T, torch.maximum(variance, floor).sqrt().T
+
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
+        batch, q, d = states.shape
+        scaled = self._scale(states.reshape(batch * q, d))
+        cross = self._covariance(self._chosen, scaled)
+        k, m = cross.shape[:2]
+        mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
+        known = (self._root @ cross).reshape(k, m, batch, q).permute(2, 0, 3, 1)
+        pairs = scaled.reshape(k * batch, q, d)
+        correlation = self.kernel.correlation(pairs, pairs).reshape(k, batch, q, q)
+        prior = (self.hyperparameters.variance[:, None, None, None] * correlation).transpose(0, 1)
+        return mean.T.reshape(batch, q, k), prior - known @ known.transpose(-1, -2)
+
+    def hallucinated(self, state: Tensor) -> CondensedPosterior:
+        """The same mean, with the deviations that an observation at a state (d,) will leave."""
+        cross = self._covariance(self._chosen, self._scale(state.unsqueeze(0)))  # (k, m, 1)
+        white = torch.linalg.solve_triangular(self._factor, cross, upper=False)
+        noise = self._noise_variance()[:, None, None]
+        predicted = (cross * self._weights).sum(1, keepdim=True)
+        longer = object.__new__(CondensedPosterior)
+        longer.kernel = self.kernel
+        longer.hyperparameters = self.hyperparameters
+        longer._least = self._least
+        longer._chosen = self._chosen
+        longer._factor = self._factor
+        information = self._information + white @ white.transpose(1, 2) / noise
+        longer._set(information, self._right + white * predicted / noise)
+        return longer
+
+    def _set(self, information: Tensor, right: Tensor) -> None:
+        """Work out weights S^-1 K_Un (y - m) / lambda, and G with G'G = K_UU^-1 - S^-1.
+
+        A search asks for so many predictions that two matrices pay, where solving would do.
+        """
+        self._information = information
+        self._right = right
+        values, vectors = torch.linalg.eigh(information)
+        values = values.clamp_min(0)
+        # In whitened form S^-1 is (I + W W' / lambda)^-1, and what is known the rest of I.
+        solved = vectors / (1 + values).unsqueeze(1) @ (vectors.transpose(1, 2) @ right)
+        known = (values / (1 + values)).sqrt().unsqueeze(2) * vectors.transpose(1, 2)
+        upper = self._factor.transpose(1, 2)
+        self._weights = torch.linalg.solve_triangular(upper, solved, upper=True)  # (k, m, 1)
+        self._root = torch.linalg.solve_triangular(upper, known.transpose(1, 2), upper=True)
+        self._root = self._root.transpose(1, 2).contiguous()
+
+    def _noise_variance(self) -> Tensor:
+        return torch.maximum(self.hyperparameters.noise, self._least)
+
+    def _scale(self, states: Tensor) -> Tensor:
+        centered = states - self.hyperparameters.center
+        return centered / self.hyperparameters.lengthscale.unsqueeze(1)
+
+    def _covariance(self, first: Tensor, second: Tensor) -> Tensor:
+        correlation = self.kernel.correlation(first, second)
+        return self.hyperparameters.variance[:, None, None] * correlation
+
+
+def _chosen(kernel: Kernel, scaled: Tensor, enough: float) -> list[int]:
+    """Positions of inputs (k, n, d) that leave at most a part `enough` of any other's variance."""
+    prior = kernel.diagonal(scaled).clone()
+    left = prior.clone()
+    rows: list[Tensor] = []
+    chosen: list[int] = []
+    while len(chosen) < min(_MOST, scaled.shape[1]):
+        # One choice for all outputs: the input that any of them knows least about.
+        share, pivot = (left / prior.clamp_min(LEAST_VARIANCE)).amax(0).max(0)
+        if float(share) < max(enough, _JITTER):
+            break
+        position = int(pivot)
+        row = kernel.correlation(scaled[:, position : position + 1], scaled).squeeze(1)
+        for earlier in rows:
+            row = row - earlier[:, position : position + 1] * earlier
+        row = row / left[:, position : position + 1].clamp_min(LEAST_VARIANCE).sqrt()
+        left = (left - row.square()).clamp_min(0)
+        left[:, position] = 0
+        rows.append(row)
+        chosen.append(position)
+    return chosen
