@@ -171,7 +171,7 @@ def test_without_a_feasible_point_it_looks_for_one():
 
 
 def test_eicf_refuses_nesting_and_names_what_to_use():
-    with pytest.raises(gs.ModelError, match="'second' reads what another one gives: use gs.EIFN"):
+    with pytest.raises(gs.ModelError, match=r"'second' reads what another one gives: use gs.EIFN"):
         network().solve(3, strategy=gs.EICF(), progress=False)
 
 

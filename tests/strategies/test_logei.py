@@ -10,7 +10,7 @@ from strategy_helpers import after, composite, constrained, grid
 import grisaille as gs
 from grisaille.records import TrialKind
 from grisaille.strategies.collapsed import collapsed
-from grisaille.strategies.logei import _acquisition, _keeping_known
+from grisaille.strategies.logei import _acquisition, _restrained
 
 
 def _closed_form(situation, sense, x):
@@ -54,7 +54,7 @@ def test_known_constraints_are_kept_and_unknown_ones_weighed():
     assert suggestion.x.sum() <= 0.5 + 1e-3
     inside = collapsed(situation, gs.collapse(problem))
     acquisition = _acquisition(inside)
-    kept = _keeping_known(acquisition, inside)
+    kept = _restrained(acquisition, inside)
     allowed, broken = torch.tensor([[[0.5, 0.5]], [[0.9, 0.95]]], dtype=torch.float64).unbind()
     assert float(kept(allowed)) == pytest.approx(float(acquisition(allowed)), abs=1e-6)
     assert float(kept(broken)) < float(acquisition(broken)) - 10
@@ -64,7 +64,7 @@ def test_it_asks_for_an_objective_that_reads_a_black_box():
     x = gs.Variable("x", 1, lower=0, upper=1)
     g = gs.BlackBox(lambda x: x[0] - 0.5, name="g", noise=0)
     problem = gs.Problem(minimize=x[0], subject_to=[g(x) >= 0])
-    with pytest.raises(gs.ModelError, match="reads no black box: use gs.Optimistic"):
+    with pytest.raises(gs.ModelError, match=r"reads no black box: use gs.Optimistic"):
         problem.solve(5, strategy=gs.LogEI(), progress=False)
 
 
@@ -110,3 +110,37 @@ def test_sobol_search_goes_on_with_the_initial_design_of_all_strategies():
     sobol = problem.solve(6, strategy=gs.SobolSearch(), seed=4, progress=False)
     learned = problem.solve(6, strategy=gs.EIFN(initial=6), seed=4, progress=False)
     assert [t.x.tolist() for t in sobol.history] == [t.x.tolist() for t in learned.history]
+
+
+def test_points_under_way_and_failed_ones_are_kept_away_from():
+    x = gs.Variable("x", 2, lower=0, upper=1)
+
+    def broken_on_one_side(x):
+        if x[0] < 0.3:
+            raise RuntimeError("too low")
+        return float(np.sin(2 * x[0]) + x[1])
+
+    h = gs.BlackBox(broken_on_one_side, name="h", noise=0)
+    result = gs.Problem(minimize=h(x)).solve(14, strategy=gs.LogEI(), progress=False)
+    failed = np.array([f.x for f in result.failures])
+    distances = np.abs(failed[:, None] - failed[None]).max(-1) + np.eye(len(failed))
+    assert distances.min() > 0.01
+    assert result.fun == pytest.approx(np.sin(0.6), abs=0.1)
+
+    study = gs.Study(
+        gs.Problem(minimize=gs.BlackBox(lambda x: float(x.sum()), name="s", noise=0)(x)),
+        strategy=gs.LogEI(initial=3),
+    )
+    study.run(4, progress=False)
+    asked = np.array([q.inputs for q in study.ask(3)])
+    apart = np.abs(asked[:, None] - asked[None]).max(-1) + np.eye(3)
+    assert apart.min() > 0.01
+
+
+def test_chance_learns_nothing_and_judges_a_system_by_its_averages():
+    from grisaille import problems
+
+    known = problems.toy_graph(0)
+    result = known.problem.solve(6, strategy=gs.RandomSearch(), progress=False)
+    assert result.fun == min(t.objective for t in result.history)
+    assert gs.SobolSearch().learned(known.problem) == []

@@ -79,5 +79,5 @@ def test_when_no_quantile_allows_a_point_it_says_infeasible_without_claiming_a_p
 
 def test_a_probability_that_is_none_is_refused():
     for probability in (0.3, 1.0, "most"):
-        with pytest.raises(gs.ModelError, match="at least 0.5, which is the median"):
+        with pytest.raises(gs.ModelError, match=r"at least 0.5, which is the median"):
             gs.CUQB(probability=probability)

@@ -19,6 +19,7 @@ STRATEGIES = {
     "EICF": gs.EICF(samples=16, initial=3),
     "EIFN": gs.EIFN(samples=16, initial=3),
     "CUQB": gs.CUQB(samples=32, initial=3),
+    "MCBO": gs.MCBO(solver=SEARCH, initial=3),
     "LogEI": gs.LogEI(restarts=2, raw_samples=32, initial=3),
     "RandomSearch": gs.RandomSearch(),
     "SobolSearch": gs.SobolSearch(),
@@ -108,4 +109,3 @@ def test_strategies_for_one_layer_or_for_all_say_so():
 
 def _nothing():
     return gs.History()
-

@@ -26,6 +26,8 @@ from grisaille.strategies.strategy import Bound, Situation
 _NOISE_FREE = 1e-6
 # How sharply a known constraint is kept, in spreads of what was seen.
 _SHARPNESS = 1e-3
+# How far to keep from points that are taken, in ranges of the variables.
+_NEXT_TO = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class LogEI:
     independent Gaussian processes of x: `SingleTaskGP`, `LogExpectedImprovement` or
     `LogConstrainedExpectedImprovement`, and `optimize_acqf`, with BoTorch's defaults. What is
     inside is not known to it. Constraints that read no black box are kept as they are. Trials under
-    way, and those that broke off, count as if they had come out as predicted.
+    way, and those that broke off, count as if they had come out as predicted, and are kept away
+    from.
 
     Attributes:
         restarts: Local searches, by default 20.
@@ -91,7 +94,7 @@ class LogEI:
         program = situation.problem.program
         lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
         unit = torch.stack([torch.zeros_like(lower), torch.ones_like(lower)])
-        acquisition = _keeping_known(_acquisition(situation), situation)
+        acquisition = _restrained(_acquisition(situation), situation)
         best, _ = optimize_acqf(
             acquisition, unit, 1, num_restarts=self.restarts, raw_samples=self.raw_samples
         )
@@ -108,6 +111,7 @@ def _acquisition(situation: Situation) -> Any:
 
     sense = situation.problem.sense
     model, center, spread = _fitted(situation)
+    taken = _taken(situation)
     incumbent = best_trial(situation)
     assert incumbent is not None  # the initial design is over
     # The first output is the objective, in the user's sense; the others are met when <= 0.
@@ -115,6 +119,9 @@ def _acquisition(situation: Situation) -> Any:
     if limits and not incumbent.feasible:
         return LogProbabilityOfFeasibility(model, limits)
     best = (sense * incumbent.objective - center[0]) / spread[0]
+    if len(taken):  # what they are expected to give is not to be improved on once more
+        expected = model.posterior(taken).mean[:, 0].detach()
+        best = float(sense * min(sense * best, float((sense * expected).min())))
     if not limits:
         return LogExpectedImprovement(model, best, maximize=sense < 0)
     return LogConstrainedExpectedImprovement(model, best, 0, limits, maximize=sense < 0)
@@ -138,41 +145,55 @@ def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
     model = SingleTaskGP(x, y, train_Yvar=noise, outcome_transform=None)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     model.eval()
-    # Where a trial broke off, nothing is to be gained by another one.
-    taken = [p.suggestion.x for p in situation.pending]
-    taken += [f.inputs for f in situation.history.failures]
-    if taken:
-        places = torch.tensor((np.array(taken) - program.lower) / width)
-        predicted = model.posterior(places).mean.detach()
+    taken = _taken(situation)
+    if len(taken):
+        predicted = model.posterior(taken).mean.detach()
         known = None if noise is None else noise[:1].expand_as(predicted)
-        model = model.condition_on_observations(places, predicted, noise=known)
+        model = model.condition_on_observations(taken, predicted, noise=known)
     return model, center.tolist(), spread.tolist()
 
 
-def _keeping_known(acquisition: Any, situation: Situation) -> Any:
-    """The acquisition function, falling steeply where a constraint without black box is broken."""
+def _taken(situation: Situation) -> Tensor:
+    """Points under way, and points where a trial broke off, in the unit box."""
+    program = situation.problem.program
+    points = [p.suggestion.x for p in situation.pending]
+    points += [f.inputs for f in situation.history.failures]
+    taken = torch.tensor(np.array(points, dtype=float).reshape(-1, program.size))
+    lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
+    return (taken - lower) / (upper - lower)
+
+
+def _restrained(acquisition: Any, situation: Situation) -> Any:
+    """The acquisition function, falling steeply where it is not wanted.
+
+    That is where a constraint without black box is broken, and next to points that are taken.
+    """
     from botorch.acquisition import AcquisitionFunction
     from botorch.utils.transforms import t_batch_mode_transform
 
-    problem = situation.problem
-    known = ~unknown_outputs(problem)[1:]
-    if not known.any():
+    problem, taken = situation.problem, _taken(situation)
+    known = torch.tensor(~unknown_outputs(problem)[1:])
+    if not known.any() and not len(taken):
         return acquisition
     bodies = [c.body for c in problem.constraints if not Program([c.body]).calls]
     program = Program([problem.variables[0], *bodies], problem.variables)
-    spread = spreads(situation.history)[1][torch.tensor(known)]
+    spread = spreads(situation.history)[1][known]
     lower, upper = torch.tensor(problem.program.lower), torch.tensor(problem.program.upper)
 
-    class KeepingKnown(AcquisitionFunction):  # type: ignore[misc]
+    class Restrained(AcquisitionFunction):  # type: ignore[misc]
         @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
         def forward(self, X: Tensor) -> Tensor:  # noqa: N803 (BoTorch passes it by this name)
-            design = lower + (upper - lower) * X.squeeze(-2)
+            unit = X.squeeze(-2)
+            design = lower + (upper - lower) * unit
             excess = split_outputs(program.run(design, _unasked))[1] / spread
-            kept = torch.nn.functional.logsigmoid(-excess / _SHARPNESS).sum(-1)
-            value: Tensor = acquisition(X) + kept
+            room = -excess / _SHARPNESS
+            if len(taken):
+                distance = (unit.unsqueeze(1) - taken).square().sum(-1).clamp_min(1e-18).sqrt()
+                room = torch.cat([room, (distance - _NEXT_TO) / (0.1 * _NEXT_TO)], 1)
+            value: Tensor = acquisition(X) + torch.nn.functional.logsigmoid(room).sum(-1)
             return value
 
-    return KeepingKnown(model=acquisition.model)
+    return Restrained(model=acquisition.model)
 
 
 def _unasked(call: BoxCall, _states: Tensor) -> Tensor:

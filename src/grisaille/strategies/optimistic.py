@@ -63,8 +63,10 @@ _DOUBLINGS = 3
 # The last so many trials must have closed this part of the gap, or its bands are doubted.
 _LATEST = 3
 _PROGRESS = 0.1
-# The part of their deviations that constraints must bear once the gap is closed.
+# Once the gap is closed: the part of their deviations that constraints must bear, and how far to
+# look for the last digits, in ranges of the variables.
 _SHARP = 0.01
+_NEAR = 0.02
 # How many other trials follow a recommendation that was not the best.
 _PAUSE = 3
 # The last trials go to recommendations, because a user wants a feasible point.
@@ -81,6 +83,8 @@ _FEW_VARIABLES = 6
 _QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False)
 # Distances to failures have kinks, on which a long local search gains little.
 _AVOIDING_SEARCH = MultiStart(starts=12, samples=1024, iterations=20, again=False)
+# The last digits are looked for in a small box around where they are.
+_FINE_SEARCH = MultiStart(starts=6, samples=256, iterations=40, again=False)
 # The recommendation searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
@@ -162,7 +166,8 @@ class Optimistic:
         if not under_way:  # hallucinated bands have an optimum that is none of the algorithm's
             known = replace(known, optimum=(_design(problem, solution), outputs))
             bounding = solution if plausible is whole else None
-            if bounding is None and len(history) % _BOUND_EVERY == 0:
+            due = len(history) % _BOUND_EVERY == 0 or not any(t.suggestion.bounds for t in history)
+            if bounding is None and due:
                 bounding = self._solve_auxiliary(whole, situation, incumbent)
             if bounding is not None:
                 least = bounding.value if bounding.feasible else None
@@ -172,10 +177,15 @@ class Optimistic:
         if recommended is not None:
             return replace(known, kind=TrialKind.RECOMMENDED, x=recommended)
         learned = bool(self.learned(problem))
-        stalled = gap <= _NEARLY_CLOSED and _stalled(history, incumbent, promise)
-        if (stalled and self._doubts(situation, gap)) or (_refuted(solution) and learned):
+        nearly = learned and gap <= _NEARLY_CLOSED
+        # Some trials go on closing the gap: every other one, and every fourth once it is closed.
+        turn = situation.started % (2 if gap > _CLOSED else 4) != 0
+        doubts = nearly and turn and _stalled(history, incumbent, promise)
+        if doubts or (learned and _refuted(solution)):
             known = replace(known, kind=TrialKind.DOUBTING)
             plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
+        elif nearly:
+            solution = _refined(plausible, solution, situation.trial_seed)
         solution = _away_from_failures(plausible, solution, situation)
         states, _ = plausible.trace(solution.point)
         probes = self._probes(situation, states)
@@ -298,13 +308,6 @@ class Optimistic:
     def _exploits(self) -> bool:
         return not isinstance(self.beta, Theory) if self.exploit is None else self.exploit
 
-    def _doubts(self, situation: Situation, gap: float) -> bool:
-        """Whether to distrust learned bands: they leave next to nothing to gain."""
-        if not self.learned(situation.problem):
-            return False
-        # While the gap is only nearly closed, every other trial goes on closing it.
-        return gap <= (_NEARLY_CLOSED if situation.started % 2 else _CLOSED)
-
     def _with_wider_bands(
         self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
     ) -> tuple[PlausibleSet, Solution]:
@@ -337,8 +340,7 @@ class Optimistic:
         latest = [p.suggestion for p in situation.pending]
         if any(s.kind is TrialKind.RECOMMENDED for s in latest):
             return None  # until its answers are in, the next one would be the same
-        nearly = _CLOSED < gap <= _NEARLY_CLOSED  # then optimism closes it best
-        if not closing and (nearly or _recommended_in_vain(situation, incumbent)):
+        if not closing and _recommended_in_vain(situation, incumbent):
             return None
         # A margin may be infinite (y <= inf); it says nothing about the spread.
         constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
@@ -348,6 +350,8 @@ class Optimistic:
             # Where next to nothing is left to gain, deviations are rounding, and answers are exact.
             plausible = plausible.widened(_SHARP)
         cautious = plausible.cautious_problem(torch.tensor(margin))
+        if gap <= _CLOSED:
+            cautious = _near(cautious, hints[0], len(hints[0]))
         avoidance = Avoidance(plausible.program, history)
         if avoidance:
             cautious = avoidance.around(plausible, cautious)
@@ -361,6 +365,28 @@ class Optimistic:
             if gain <= 0 or (not closing and gain < worth_it):
                 return None
         return _design(situation.problem, solution)
+
+
+def _near(problem: BoxProblem, point: Tensor, entries: int) -> BoxProblem:
+    """The same search around a point, which resolves what is small beside the whole range.
+
+    Args:
+        problem: The search.
+        point: (D,).
+        entries: How many of the first entries to keep near; the others may be anywhere.
+    """
+    reach = _NEAR * (problem.upper - problem.lower)
+    reach[entries:] = torch.inf
+    lower = torch.maximum(problem.lower, point - reach)
+    return replace(problem, lower=lower, upper=torch.minimum(problem.upper, point + reach))
+
+
+def _refined(plausible: PlausibleSet, solution: Solution, seed: int) -> Solution:
+    """A solution to more digits: a search is only as exact as the spread over its box allows."""
+    problem = _near(plausible.box_problem(), solution.point, plausible.program.size)
+    found = _FINE_SEARCH.solve(problem, solution.point.unsqueeze(0), seed)
+    better = found.feasible and found.value < solution.value
+    return replace(found, proof=solution.proof) if better else solution
 
 
 def _stalled(history: History, incumbent: Incumbent | None, promise: float | None) -> bool:
@@ -434,8 +460,12 @@ def _spread(history: History) -> float:
 
 
 def _relative_gap(history: History, incumbent: Incumbent | None, promise: float | None) -> float:
-    """The gap in standard deviations of the objectives seen; infinite when it is unknown."""
+    """The gap in standard deviations of the objectives that were chosen; infinite if unknown.
+
+    Those of the initial design are left out: by chance they may be larger by orders of magnitude.
+    """
     if incumbent is None or not incumbent.feasible or promise is None:
         return np.inf
-    spread = _spread(history)
+    chosen = [t for t in history if t.suggestion.kind is not TrialKind.INITIAL]
+    spread = _spread(History(tuple(chosen)))
     return (incumbent.objective - promise) / spread if spread > 0 else np.inf

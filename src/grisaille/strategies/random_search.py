@@ -13,15 +13,25 @@ from grisaille.strategies.search import Rival
 from grisaille.strategies.strategy import Situation
 
 
+class Blind(Rival):
+    """What strategies have in common that learn nothing to choose by."""
+
+    __slots__ = ()
+
+    def check(self, problem: Problem) -> None:
+        """Every problem will do."""
+
+    def learned(self, problem: Problem) -> list[str]:
+        """Nothing that matters: with noise, the best trial is judged by what is learned."""
+        return []
+
+
 @dataclass(frozen=True, slots=True)
-class RandomSearch(Rival):
+class RandomSearch(Blind):
     """Points drawn uniformly from the box of the variables.
 
     What any other strategy must beat (Bergstra and Bengio 2012).
     """
-
-    def check(self, problem: Problem) -> None:
-        """Every problem will do."""
 
     def suggest(self, situation: Situation) -> Suggestion:
         """A uniform point."""
@@ -32,14 +42,11 @@ class RandomSearch(Rival):
 
 
 @dataclass(frozen=True, slots=True)
-class SobolSearch(Rival):
+class SobolSearch(Blind):
     """The points of a scrambled Sobol sequence, which fill the box more evenly than chance.
 
     The initial design of all strategies, gone on with.
     """
-
-    def check(self, problem: Problem) -> None:
-        """Every problem will do."""
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the sequence."""
