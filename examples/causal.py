@@ -34,6 +34,7 @@ problem = gs.causal_problem(
     system=yield_of_the_plant,
     runs=10,
     observations=observations,
+    seed=0,
 )
 
 if __name__ == "__main__":

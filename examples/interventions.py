@@ -28,7 +28,7 @@ def problem_of(model):
     generator = np.random.default_rng(0)
     days = [one_day({}, generator) for _ in range(20)]
     observations = {name: [day[name] for day in days] for name in days[0]}
-    return gs.causal_problem(model, sets, system=one_day, runs=5, observations=observations)
+    return gs.causal_problem(model, sets, system=one_day, runs=5, observations=observations, seed=0)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,23 @@ def test_the_truth_agrees_with_runs_of_the_system_under_every_set(make):
         assert abs(seen - known.measure(x)[0]) < 4 * error
 
 
+def test_the_best_value_of_x_in_the_toy_graph_is_the_documented_one():
+    known = problems.toy_graph()
+    values = np.linspace(-1.13, -1.11, 201)
+    found = [known.measure(known.problem.causal.design(0, np.array([v])))[0] for v in values]
+    assert values[np.argmin(found)] == pytest.approx(-1.122, abs=5e-4)
+    assert min(found) == pytest.approx(-1.464, abs=5e-4)
+
+
+def test_disturbances_come_from_the_seed():
+    answers = [
+        known.problem.boxes[0].evaluate(known.x).tolist()
+        for known in (problems.toy_graph(3), problems.toy_graph(3), problems.toy_graph(4))
+    ]
+    assert answers[0] == answers[1]
+    assert answers[0] != answers[2]
+
+
 def test_the_constrained_optimum_lies_where_the_mean_of_z_reaches_its_bound():
     known = problems.constrained_toy_graph()
     causal = known.problem.causal

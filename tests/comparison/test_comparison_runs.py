@@ -219,3 +219,11 @@ def test_runs_are_made_in_other_processes(tmp_path, capsys):
     runs = Folder(tmp_path).load()
     assert [r.steps[-1].regret for r in runs.values()] == pytest.approx([1 / 6, 2 / 6])
     assert "2 of 2 runs" in capsys.readouterr().out
+
+
+def test_a_damaged_run_is_named(tmp_path):
+    file = tmp_path / "runs" / "slope" / "Optimistic" / "0.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"settings": ')
+    with pytest.raises(gs.ModelError, match=r"0.json' holds no run that can be read"):
+        Folder(tmp_path).load()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import cloudpickle
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import torch
 
 import grisaille as gs
 from grisaille.modeling.fingerprint import fingerprint
+from grisaille.modeling.interventions import is_natural
 
 
 def mechanism(fn, name, **options):
@@ -120,6 +123,28 @@ def test_interventions_do_not_reach_through_natural():
     assert out.item() == pytest.approx(10 * 0.5 + 5.0)
 
 
+def test_a_copy_of_natural_is_natural():
+    b = gs.exogenous(name="B")
+    expression = gs.natural(b)
+    copy = cloudpickle.loads(cloudpickle.dumps(expression))
+    assert is_natural(copy)
+    assert pickle.loads(pickle.dumps(expression.atom)) is expression.atom
+
+
+def test_an_exogenous_variable_with_a_cause_is_refused_when_it_is_declared():
+    with pytest.raises(
+        gs.ModelError, match=r"'X' has the function <lambda>\(a\), missing .* no arguments"
+    ):
+        gs.exogenous(lambda a: 0.0, name="X")
+
+
+def test_minimal_interventions_wants_a_list():
+    model, x, _, _ = chain_model()
+    for wrong in (gs.do(x, lower=0, upper=1), 3):
+        with pytest.raises(gs.ModelError, match=r"minimal_interventions: dos is .*: pass a list"):
+            gs.minimal_interventions(model, wrong)
+
+
 def test_what_cannot_be_set_is_refused_by_name():
     model, x, z, _ = chain_model()
     two = gs.BlackBox(None, name="two", outputs=2, process_noise=True)(x)
@@ -139,10 +164,10 @@ def test_what_cannot_be_set_is_refused_by_name():
 
 
 # --- the problem over interventions --------------------------------------------------------------
-def three_sets(runs=2, **options):
+def three_sets(runs=2, seed=0, **options):
     model, x, z, y = chain_model(**options)
     sets = [gs.do(x, lower=-5, upper=5), gs.do(z, lower=-1, upper=4), []]
-    return gs.causal_problem(model, sets, runs=runs), (x, z, y)
+    return gs.causal_problem(model, sets, runs=runs, seed=seed), (x, z, y)
 
 
 def test_it_is_an_ordinary_problem_with_one_black_box():
@@ -199,7 +224,38 @@ def test_a_simulated_system_follows_its_mechanisms():
     assert watched["X"].std() == pytest.approx(2.0, abs=0.2)
 
 
-def test_repeated_points_are_disturbed_anew_and_scripts_repeat_themselves():
+def test_a_simulated_system_reads_natural_values_in_a_child_process_too():
+    b = gs.exogenous(lambda: 0.0, name="B", noise=1.0)
+    c = mechanism(lambda b: b, "C", noise=0.1)(b)
+    y = mechanism(lambda c, b: c + 10 * b, "Y", noise=0.1)(c, gs.natural(b))
+    model = gs.Problem(minimize=y)
+    problem = gs.causal_problem(model, [gs.do(b, lower=4.9, upper=5.1)], runs=300)
+    study = gs.Study(problem, strategy=gs.RandomSearch())
+    result = study.run(1, workers=1, progress=False)
+    # E[Y | do(B = 5)] = 5, with a standard error of 10 / sqrt(300); it would be 55 otherwise.
+    assert result.history.trials[0].objective == pytest.approx(5.0, abs=4.0)
+
+
+def test_simulated_values_stay_within_the_declared_range():
+    x = gs.exogenous(lambda: 0.0, name="X", noise=1.0)
+    y = mechanism(lambda x: x, "Y", lower=-0.5, upper=0.25)(x)
+    problem = gs.causal_problem(
+        gs.Problem(minimize=y), [[], gs.do(x, lower=-1, upper=1)], runs=50, seed=0
+    )
+    causal = problem.causal
+    seen = causal.runs_of(problem.boxes[0].evaluate(causal.design(0, np.zeros(0))))
+    assert (seen["Y"].min(), seen["Y"].max()) == (-0.5, 0.25)
+    assert seen["X"].min() < -1
+
+
+def test_without_a_seed_a_new_process_does_not_repeat_the_disturbances_of_the_last():
+    # Built twice, as by a script that is started again to resume its study.
+    first, again = three_sets(seed=None)[0], three_sets(seed=None)[0]
+    x = first.causal.design(1, np.array([2.0]))
+    assert first.boxes[0].evaluate(x).tolist() != again.boxes[0].evaluate(x).tolist()
+
+
+def test_repeated_points_are_disturbed_anew_and_scripts_with_a_seed_repeat_themselves():
     first, again = three_sets()[0], three_sets()[0]
     x = first.causal.design(1, np.array([2.0]))
     answers = [p.boxes[0].evaluate(x).tolist() for p in (first, first, again)]
@@ -254,6 +310,35 @@ def test_a_system_that_forgets_a_variable_fails_by_name():
     )
     with pytest.raises(gs.EvaluationError, match=r"the system returned 3.0: return a dictionary"):
         problem.boxes[0].evaluate(np.array([0.5]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, r"returned None: return a dictionary .* \(does it lack a return statement\?\)"),
+        ({"Z": 1.0, "Y": np.nan}, "returned nan for 'Y': every variable must be a finite number"),
+        ({"Z": 1.0, "Y": "high"}, "returned 'high' for 'Y': every variable"),
+        ({"Z": None, "Y": 1.0}, "returned None for 'Z': every variable"),
+        ({"Z": [1.0, 2.0], "Y": 1.0}, r"returned \[1.0, 2.0\] for 'Z': every variable"),
+    ],
+)
+def test_a_system_that_answers_with_no_numbers_fails_by_name(answer, message):
+    model, x, _, _ = chain_model()
+    sets = [gs.do(x, lower=0, upper=1)]
+    problem = gs.causal_problem(model, sets, system=lambda values, generator: answer, runs=50)
+    with pytest.raises(gs.EvaluationError, match=f"the system {message}"):
+        problem.boxes[0].evaluate(np.array([0.5]))
+
+
+def test_a_system_that_cannot_be_asked_is_refused_at_once():
+    model, x, _, _ = chain_model()
+    sets = [gs.do(x, lower=0, upper=1)]
+    with pytest.raises(gs.ModelError, match=r"system=5\): pass a function \(values, generator\)"):
+        gs.causal_problem(model, sets, system=5)
+    with pytest.raises(
+        gs.ModelError, match=r"system is <lambda>\(values\), too many .*: pass a function"
+    ):
+        gs.causal_problem(model, sets, system=lambda values: {})
 
 
 # --- what rows say about mechanisms --------------------------------------------------------------
@@ -318,6 +403,8 @@ def test_models_that_are_no_causal_models_are_refused():
         build(mechanism(lambda x: x, "Y", noise=None)(x))
     with pytest.raises(gs.ModelError, match=r"'Y' has no function \(fn=None\), so the system"):
         build(mechanism(None, "Y")(x))
+    with pytest.raises(gs.ModelError, match=r"'Y' has timeout=5: .* leave timeout= out"):
+        build(mechanism(lambda x: x, "Y", timeout=5)(x))
     with pytest.raises(gs.ModelError, match=r"natural\(X\(\)\) reads natural"):
         build(gs.natural(x))
     with pytest.raises(gs.ModelError, match="variable 'X' has the name of something else"):
@@ -347,10 +434,44 @@ def test_observations_need_every_variable_and_numbers():
     sets = [gs.do(x, lower=0, upper=1)]
     with pytest.raises(gs.ModelError, match=r"no column 'Y': .* they have 'X', 'Z'"):
         gs.causal_problem(model, sets, observations={"X": [1.0], "Z": [2.0]})
-    with pytest.raises(gs.ModelError, match=r"column 'Z' of shape \(1,\): pass 2 finite numbers"):
+    with pytest.raises(gs.ModelError, match=r"column 'Z' of shape \(1,\): pass 2 rows"):
         gs.causal_problem(model, sets, observations={"X": [1.0, 2], "Z": [2.0], "Y": [1, 2]})
-    with pytest.raises(gs.ModelError, match="column 'Y'"):
-        gs.causal_problem(model, sets, observations={"X": [1.0], "Z": [2.0], "Y": [np.nan]})
+    for wrong in ([{"X": 1.0, "Z": 2.0, "Y": 3.0}], np.ones((2, 3)), "rows.csv", 5):
+        kind = type(wrong).__name__
+        with pytest.raises(gs.ModelError, match=f"observations are a {kind}: pass a dictionary"):
+            gs.causal_problem(model, sets, observations=wrong)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([1.0, np.nan], "'Y' with NaN in row 1: every number must be finite; leave rows out"),
+        ([np.inf, 1.0], "'Y' with an infinite number in row 0"),
+        (3.0, "'Y' that is one number, 3: pass a list"),
+        ([1.0, "high"], "'Y' that holds 'high': pass numbers"),
+        (["1", "2"], "'Y' that holds '1': pass numbers"),
+        ("high", "'Y' that holds 'high': pass numbers"),
+        ([[1.0, 2.0], [1.0, 2.0]], r"'Y' of shape \(2, 2\): pass 2 rows, .* of 1 number each"),
+        ([[1.0], [1.0, 2.0]], "'Y' that holds .*: pass numbers"),
+    ],
+)
+def test_a_column_of_observations_without_numbers_is_refused(column, message):
+    model, x, _, _ = chain_model()
+    rows = {"X": [1.0, 2.0], "Z": [2.0, 3.0], "Y": column}
+    with pytest.raises(gs.ModelError, match=f"observations have a column {message}"):
+        gs.causal_problem(model, [gs.do(x, lower=0, upper=1)], observations=rows)
+
+
+def test_observations_of_the_models_own_variables_have_a_row_for_each():
+    model, x, _, _ = chain_model()
+    u = gs.Variable("u", 2, lower=0, upper=1)
+    model = gs.Problem(minimize=model.objective + np.sum(u))
+    rows = {name: [1.0, 2.0] for name in "XZY"}
+    sets = [gs.do(x, lower=0, upper=1)]
+    with pytest.raises(gs.ModelError, match=r"'u' of shape \(2,\): .* of 2 numbers each"):
+        gs.causal_problem(model, sets, observations={**rows, "u": [0.1, 0.2]})
+    problem = gs.causal_problem(model, sets, observations={**rows, "u": [[0.1, 0.2], [0.3, 0.4]]})
+    assert problem.causal.observations["u"].tolist() == [[0.1, 0.2], [0.3, 0.4]]
 
 
 # --- fingerprints --------------------------------------------------------------------------------

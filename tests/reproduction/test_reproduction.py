@@ -61,7 +61,7 @@ def test_a_run_is_measured_by_the_true_functions(monkeypatch, setting, method):
 def test_both_methods_differ_in_nothing_but_what_they_know():
     ours = experiment.strategy(Job(Setting.EXACT, 0, Method.OURS))
     config = experiment.strategy(Job(Setting.EXACT, 0, Method.CONFIG))
-    for name in ("beta", "solver", "initial", "recommend"):
+    for name in ("beta", "solver", "initial", "exploit"):
         assert getattr(ours, name) == getattr(config, name)
     assert config.kernel == KERNEL
     learned = experiment.strategy(Job(Setting.LEARNED, 0, Method.CONFIG))

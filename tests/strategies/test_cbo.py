@@ -14,10 +14,12 @@ from grisaille.modeling.intervention_sets import distinct_sets
 from grisaille.problems.causal import complete_graph, toy_graph
 from grisaille.records import Failure, History, Pending, Suggestion
 from grisaille.strategies.causal_effects import CausalKnowledge
+from grisaille.strategies.causal_history import FailedInterventions
 from grisaille.strategies.causal_prior import CausalPrior
 from grisaille.strategies.normal_improvement import log_feasibility, log_improvement, log_worth
 from grisaille.strategies.strategy import Situation
 from grisaille.strategies.watching import chance_of_watching, coverage
+from grisaille.study.chain import evaluated
 from grisaille.surrogates.effects import EffectData, EffectProcess, learned_effect
 
 QUICK = gs.MultiStart(starts=2, samples=32, iterations=8, again=False)
@@ -52,6 +54,7 @@ def chain(sets="xz", rows=30, runs=5, subject_to=None):
         system=chain_run,
         runs=runs,
         observations={n: [row[n] for row in table] for n in "XZY"} if rows else None,
+        seed=0,
     )
 
 
@@ -325,6 +328,7 @@ def test_cbo_maximizes_as_well():
         [gs.do(x, lower=-3, upper=3)],
         system=lambda values, g: {**values, "Y": -((values["X"] - 1) ** 2) + 0.01 * g.normal()},
         observations=rows,
+        seed=0,
     )
     result = problem.solve(5, strategy=gs.CBO(solver=QUICK), progress=False)
     trial = result.history.trials[best(problem, result)]
@@ -359,6 +363,156 @@ def test_what_is_under_way_or_failed_is_not_suggested_again():
     broken = replace(situation, history=replace(situation.history, failures=(failed,)))
     for other in (waiting, broken):
         assert np.abs(gs.CBO(solver=QUICK).suggest(other).x - first.x).max() > 1e-2
+
+
+def breaking(fails, **options):
+    """The chain, with a system that fails for some values."""
+
+    def run(values, generator):
+        if fails(values):
+            raise ValueError("out of range")
+        return chain_run(values, generator)
+
+    problem = chain(**options)
+    model, sets = problem.causal.model, [list(s) for s in problem.causal.sets]
+    rows = problem.causal.observations
+    known = rows if len(rows["X"]) else None
+    return gs.causal_problem(
+        model, sets, system=run, runs=problem.causal.runs, observations=known, seed=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "subject_to"),
+    [(gs.CBO(solver=QUICK), None), (gs.ConstrainedCBO(solver=QUICK), lambda x, z: [z <= 1.5])],
+)
+def test_a_region_where_the_system_fails_is_left_after_few_trials(strategy, subject_to):
+    # The best value, 1.5, is in the region; the best outside is its boundary.
+    problem = breaking(lambda v: v.get("Z", 0) > 1.2, sets="z", runs=10, subject_to=subject_to)
+    result = problem.solve(9, strategy=strategy, progress=False)
+    failed = [problem.causal.describe(f.x)["Z"] for f in result.failures]
+    tried = sorted(problem.causal.describe(t.x)["Z"] for t in result.history)
+    assert 1 <= len(failed) <= 5
+    assert np.diff(sorted(failed)).min(initial=1.0) > 0.05
+    assert len(tried) >= 4
+    assert tried[-1] > 0.6
+
+
+def test_trials_without_a_value_are_kept_away_from_like_failures():
+    causal = chain("z").causal
+    points = [causal.design(0, np.array([z])) for z in (-1.0, 1.0, 3.0)]
+    trials = [Suggestion(gs.TrialKind.RANDOM, x) for x in points]
+    history = History(tuple(evaluated(chain("z"), t, i) for i, t in enumerate(trials)))
+    failed = FailedInterventions(causal, history, np.array([False, False, True]))
+    # In ranges of 6: at 1.6 an answer is 0.6 away and the useless trial 1.4, at 1.7 0.7 and 1.3.
+    excess = failed.excess(0, numbers(1.6, 1.7).unsqueeze(1))
+    assert excess.numpy() == pytest.approx([(1.2 - 1.4) / 6, (1.4 - 1.3) / 6])
+    assert failed.excess(0, numbers(3.0).unsqueeze(1)).item() > 0
+
+
+def test_without_an_answer_the_next_trial_goes_far_from_a_failure():
+    problem = chain("z")
+    x = problem.causal.design(0, np.array([4.0]))
+    history = History(failures=(Failure("system", x, "it broke", 0, x),))
+    failed = FailedInterventions(problem.causal, history)
+    assert failed.excess(0, numbers(0.9, 1.1).unsqueeze(1)).numpy() == pytest.approx(
+        [-0.1 / 6, 0.1 / 6], abs=0.01
+    )
+    suggestion = gs.CBO(solver=QUICK).suggest(replace(empty(problem), history=history))
+    assert problem.causal.describe(suggestion.x)["Z"] <= 1.05
+
+
+def test_an_initial_point_that_failed_is_followed_by_another_one():
+    problem = breaking(lambda v: True, sets="z", rows=0)
+    with pytest.raises(gs.EvaluationError, match="all 5 trials failed") as error:
+        problem.solve(8, strategy=gs.CBO(), progress=False)
+    study = gs.Study(problem, strategy=gs.CBO())
+    with pytest.raises(gs.EvaluationError):
+        study.run(8, progress=False)
+    places = [problem.causal.describe(f.x)["Z"] for f in study.failures]
+    assert len(set(places)) == len(places) == 5
+    assert "out of range" in str(error.value)
+
+
+def test_a_system_that_fails_when_it_is_watched_is_intervened_in():
+    problem = breaking(lambda v: not v, sets="oz", rows=0, runs=1)
+    result = problem.solve(5, strategy=gs.CBO(solver=QUICK), progress=False)
+    assert len(result.failures) == 1
+    assert len(result.history) == 4
+
+
+@pytest.mark.parametrize(
+    ("strategy", "subject_to"),
+    [(gs.CBO(solver=QUICK), None), (gs.ConstrainedCBO(solver=QUICK), lambda x, z: [z <= 1.5])],
+)
+def test_trials_that_are_asked_for_at_once_are_spread_out(strategy, subject_to):
+    problem = chain("z", subject_to=subject_to)
+    pending = ()
+    for _ in range(4):
+        suggestion = strategy.suggest(empty(problem, pending=pending))
+        pending = (*pending, Pending(suggestion))
+    places = sorted(problem.causal.describe(p.suggestion.x)["Z"] for p in pending)
+    assert np.diff(places).min() > 0.05
+
+
+@pytest.mark.parametrize("runs", [1, 5])
+def test_a_known_part_without_a_value_somewhere_does_not_stop_a_study(runs):
+    x = gs.exogenous(lambda: 0.0, name="X", noise=0.3)
+    y = gs.BlackBox(lambda x: x + 1, name="Y", noise=0.5, process_noise=True)(x)
+    sets = [gs.do(x, lower=-3, upper=3), []]
+    problem = gs.causal_problem(gs.Problem(minimize=np.log(y)), sets, runs=runs, seed=0)
+    result = problem.solve(8, strategy=gs.CBO(solver=QUICK), progress=False)
+    assert len(result.history) == 8
+    set_values = [problem.causal.describe(t.x) for t in result.history]
+    useless = [
+        v["X"]
+        for v, t in zip(set_values, result.history, strict=True)
+        if v and not np.isfinite(t.objective)
+    ]
+    assert np.diff(sorted(useless)).min(initial=1.0) > 0.05
+
+
+def test_the_causal_prior_averages_the_runs_that_have_a_value():
+    problem = chain("z")
+    beliefs = CausalKnowledge(problem.causal, History()).effects(0).prior.beliefs
+    (do,) = problem.causal.sets[0]
+    y = problem.causal.model.objective
+    plain = gs.intervene(gs.Problem(minimize=y - do.target), do).program
+    rooted = gs.intervene(
+        gs.Problem(minimize=np.sqrt(y - do.target), subject_to=[np.sqrt(do.target) <= 2]), do
+    ).program
+    values = numbers(-1.0, 0.8, 1.5, 3.9, 4.0).unsqueeze(1)
+    runs = CausalPrior(plain, beliefs).runs(values)[..., 0].numpy()
+    mean, deviation = CausalPrior(rooted, beliefs).moments(values)
+    assert torch.isfinite(mean[:, 0]).all()
+    assert torch.isfinite(deviation[:, 0]).all()
+    some = (runs > 0).any(0)
+    assert ((runs > 0).any(0) & (runs < 0).any(0)).any()
+    for i in np.flatnonzero(some):
+        roots = np.sqrt(runs[runs[:, i] > 0, i])
+        assert mean[i, 0].item() == pytest.approx(roots.mean())
+        assert deviation[i, 0].item() == pytest.approx(roots.std())
+    # What reads no mechanism is known to have no value.
+    assert torch.isnan(mean[0, 1])
+    assert mean[3, 1].item() == pytest.approx(np.sqrt(3.9) - 2)
+
+
+def test_a_causal_prior_without_any_value_is_neutral():
+    problem = chain("z")
+    beliefs = CausalKnowledge(problem.causal, History()).effects(0).prior.beliefs
+    (do,) = problem.causal.sets[0]
+    y = problem.causal.model.objective
+    program = gs.intervene(gs.Problem(minimize=np.log(y - 1e6)), do).program
+    mean, deviation = CausalPrior(program, beliefs).moments(numbers(0.0, 1.0).unsqueeze(1))
+    assert mean.tolist() == [[0.0], [0.0]]
+    assert deviation.tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("solver", ["x", gs.MultiStart])
+@pytest.mark.parametrize("strategy", [gs.CBO, gs.ConstrainedCBO])
+def test_a_solver_that_cannot_solve_is_refused(strategy, solver):
+    with pytest.raises(gs.ModelError, match=rf"^{strategy.__name__}\(solver=.*pass gs.MultiStart"):
+        strategy(solver=solver)
 
 
 def test_cbo_says_what_it_is_not_for():

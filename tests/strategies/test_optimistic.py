@@ -146,3 +146,42 @@ def test_a_suggestion_lies_inside_the_bounds():
         assert isinstance(trial.suggestion, Suggestion)
         assert (trial.x >= -2).all()
         assert (trial.x <= 2).all()
+
+
+def after_some_points(trials: int) -> Situation:
+    """A learned problem after Sobol points, far from solved."""
+    problem = problems.langermann().problem
+    history = problem.solve(trials, strategy=gs.SobolSearch(), progress=False).history
+    return Situation(problem, history, 0, "chained", 20)
+
+
+def test_where_hyper_parameters_are_learned_points_are_chosen_with_half_of_beta():
+    search = gs.MultiStart(starts=8, samples=512, iterations=30)
+    situation = after_some_points(7)
+    ours = gs.Optimistic(solver=search, initial=6).suggest(situation)
+    half = gs.Optimistic(beta=1.0, solver=search, initial=6, exploit=False).suggest(situation)
+    assert ours.kind is TrialKind.NARROWED
+    assert half.kind is TrialKind.OPTIMISTIC
+    assert ours.x.tolist() == half.x.tolist()
+
+
+def test_the_bound_is_that_of_the_whole_bands_and_comes_every_fourth_trial():
+    search = gs.MultiStart(starts=8, samples=512, iterations=30)
+    ours = gs.Optimistic(solver=search, initial=6)
+    whole = gs.Optimistic(solver=search, initial=6, exploit=False)
+    situation = after_some_points(8)
+    assert ours.suggest(situation).promise == whole.suggest(situation).promise
+    result = situation.problem.solve(18, strategy=ours, evaluation="chained", progress=False)
+    given = [t.number for t in result.history if t.suggestion.promise is not None]
+    assert given == [7, 9, 13, 17]  # the first one chosen, and after 8, 12 and 16 trials
+    assert np.isfinite(result.upper_bound)
+
+
+def test_without_exploitation_and_with_given_kernels_every_point_is_the_algorithms_own():
+    learned = problems.langermann().problem.solve(
+        9, strategy=gs.Optimistic(initial=6, exploit=False), progress=False
+    )
+    kinds = {t.suggestion.kind for t in learned.history}
+    assert kinds <= {TrialKind.INITIAL, TrialKind.OPTIMISTIC, TrialKind.DOUBTING}
+    given = two_layers().solve(4, progress=False)
+    assert TrialKind.NARROWED not in {t.suggestion.kind for t in given.history}

@@ -130,9 +130,9 @@ def test_pending_queries_narrow_the_band_and_leave_the_mean():
 
 def test_what_hallucinated_bands_promise_is_not_published():
     study = gs.Study(parabola(), strategy=QUICK)
-    study.run(6, progress=False)
+    study.run(8, progress=False)
     study.ask(3)
-    entries = list(study.desk.ledger().trials.values())[6:]
+    entries = list(study.desk.ledger().trials.values())[8:]
     assert [e.suggestion.pending for e in entries] == [0, 1, 2]
     assert entries[0].suggestion.promise is not None
     assert [e.suggestion.promise for e in entries[1:]] == [None, None]
@@ -241,7 +241,7 @@ def test_observations_from_elsewhere_are_learned_from_and_shorten_the_initial_de
     assert study.observe("f", grid, (grid - 1) ** 2) == 8
     (query,) = study.ask()
     entry = study.desk.ledger().trials[1]
-    assert entry.suggestion.kind == gs.TrialKind.OPTIMISTIC
+    assert entry.suggestion.kind == gs.TrialKind.NARROWED
     assert abs(query.inputs[0] - 1) < 0.3
 
 

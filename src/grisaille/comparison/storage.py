@@ -40,7 +40,7 @@ class Folder:
     def load(self) -> dict[Job, Run]:
         """Every run that is there, failed ones included."""
         files = sorted((self.path / _RUNS).glob("*/*/*.json"))
-        runs = (_from_plain(json.loads(file.read_text(encoding="utf-8"))) for file in files)
+        runs = map(_read, files)
         return {run.job: run for run in runs}
 
     def missing(
@@ -102,6 +102,16 @@ def chosen(
         if (problems is None or run.job.problem in problems)
         and (strategies is None or run.job.strategy in strategies)
     ]
+
+
+def _read(file: Path) -> Run:
+    try:
+        return _from_plain(json.loads(file.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"{str(file)!r} holds no run that can be read ({error}): remove it, and the run is "
+            "made again"
+        ) from error
 
 
 def _to_plain(run: Run) -> dict[str, Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.checks import is_whole
+from grisaille.checks import is_number, is_whole
 from grisaille.errors import ModelError
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.causal import SYSTEM, CausalModel
-from grisaille.modeling.expression import Constraint, Expression, Variable
-from grisaille.modeling.interventions import Do, intervene, natural_reads, substitute
+from grisaille.modeling.expression import Constraint, Expression, Variable, real_numbers
+from grisaille.modeling.interventions import Do, intervene, misfit, natural_reads, substitute
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import Program
 from grisaille.modeling.system import INTERVENTION, Runs, Simulation, System, Trials
@@ -28,7 +28,7 @@ def causal_problem(
     system: System | None = None,
     runs: int = 1,
     observations: Any = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Problem:
     """The optimization over interventions: minimize E[objective | do(X_s = x_s)] over s and x_s.
 
@@ -45,18 +45,22 @@ def causal_problem(
         system: One run of the real system, `(values, generator) -> values`: what is set, by name,
             to every variable of the system, by name. By default it is simulated: each box's
             function is then its mechanism without the disturbance, and a normal disturbance of
-            standard deviation `noise` is added.
+            standard deviation `noise` is added, within the box's `lower` and `upper`.
         runs: How often the system runs in one trial.
         observations: Observational data, joint rows: a dictionary of columns or a DataFrame, with a
             column for every variable of the system, and for the model's own variables.
-        seed: Where the generator of the runs comes from. Another process draws its own.
+        seed: Where the generator of the runs comes from: with a number, one process repeats itself
+            when it is started again, and so does a study that is resumed. By default, and in
+            worker processes always, disturbances are new in every process.
     """
     if not isinstance(model, Problem):
         raise ModelError(f"causal_problem({model!r}, ...): pass a gs.Problem")
     if not (is_whole(runs) and runs >= 1):
         raise ModelError(f"causal_problem(runs={runs!r}): a whole number of at least 1")
-    if not (is_whole(seed) and seed >= 0):
-        raise ModelError(f"causal_problem(seed={seed!r}): a whole number of at least 0")
+    if seed is not None and not (is_whole(seed) and seed >= 0):
+        raise ModelError(f"causal_problem(seed={seed!r}): a whole number of at least 0, or None")
+    if system is not None:
+        _check_system(system)
     _check_model(model)
     sets = _sets(model, interventions)
     nodes = tuple(call.box.name for call in model.program.calls)
@@ -77,7 +81,7 @@ def causal_problem(
     def build(order: Sequence[Variable]) -> Problem:
         names = tuple(v.name for v in order)
         trials = Trials(performed, nodes, names, targets, own, int(runs))
-        box = BlackBox(Runs(trials, int(seed)), name=SYSTEM, outputs=int(runs) * len(nodes))
+        box = BlackBox(Runs(trials, seed), name=SYSTEM, outputs=int(runs) * len(nodes))
         return _averaged(model, box(*order), int(runs))
 
     performed = Simulation(model) if system is None else system
@@ -145,6 +149,15 @@ def _sets(model: Problem, given: Sequence[Do | Sequence[Do]]) -> tuple[tuple[Do,
     return tuple(sets)
 
 
+def _check_system(system: Any) -> None:
+    takes = "pass a function (values, generator) -> values, which performs one run"
+    if not callable(system):
+        raise ModelError(f"causal_problem(system={system!r}): {takes}")
+    complaint = misfit(system, {}, np.random.default_rng(0))
+    if complaint:
+        raise ModelError(f"causal_problem: system is {complaint}: {takes}")
+
+
 def _check_model(model: Problem) -> None:
     if not model.boxes:
         raise ModelError("causal_problem: the model has no black box, so there is no system")
@@ -161,6 +174,12 @@ def _check_model(model: Problem) -> None:
             raise ModelError(
                 f"causal_problem: black box {name!r} has {call.box.outputs} outputs: a variable of "
                 "a system is one number; declare a black box for each"
+            )
+        if call.box.timeout is not None:
+            raise ModelError(
+                f"causal_problem: black box {name!r} has timeout={call.box.timeout:g}: the system "
+                "runs as a whole, so that no mechanism is given up by itself; leave timeout= out, "
+                "and limit the time within the function"
             )
         exact = call.box.noise is not None and not call.box.noise.any()
         if not call.box.process_noise and not exact:
@@ -204,7 +223,15 @@ def _rows(model: Problem, nodes: Sequence[str], given: Any) -> dict[str, Array]:
     if given is None:
         empty = {name: np.zeros((0, v.size)) for name, v in own.items()}
         return {**{name: np.zeros(0) for name in nodes}, **empty}
-    columns = {name: given[name] for name in given} if hasattr(given, "__getitem__") else {}
+    names = given if isinstance(given, Mapping) else getattr(given, "columns", None)
+    if names is None:
+        raise ModelError(
+            f"causal_problem: observations are a {type(given).__name__}: pass a dictionary of "
+            "columns or a DataFrame; pandas.DataFrame(...) makes one from a list of rows, "
+            "pandas.read_csv(...) from a file"
+        )
+    columns = {name: given[name] for name in names}
+    count = 0
     rows: dict[str, Array] = {}
     for name in (*nodes, *own):
         if name not in columns:
@@ -212,13 +239,37 @@ def _rows(model: Problem, nodes: Sequence[str], given: Any) -> dict[str, Array]:
                 f"causal_problem: observations have no column {name!r}: every variable of the "
                 f"system is needed, and they have {', '.join(map(repr, columns)) or 'none'}"
             )
-        column = np.asarray(columns[name], dtype=float)
+        column = _column(name, columns[name])
+        count = count if rows else len(column)
         size = own[name].size if name in own else 1
-        rows[name] = column.reshape(len(column), size) if name in own else column
-        shape = (len(rows[nodes[0]]), size) if name in own else (len(rows[nodes[0]]),)
-        if rows[name].shape != shape or not np.isfinite(column).all():
+        # A model's own variable may have any shape; one of the system is a number in each row.
+        fits = column.size == count * size if name in own else column.ndim == 1
+        if len(column) != count or not fits:
             raise ModelError(
                 f"causal_problem: observations have a column {name!r} of shape {column.shape}: "
-                f"pass {shape[0]} finite numbers, as many as for {nodes[0]!r}"
+                f"pass {count} rows, as many as for {nodes[0]!r}, of {size} "
+                f"number{'s' * (size != 1)} each"
             )
+        rows[name] = column.reshape(count, size) if name in own else column
     return rows
+
+
+def _column(name: str, given: Any) -> Array:
+    """The finite numbers of a column."""
+    where = f"causal_problem: observations have a column {name!r}"
+    try:
+        column = real_numbers(given)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+        entries = np.asarray(given, dtype=object).ravel()
+        strange = next((entry for entry in entries if not is_number(entry)), given)
+        raise ModelError(f"{where} that holds {strange!r}: pass numbers") from error
+    if column.ndim == 0:
+        raise ModelError(f"{where} that is one number, {column:g}: pass a list, one for each row")
+    wrong = np.argwhere(~np.isfinite(column))
+    if len(wrong):
+        value = "NaN" if np.isnan(column[tuple(wrong[0])]) else "an infinite number"
+        raise ModelError(
+            f"{where} with {value} in row {wrong[0][0]}: every number must be finite; leave rows "
+            "out in which a variable was not seen"
+        )
+    return column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from grisaille.errors import ModelError
@@ -24,6 +24,12 @@ def minimal_interventions(model: Problem, dos: Sequence[Do]) -> list[tuple[Do, .
         model: Objective and constraints in terms of mechanisms.
         dos: The interventions that can be made. There are 2^n - 1 sets of n of them.
     """
+    if isinstance(dos, Do) or not isinstance(dos, Iterable):
+        raise ModelError(
+            f"minimal_interventions: dos is {dos!r}: pass a list of what gs.do(...) gives, even of "
+            "one"
+        )
+    dos = list(dos)
     for do in dos:
         if not isinstance(do, Do):
             raise ModelError(

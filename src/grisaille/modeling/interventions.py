@@ -6,6 +6,7 @@ process noise, its *mechanism*; the arguments of the call are its causes.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,16 @@ def _same(value: Tensor) -> Tensor:
     return value
 
 
-unreached = Atom("natural", _same, lambda shape: shape)
+class _Unreached(Atom):
+    """An atom of which there is one in every process, so that copies are known again."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        return "unreached"
+
+
+unreached = _Unreached("natural", _same, lambda shape: shape)
 """The identity, which interventions do not reach through."""
 
 
@@ -68,6 +78,12 @@ def exogenous(
         noise: Standard deviation of its disturbance; None to learn it.
     """
     box = BlackBox(fn, name=name, noise=noise, process_noise=True)
+    complaint = "" if fn is None else misfit(fn)
+    if complaint:
+        raise ModelError(
+            f"exogenous variable {name!r} has the function {complaint}: nothing acts on it, so its "
+            "function takes no arguments; declare one with causes as a gs.BlackBox of these"
+        )
     box.argument_shapes = ()
     return Call(box, ())
 
@@ -170,6 +186,20 @@ def substitute(
             assert isinstance(old, Call)
             written.append(Call(old.box, arguments))
     return [written[program.position[e]] for e in expressions]
+
+
+def misfit(function: Callable[..., Any], *arguments: Any) -> str:
+    """Why a function cannot be called with some arguments; "" if it can, or if nobody knows."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built-in functions may hide their signature
+        return ""
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        return f"{name}{signature}, {error}"
+    return ""
 
 
 def is_natural(expression: Expression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.modeling.expression import Expression, Variable
+from grisaille.modeling.expression import Expression, Variable, real_numbers
 from grisaille.modeling.interventions import substitute
 from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, Program
@@ -33,6 +34,8 @@ def set_number(value: Any, sets: int) -> int:
 
 class Simulation:
     """A system simulated from its mechanisms: z = f(causes) + noise e, with e standard normal.
+
+    A value beyond the declared `lower` or `upper` of its black box is moved to that end.
 
     Args:
         model: A causal model whose black boxes have a function, which is the mechanism without
@@ -64,7 +67,12 @@ class Simulation:
             assert call.box.noise is not None
             undisturbed = call.box.evaluate(states[0].numpy().copy())
             disturbance = call.box.noise * generator.standard_normal(call.box.outputs)
-            return torch.tensor(undisturbed + disturbance).unsqueeze(0)
+            value = undisturbed + disturbance
+            if call.box.lower is not None:
+                value = np.maximum(value, call.box.lower)
+            if call.box.upper is not None:
+                value = np.minimum(value, call.box.upper)
+            return torch.tensor(value).unsqueeze(0)
 
         with torch.no_grad():
             outputs = program.run(torch.tensor(point).unsqueeze(0), resolve)
@@ -111,22 +119,24 @@ class Trials:
 class Runs:
     """The black box of a problem over interventions: performs the runs of one trial.
 
-    The generator of a trial comes from the seed, the number of trials performed before and the
-    design point, so that repeated points are disturbed anew and a script repeats itself. A copy in
-    another process has a seed of its own, lest it repeat the disturbances of this one.
+    The generator of a trial comes from the seed, the number of trials performed before in this
+    process and the design point, so that repeated points are disturbed anew and a script with a
+    seed repeats itself. A copy in another process has no seed, lest it repeat the disturbances of
+    this one.
 
     Args:
         trials: What a trial does.
-        seed: Where randomness comes from.
+        seed: Where randomness comes from; None for the operating system, anew in every process,
+            so that a study that is resumed does not repeat its disturbances.
     """
 
-    def __init__(self, trials: Trials, seed: int) -> None:
+    def __init__(self, trials: Trials, seed: int | None) -> None:
         self._trials = trials
-        self._seed = seed
+        self._entropy = secrets.randbits(128) if seed is None else seed
         self._performed = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _elsewhere, (self._trials,)
+        return Runs, (self._trials, None)
 
     def __call__(self, *values: Any) -> Array:
         """The variables of the system in every run, run by run, (runs * nodes,)."""
@@ -136,7 +146,7 @@ class Runs:
         wanted = {name: given[name] for name in (*trials.targets[number], *trials.own)}
         point = np.concatenate([np.ravel(v) for v in values]).astype(np.float64)
         words = np.frombuffer(point.tobytes(), dtype=np.uint32).tolist()
-        generator = np.random.default_rng([self._seed, self._performed, *words])
+        generator = np.random.default_rng([self._entropy, self._performed, *words])
         self._performed += 1
         answers: list[float] = []
         for _ in range(trials.runs):
@@ -144,6 +154,7 @@ class Runs:
             if not isinstance(answer, Mapping):
                 raise EvaluationError(
                     f"the system returned {answer!r}: return a dictionary of every variable"
+                    + (" (does it lack a return statement?)" if answer is None else "")
                 )
             seen = {**answer, **wanted}
             missing = [name for name in trials.nodes if name not in seen]
@@ -152,10 +163,18 @@ class Runs:
                     f"the system returned values for {', '.join(map(repr, answer))}, but none for "
                     f"{missing[0]!r}: return every variable of the system"
                 )
-            answers += [float(seen[name]) for name in trials.nodes]
+            answers += [_number(name, seen[name]) for name in trials.nodes]
         return np.array(answers)
 
 
-def _elsewhere(trials: Trials) -> Runs:
-    """A copy in another process, with a seed of its own."""
-    return Runs(trials, int(np.random.SeedSequence().generate_state(1)[0]))
+def _number(name: str, value: Any) -> float:
+    """What a run says about a variable of the system, checked."""
+    try:
+        array = real_numbers(value)
+    except (TypeError, ValueError, RuntimeError):  # the last is PyTorch's
+        array = np.full(1, np.nan)
+    if array.size != 1 or not np.isfinite(array).all():
+        raise EvaluationError(
+            f"the system returned {value!r} for {name!r}: every variable must be a finite number"
+        )
+    return float(array.item())

@@ -64,17 +64,24 @@ def describe_result(result: Any) -> str:
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
     lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
-    sure = certainty(result.certified)
+    sure = f"bound {certainty(result.certified)}"
     if result.certified and result.learned:
         sure += " for learned bands"
+    bounded = np.isfinite(result.lower_bound if problem.sense == 1 else result.upper_bound)
+    if not bounded and result.success:
+        sure = "no bound"
     if result.certificate is None:
-        lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} (bound {sure})")
+        lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} ({sure})")
     if problem.constraints:
         worst = int(np.argmax(result.constr))
         lines.append(
             f"violation    {result.maxcv:.3g}   (tightest: {problem.constraint_labels[worst]})"
         )
-    for variable in problem.variables:
+    if problem.causal is not None:
+        done = problem.causal.describe(result.x)
+        lines.append(f"set          {', '.join(f'{n} = {v:.6g}' for n, v in done.items()) or '-'}")
+    chosen = problem.variables if problem.causal is None else problem.causal.model.variables
+    for variable in chosen:
         value = np.array2string(np.asarray(result[variable]), precision=6, max_line_width=90)
         lines.append(f"{variable.name:<12} {value}")
     counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())

@@ -15,11 +15,12 @@ from grisaille.modeling.problem import Problem
 from grisaille.modeling.program import BoxCall, Program, split_outputs
 from grisaille.modeling.rewrite import unknown_outputs
 from grisaille.records import History
-from grisaille.strategies.causal_history import mechanism_history
+from grisaille.strategies.causal_history import failed_points, mechanism_history
 from grisaille.strategies.causal_prior import CausalPrior, NoPrior, Prior
 from grisaille.surrogates.effects import EffectData, EffectProcess, learned_effect
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 # A spread of few runs is trusted as if this many runs of the typical spread came on top.
 _TYPICAL_RUNS = 5
@@ -113,7 +114,9 @@ def outcomes(causal: CausalModel, history: History) -> Outcomes:
     if causal.runs > 1:
         spread = np.array([t.var(0, ddof=1) for t in tables]).reshape(-1, outputs)
         usable = np.where(np.isfinite(spread), spread, np.nan)
-        typical = np.nanmean(usable, 0) if len(tables) else np.zeros(outputs)
+        # Where no trial has a value, nothing is known of the noise, and nothing needs it.
+        count = np.isfinite(usable).sum(0)
+        typical = np.nansum(usable, 0) / np.maximum(count, 1)
         freedom = causal.runs - 1
         shared = (freedom * spread + _TYPICAL_RUNS * typical) / (freedom + _TYPICAL_RUNS)
         noise = shared / causal.runs
@@ -152,6 +155,10 @@ class CausalKnowledge:
     def __init__(self, causal: CausalModel, history: History) -> None:
         self.causal = causal
         self.outcomes = outcomes(causal, history)
+        self.useless: Flags = np.logical_not(np.isfinite(self.outcomes.means).all(1))
+        """(n,), which trials have no value (the root of a negative number, say)."""
+        self.failed = [causal.read(x)[0] for x in failed_points(causal, history)]
+        """The sets of those trials that the system failed in."""
         watching = tuple(t for t in history if watches(causal, causal.read(t.x)[0]))
         self.watched = mechanism_history(causal, History(watching))
         seen = {o.box for o in self.watched.loose}
@@ -198,8 +205,7 @@ class CausalKnowledge:
         prior = self._informed(problem.program) if self.informed else self._ignorant(problem)
         found = self.outcomes
         here = [i for i, s in enumerate(found.sets) if s == number]
-        # A point without a value (the root of a negative number, say) teaches nothing.
-        here = [i for i in here if np.isfinite(found.means[i]).all()]
+        here = [i for i in here if not self.useless[i]]  # a point without a value teaches nothing
         values = np.array([found.values[i] for i in here]).reshape(len(here), problem.program.size)
         mean = deviation = np.zeros((0, len(unknown)))
         if here:
@@ -223,11 +229,13 @@ class CausalKnowledge:
 
     def _noise(self, process: EffectProcess | None) -> float:
         """Standard deviation of a trial's noise in the objective: of all trials, or as learned."""
-        known = self.outcomes.noise
-        if process is None or (known is not None and not len(known)):
+        if process is None:
             return 0.0
-        variance = process.hyperparameters.noise if known is None else np.nanmean(known[:, 0])
-        return float(np.sqrt(variance))
+        if self.outcomes.noise is None:
+            return float(np.sqrt(process.hyperparameters.noise))
+        known = self.outcomes.noise[:, 0]
+        known = known[np.isfinite(known)]
+        return float(np.sqrt(known.mean())) if len(known) else 0.0
 
     def _informed(self, program: Program) -> CausalPrior:
         if self._beliefs is None:

@@ -22,6 +22,8 @@ from grisaille.modeling.program import BoxCall, Program, split_outputs
 # smooth functions of the intervention.
 _RUNS = 64
 _SEED = 0
+# Interventions whose average stands for those that nothing is known of.
+_PLACES = 64
 
 
 class Prior(Protocol):
@@ -57,13 +59,53 @@ class CausalPrior:
         unreached = {c.node for c in program.calls if not Program(c.arguments).variables}
         with torch.no_grad():
             self.runs(torch.tensor(program.lower).unsqueeze(0), keep=unreached)
+        outputs = [program.nodes[position].expression for position in program.outputs]
+        self._unknown = torch.cat(
+            [torch.full((part.size,), bool(Program([part]).calls)) for part in outputs]
+        )
+        self._neutral: tuple[Tensor, Tensor] | None = None
 
     def moments(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of all runs, (batch, 1 + K) each."""
+        """Mean and standard deviation of all runs, (batch, 1 + K) each.
+
+        A known part may have no value in some runs (the root of a negative number, say): the others
+        count. Where it has none in any run, average moments of all interventions take their place;
+        but what reads no mechanism is left without a value.
+        """
+        mean, deviation = self._of_finite_runs(values)
+        missing = self._unknown & ~torch.isfinite(mean)
+        if missing.any():
+            neutral = self._average()
+            mean = torch.where(missing, neutral[0], mean)
+            deviation = torch.where(missing, neutral[1], deviation)
+        return mean, deviation
+
+    def _of_finite_runs(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and deviation of the runs that have a value; no number where none has."""
         runs = self.runs(values)
-        mean = runs.mean(0)
+        finite = torch.isfinite(runs)
+        count = finite.sum(0)
+        mean = torch.where(finite, runs, 0.0).sum(0) / count
         # The floor keeps the root differentiable for what no mechanism reaches.
-        return mean, (runs - mean).square().mean(0).clamp_min(1e-300).sqrt()
+        squares = torch.where(finite, runs - mean, 0.0).square().sum(0) / count
+        return mean, squares.clamp_min(1e-300).sqrt()
+
+    def _average(self) -> tuple[Tensor, Tensor]:
+        """Mean and deviation of an output where it has a value, (1 + K,) each; else 0 and 1."""
+        if self._neutral is None:
+            program = self.program
+            places = torch.tensor(program.lower).unsqueeze(0)
+            if program.size:
+                engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=_SEED)
+                unit = engine.draw(_PLACES, dtype=torch.float64)
+                places = places + (torch.tensor(program.upper) - places) * unit
+            with torch.no_grad():
+                mean, deviation = self._of_finite_runs(places)
+            level, within = mean.nanmean(0), deviation.square().nanmean(0)
+            between = (mean - level).square().nanmean(0)
+            spread = torch.nan_to_num((within + between).sqrt(), nan=1.0)
+            self._neutral = torch.nan_to_num(level, nan=0.0), spread
+        return self._neutral
 
     def runs(self, values: Tensor, keep: Collection[int] = ()) -> Tensor:
         """Objective and constraints of every run at values (batch, d), (runs, batch, 1 + K).

@@ -21,6 +21,7 @@ from grisaille.records import Suggestion, TrialKind
 from grisaille.solvers.box import BoxProblem, Solver
 from grisaille.solvers.multistart import MultiStart
 from grisaille.strategies.causal_effects import CausalKnowledge, Effects, watches
+from grisaille.strategies.causal_history import FailedInterventions
 from grisaille.strategies.normal_improvement import log_feasibility, log_improvement, log_worth
 from grisaille.strategies.strategy import Bound, Situation
 from grisaille.strategies.watching import chance_of_watching, coverage
@@ -33,6 +34,8 @@ _SEARCH = MultiStart(starts=4, samples=128, iterations=15, again=False)
 _BLIND_POINTS = 2
 # Posterior deviations with which constraints must hold at a trial for it to count as feasible.
 _CONFIDENCE = 2.0
+# Bodies of constraints that a search keeps exactly may be positive by this much.
+_ROUNDING = 1e-6
 # Rows that are watched on top of the given ones at most: those of the published program.
 _MORE_ROWS = 50
 
@@ -77,6 +80,13 @@ class CBO:
                     f"{type(self).__name__}({name}={given!r}): pass a whole number of at least 0, "
                     "or None"
                 )
+        if self.solver is not None and (
+            isinstance(self.solver, type) or not hasattr(self.solver, "solve")
+        ):
+            raise ModelError(
+                f"{type(self).__name__}(solver={self.solver!r}): pass gs.MultiStart() or "
+                "gs.Grid(), or None"
+            )
 
     def check(self, problem: Problem) -> None:
         """Problems over interventions, without constraints."""
@@ -122,6 +132,8 @@ class CBO:
     def _watches(self, situation: Situation, knowledge: CausalKnowledge) -> bool:
         """Whether the coin says to watch; N counts what is being watched as well."""
         causal = knowledge.causal
+        if any(watches(causal, number) for number in knowledge.failed):
+            return False
         given = len(causal.observations[causal.nodes[0]])
         under_way = sum(watches(causal, causal.read(p.suggestion.x)[0]) for p in situation.pending)
         rows, lower, upper = knowledge.watched_rows()
@@ -140,7 +152,8 @@ class CBO:
             wanted = 0 if knowledge.informed else _BLIND_POINTS
         tried = [causal.read(p.suggestion.x)[0] for p in situation.pending]
         tried += knowledge.outcomes.sets
-        counts = {number: tried.count(number) for number in sets}
+        # A failure is followed by another point, not by the same one.
+        counts = {number: (tried + knowledge.failed).count(number) for number in sets}
         number = min(sets, key=lambda s: counts[s])
         # There must be something to improve on: a trial, or the system as it is.
         if counts[number] >= wanted and (tried or knowledge.untouched() is not None):
@@ -153,17 +166,21 @@ class CBO:
     def _acquired(self, situation: Situation, knowledge: CausalKnowledge, sets: list[int]) -> Array:
         """The intervention of greatest expected improvement per cost."""
         causal = knowledge.causal
-        best = _reference(knowledge)
-        offers: list[tuple[float, Array]] = []
+        under_way = [causal.read(p.suggestion.x) for p in situation.pending]
+        expected = {n: _expected(under_way, n, knowledge.effects(n)) for n in sets}
+        hopes = [_reference(knowledge), *(hope for _, hope in expected.values())]
+        best = min((hope for hope in hopes if hope is not None), default=None)
+        failed = FailedInterventions(causal, situation.history, knowledge.useless)
+        offers: list[tuple[float, float, Array]] = []
         for number in sets:
-            effects = _with_expected(situation, causal, number, knowledge.effects(number))
-            problem = _box_problem(effects, best)
+            problem = failed.around(number, _box_problem(expected[number][0], best))
             solver = _SEARCH if self.solver is None else self.solver
             hints = knowledge.best_tried(number)
             solution = solver.solve(problem, hints, situation.trial_seed)
             gain = -solution.value if solution.feasible else -math.inf
-            offers.append((gain, causal.design(number, np.array(solution.point.numpy()))))
-        return max(offers, key=lambda offer: offer[0])[1]
+            x = causal.design(number, np.array(solution.point.numpy()))
+            offers.append((gain, -solution.violation, x))
+        return max(offers, key=lambda offer: offer[:2])[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +243,9 @@ def _best(knowledge: CausalKnowledge) -> Incumbent | None:
 
 
 def _reference(knowledge: CausalKnowledge) -> float | None:
-    """The value to improve on: of the best trial, or before any of doing nothing; None if none."""
+    """The value to improve on: of the best trial, or of doing nothing; None if there is none."""
     incumbent = _best(knowledge)
-    if incumbent is not None:
+    if incumbent is not None and not knowledge.useless.all():
         return incumbent.objective if incumbent.feasible else None
     untouched = knowledge.untouched()
     if untouched is None or (untouched[1:] > 0).any():
@@ -236,16 +253,29 @@ def _reference(knowledge: CausalKnowledge) -> float | None:
     return float(untouched[0])
 
 
-def _with_expected(
-    situation: Situation, causal: CausalModel, number: int, effects: Effects
-) -> Effects:
-    """What is believed if trials under way, and failed ones, had come out as expected."""
-    size = situation.problem.program.size
-    points = [p.suggestion.x for p in situation.pending]
-    # The problem may have been changed since a failure.
-    points += [f.x for f in situation.history.failures if len(f.x) == size]
-    values = [v for s, v in map(causal.read, points) if s == number]
-    return effects.with_expected(torch.tensor(np.array(values))) if values else effects
+def _expected(
+    under_way: list[tuple[int, Array]], number: int, effects: Effects
+) -> tuple[Effects, float | None]:
+    """What is believed if trials under way had come out as expected, and the best of them.
+
+    Args:
+        under_way: Set and values of the trials under way.
+        number: The set in question.
+        effects: What is believed of it.
+
+    Returns:
+        The belief, and the least posterior mean at those trials of the set whose constraints are
+        expected to hold; None if there is none.
+    """
+    here = [values for s, values in under_way if s == number]
+    if not here:
+        return effects, None
+    values = torch.tensor(np.array(here))
+    effects = effects.with_expected(values)
+    with torch.no_grad():
+        means = effects.predict(values)[0].numpy()
+    hopes = means[(means[:, 1:] <= _ROUNDING).all(1), 0]
+    return effects, float(hopes.min()) if len(hopes) else None
 
 
 def _box_problem(effects: Effects, best: float | None) -> BoxProblem:

@@ -22,7 +22,7 @@ from grisaille.modeling.problem import Problem
 from grisaille.records import History, Pending, Suggestion, TrialKind
 from grisaille.solvers.box import Solution, Solver
 from grisaille.solvers.multistart import MultiStart
-from grisaille.strategies.causal_history import mechanism_history
+from grisaille.strategies.causal_history import FailedInterventions, mechanism_history
 from grisaille.strategies.initial import check_initial, sobol_point
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Bound, Situation
@@ -100,11 +100,14 @@ class MCBO:
         for trial in situation.pending:
             beliefs = self._hallucinated(causal, beliefs, trial)
         number, solution = self._best_promise(situation, causal, beliefs)
-        size = causal.intervened(number).program.size
+        promise = solution.value if solution.feasible and not situation.pending else None
+        failed = FailedInterventions(causal, situation.history)
+        if failed.excess(number, _values(causal, number, solution).unsqueeze(0)).item() > 0:
+            number, solution = self._best_promise(situation, causal, beliefs, failed)
         return Suggestion(
             TrialKind.OPTIMISTIC,
-            causal.design(number, solution.point[:size].numpy()),
-            promise=solution.value if solution.feasible and not situation.pending else None,
+            causal.design(number, _values(causal, number, solution).numpy()),
+            promise=promise,
             pending=len(situation.pending),
         )
 
@@ -178,15 +181,29 @@ class MCBO:
         return hallucinated(plausible, [under_way]).beliefs
 
     def _best_promise(
-        self, situation: Situation, causal: CausalModel, beliefs: Beliefs
+        self,
+        situation: Situation,
+        causal: CausalModel,
+        beliefs: Beliefs,
+        failed: FailedInterventions | None = None,
     ) -> tuple[int, Solution]:
-        """Number of the set with the best solution of its auxiliary problem, and that."""
+        """Number of the set with the best solution of its auxiliary problem, and that.
+
+        Args:
+            situation: The situation.
+            causal: What the problem over interventions is about.
+            beliefs: A surrogate for each mechanism.
+            failed: What to keep away from; nothing by default.
+        """
         solver = self.solver or _SEARCH
         found: list[tuple[int, Solution]] = []
         for number in range(len(causal.sets)):
             plausible = self._plausible(causal, beliefs, number)
             hints = self._hints(causal, plausible, number, situation.history)
-            solution = solver.solve(plausible.box_problem(), hints, situation.trial_seed)
+            problem = plausible.box_problem()
+            if failed is not None:
+                problem = failed.around(number, problem)
+            solution = solver.solve(problem, hints, situation.trial_seed)
             found.append((number, solution))
         feasible = [f for f in found if f[1].feasible]
         if feasible:
@@ -231,6 +248,11 @@ class MCBO:
             np.where(feasible, objectives, np.inf).argmin() if feasible.any() else doubts.argmin()
         )
         return Incumbent(best, float(objectives[best]), float(worst[best]), bool(feasible[best]))
+
+
+def _values(causal: CausalModel, number: int, solution: Solution) -> Tensor:
+    """What a solution of a set's auxiliary problem sets, without its controls."""
+    return solution.point[: causal.intervened(number).program.size]
 
 
 def _chained(situation: Situation) -> Situation:

@@ -54,6 +54,8 @@ Array = NDArray[np.float64]
 # Relative gaps (see _relative_gap) from which the bands leave little, and nothing, to gain.
 _NEARLY_CLOSED = 1e-2
 _CLOSED = 1e-3
+# What part of the spread that all objectives have, the initial ones included, counts at least.
+_INITIAL_SPREAD = 1e-2
 # How much learned bands are narrowed to choose by; and after how many trials the bound, which these
 # do not give, is worked out with the whole ones.
 _NARROWING = 0.5
@@ -462,10 +464,11 @@ def _spread(history: History) -> float:
 def _relative_gap(history: History, incumbent: Incumbent | None, promise: float | None) -> float:
     """The gap in standard deviations of the objectives that were chosen; infinite if unknown.
 
-    Those of the initial design are left out: by chance they may be larger by orders of magnitude.
+    Those of the initial design may by chance be larger by orders of magnitude, so they count for
+    little; but not for nothing, because what is chosen may all be in one place.
     """
     if incumbent is None or not incumbent.feasible or promise is None:
         return np.inf
     chosen = [t for t in history if t.suggestion.kind is not TrialKind.INITIAL]
-    spread = _spread(History(tuple(chosen)))
+    spread = max(_spread(History(tuple(chosen))), _INITIAL_SPREAD * _spread(history))
     return (incumbent.objective - promise) / spread if spread > 0 else np.inf

@@ -348,8 +348,8 @@ def build_result(
             else "; no point tried meets all constraints with the confidence of the bands, x does "
             "so in the mean"
         )
-        after = bound is None and refutation is None
-        if after and history.trials[-1].suggestion.kind is not TrialKind.INITIAL:
+        searched = history.trials[-1].suggestion.optimum is not None
+        if bound is None and refutation is None and searched:
             reason += (
                 "; no plausible feasible point was found either (not a proof that none exists)"
             )
@@ -358,7 +358,8 @@ def build_result(
         beta = getattr(strategy, "beta", 1.0)
         certificate = Certificate(refutation.problem, refutation.history, beta, refutation.leaves)
     if not known.certified and known.reason:
-        reason += f"; the bound is estimated: {known.reason}"
+        what = "there is no bound" if bound is None else "the bound is estimated"
+        reason += f"; {what}: {known.reason}"
     return Result(
         x=None if trial is None else trial.x,
         fun=problem.sense * value,
