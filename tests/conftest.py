@@ -18,7 +18,7 @@ settings.load_profile("grisaille")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the examples, the longest file, so that both workers end at about the same time."""
+    """Begin with the examples, the longest file, so that both workers end at the same time."""
     items.sort(key=lambda item: item.path.name != "test_examples.py")
 
 
