@@ -6,7 +6,8 @@ import torch
 from confidence_helpers import Fixed, fixed_set, history_at, known_kernel, plausible_set
 
 import grisaille as gs
-from grisaille.confidence.plausible import accepted, clip_band
+from grisaille.confidence.plausible import clip_band
+from grisaille.confidence.ranges import accepted
 from grisaille.errors import AssumptionError
 
 

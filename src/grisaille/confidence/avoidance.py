@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from grisaille.confidence.beliefs import input_range
-from grisaille.confidence.plausible import PlausibleSet, accepted
+from grisaille.confidence.plausible import PlausibleSet
+from grisaille.confidence.ranges import accepted
 from grisaille.modeling.program import BoxCall, Program
 from grisaille.records import History
 from grisaille.solvers.box import BoxProblem

@@ -12,6 +12,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from grisaille.confidence.ranges import returned
 from grisaille.modeling.program import BoxCall, Program
 
 SAMPLES = 64
@@ -102,11 +103,7 @@ class Disturbances:
         if not box.process_noise:
             return center.expand(-1, SAMPLES, -1)
         value = center + self.deviations[box.name] * self._errors[:, call.columns]
-        if box.lower is not None:
-            value = torch.maximum(value, torch.tensor(box.lower))
-        if box.upper is not None:
-            value = torch.minimum(value, torch.tensor(box.upper))
-        return value
+        return returned(box, value)
 
 
 @lru_cache(maxsize=64)

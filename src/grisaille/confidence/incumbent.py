@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.metrics import violations
 from grisaille.records import History
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,17 @@ def find_incumbent(history: History, plausible: PlausibleSet | None) -> Incumben
         objectives, constraints, deviations = (m.numpy() for m in means)
         worst = violations(constraints).max(1, initial=0.0)
         doubts = violations(constraints + deviations).max(1, initial=0.0)
+    return best_of_trials(objectives, worst, doubts)
+
+
+def best_of_trials(objectives: Array, worst: Array, doubts: Array) -> Incumbent:
+    """The trial of least objective without doubts, else the one of least doubts.
+
+    Args:
+        objectives: Of each trial, minimized.
+        worst: Its largest violation.
+        doubts: By how much it may violate a constraint; it counts as feasible when 0.
+    """
     # A point without a value (the root of a negative number, say) is of no use.
     doubts = np.where(np.isfinite(objectives), doubts, np.inf)
     feasible = doubts <= 0

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from grisaille.confidence.beliefs import Beliefs, disturbance, value_bound
 from grisaille.confidence.disturbances import Disturbances
+from grisaille.confidence.ranges import accepted, returned
 from grisaille.errors import AssumptionError
 from grisaille.modeling.black_box import BlackBox
 from grisaille.modeling.program import BoxCall, Program, split_outputs
@@ -42,15 +43,9 @@ def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tens
                 "allows: raise norm_bound (Assumption bounded_norm) or leave it out"
             )
         lower, upper = lower.clamp(-bound, bound), upper.clamp(-bound, bound)
-    if box.lower is not None:
-        # A band wholly outside a declared range is a poor fit, not a contradiction: both ends
-        # come to rest on the range.
-        least = torch.tensor(box.lower)
-        lower, upper = torch.maximum(lower, least), torch.maximum(upper, least)
-    if box.upper is not None:
-        most = torch.tensor(box.upper)
-        lower, upper = torch.minimum(lower, most), torch.minimum(upper, most)
-    return lower, upper
+    # A band wholly outside a declared range is a poor fit, not a contradiction: both ends come to
+    # rest on the range.
+    return returned(box, lower), returned(box, upper)
 
 
 class PlausibleSet:
@@ -242,12 +237,3 @@ def _inside(band: tuple[Tensor, Tensor], eta: Tensor) -> Tensor:
     """The point of a band that eta in [-1, 1] stands for."""
     lower, upper = band
     return (lower + upper) / 2 + eta * (upper - lower) / 2
-
-
-def accepted(box: BlackBox, states: Tensor) -> Tensor:
-    """States moved into the input range that a black box accepts."""
-    if box.input_lower is not None:
-        states = torch.maximum(states, torch.tensor(box.input_lower))
-    if box.input_upper is not None:
-        states = torch.minimum(states, torch.tensor(box.input_upper))
-    return states

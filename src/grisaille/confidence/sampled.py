@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from grisaille.confidence.beliefs import Beliefs
-from grisaille.confidence.plausible import accepted
-from grisaille.modeling.black_box import BlackBox
+from grisaille.confidence.ranges import accepted, returned
 from grisaille.modeling.program import BoxCall, Program, split_outputs
 
 
@@ -57,7 +56,7 @@ class SampledNetwork:
                 answers = self._alone(call, states.reshape(samples, batch, -1))
             else:
                 answers = self._jointly(earlier, samples, batch)
-            return _in_range(call.box, answers).reshape(samples * batch, -1)
+            return returned(call.box, answers).reshape(samples * batch, -1)
 
         objective, constraints = split_outputs(self.program.run(design.repeat(samples, 1), resolve))
         return objective.reshape(samples, batch), constraints.reshape(samples, batch, -1)
@@ -100,12 +99,3 @@ def _factor(covariance: Tensor) -> list[Tensor]:
         row.append(rest.clamp_min(1e-12 * variances[..., j]).sqrt())
         rows.append(torch.stack(row, -1))
     return rows
-
-
-def _in_range(box: BlackBox, answers: Tensor) -> Tensor:
-    """Draws moved into the range that the black box was declared with."""
-    if box.lower is not None:
-        answers = torch.maximum(answers, torch.tensor(box.lower))
-    if box.upper is not None:
-        answers = torch.minimum(answers, torch.tensor(box.upper))
-    return answers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -12,6 +12,8 @@ from torch import Tensor
 
 from grisaille.solvers.relaxation import Proof, Relaxation
 
+# How far a search around a point goes, in widths of the whole box.
+_NEARBY = 0.02
 # A constraint counts as met when it is violated by at most this part of its own spread.
 FEASIBILITY = 1e-7
 
@@ -59,6 +61,20 @@ class Solution:
     feasible: bool
     evaluations: int
     proof: Proof | None = None
+
+
+def nearby(problem: BoxProblem, point: Tensor, entries: int) -> BoxProblem:
+    """The same search around a point, which resolves what is small beside the whole range.
+
+    Args:
+        problem: The search.
+        point: (D,).
+        entries: How many of the first entries to keep near; the others may be anywhere.
+    """
+    reach = _NEARBY * (problem.upper - problem.lower)
+    reach[entries:] = torch.inf
+    lower = torch.maximum(problem.lower, point - reach)
+    return replace(problem, lower=lower, upper=torch.minimum(problem.upper, point + reach))
 
 
 class Solver(Protocol):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from grisaille.confidence.beliefs import Beliefs, disturbance
-from grisaille.confidence.plausible import accepted
+from grisaille.confidence.ranges import accepted, returned
 from grisaille.confidence.sampled import normal_samples
 from grisaille.modeling.program import BoxCall, Program, split_outputs
 
@@ -130,10 +130,7 @@ class CausalPrior:
             shape = (1 if call.first_layer else runs, batch, k)
             normal = self.normal[:, None, call.columns]
             drawn = (mean.reshape(shape) + deviation.reshape(shape) * normal).reshape(-1, k)
-            if call.box.lower is not None:
-                drawn = torch.maximum(drawn, torch.tensor(call.box.lower))
-            if call.box.upper is not None:
-                drawn = torch.minimum(drawn, torch.tensor(call.box.upper))
+            drawn = returned(call.box, drawn)
             if call.node in keep:
                 self._unreached[call.node] = drawn
             return drawn

@@ -23,6 +23,7 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.strategies.causal_effects import CausalKnowledge, Effects, watches
 from grisaille.strategies.causal_history import FailedInterventions
 from grisaille.strategies.normal_improvement import log_feasibility, log_improvement, log_worth
+from grisaille.strategies.search import check_solver
 from grisaille.strategies.strategy import Bound, Situation
 from grisaille.strategies.watching import chance_of_watching, coverage
 
@@ -80,13 +81,7 @@ class CBO:
                     f"{type(self).__name__}({name}={given!r}): pass a whole number of at least 0, "
                     "or None"
                 )
-        if self.solver is not None and (
-            isinstance(self.solver, type) or not hasattr(self.solver, "solve")
-        ):
-            raise ModelError(
-                f"{type(self).__name__}(solver={self.solver!r}): pass gs.MultiStart() or "
-                "gs.Grid(), or None"
-            )
+        check_solver(type(self).__name__, self.solver, "gs.MultiStart() or gs.Grid()")
 
     def check(self, problem: Problem) -> None:
         """Problems over interventions, without constraints."""

@@ -12,7 +12,7 @@ from torch import Tensor
 from grisaille.checks import is_number
 from grisaille.confidence.beliefs import Beliefs, believe, is_learned
 from grisaille.confidence.hallucination import hallucinated
-from grisaille.confidence.incumbent import Incumbent, find_incumbent
+from grisaille.confidence.incumbent import Incumbent, best_of_trials, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.confidence.theory import constant_widths
 from grisaille.errors import ModelError
@@ -25,6 +25,7 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.strategies.causal_history import FailedInterventions, mechanism_history
 from grisaille.strategies.initial import check_initial, sobol_point
 from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.search import check_solver
 from grisaille.strategies.strategy import Bound, Situation
 
 Array = NDArray[np.float64]
@@ -66,12 +67,7 @@ class MCBO:
     def __post_init__(self) -> None:
         if not (is_number(self.beta) and 0 < float(self.beta) < np.inf):
             raise ModelError(f"MCBO(beta={self.beta!r}): beta must be a positive number")
-        if self.solver is not None and (
-            isinstance(self.solver, type) or not hasattr(self.solver, "solve")
-        ):
-            raise ModelError(
-                f"MCBO(solver={self.solver!r}): pass gs.MultiStart() or gs.Grid(), or None"
-            )
+        check_solver("MCBO", self.solver, "gs.MultiStart() or gs.Grid()")
         check_initial("MCBO", self.initial)
 
     def check(self, problem: Problem) -> None:
@@ -240,14 +236,9 @@ class MCBO:
             objectives[rows] = predicted
             worst[rows] = violations(bodies).max(1, initial=0.0)
             doubts[rows] = violations(bodies + deviations).max(1, initial=0.0)
-        doubts = np.where(np.isfinite(objectives), doubts, np.inf)
-        if not np.isfinite(doubts).any():
+        if not np.isfinite(objectives + doubts).any():
             return None
-        feasible = doubts <= 0
-        best = int(
-            np.where(feasible, objectives, np.inf).argmin() if feasible.any() else doubts.argmin()
-        )
-        return Incumbent(best, float(objectives[best]), float(worst[best]), bool(feasible[best]))
+        return best_of_trials(objectives, worst, doubts)
 
 
 def _values(causal: CausalModel, number: int, solution: Solution) -> Tensor:

@@ -21,16 +21,16 @@ from torch import Tensor
 
 from grisaille.checks import is_number
 from grisaille.confidence.avoidance import Avoidance
-from grisaille.confidence.beliefs import is_exact, is_learned
+from grisaille.confidence.beliefs import is_learned
 from grisaille.confidence.hallucination import hallucinated
-from grisaille.confidence.incumbent import Incumbent, find_incumbent
+from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.confidence.relaxation import branching_variables, relaxed
 from grisaille.confidence.theory import Theory, plausible_set
 from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
 from grisaille.records import History, Probe, Refutation, Suggestion, TrialKind
-from grisaille.solvers.box import BoxProblem, Solution, Solver
+from grisaille.solvers.box import BoxProblem, Solution, Solver, nearby
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.relaxation import Proof, ProofStatus
@@ -41,40 +41,25 @@ from grisaille.strategies.costs import (
     within_budget,
     without_what_is_not_worth_it,
 )
+from grisaille.strategies.gap import CLOSED, NEARLY_CLOSED, relative_gap, spread_of, stalled
 from grisaille.strategies.initial import (
     check_initial,
     initial_points,
     initial_suggestion,
     still_initial,
 )
+from grisaille.strategies.recommendation import is_closing, recommendation
+from grisaille.strategies.search import best_trial, check_solver
 from grisaille.strategies.strategy import Bound, Situation
 
 Array = NDArray[np.float64]
 
-# Relative gaps (see _relative_gap) from which the bands leave little, and nothing, to gain.
-_NEARLY_CLOSED = 1e-2
-_CLOSED = 1e-3
-# What part of the spread that all objectives have, the initial ones included, counts at least.
-_INITIAL_SPREAD = 1e-2
 # How much learned bands are narrowed to choose by; and after how many trials the bound, which these
 # do not give, is worked out with the whole ones.
 _NARROWING = 0.5
 _BOUND_EVERY = 4
 # How often beta may be doubled to doubt the bands.
 _DOUBLINGS = 3
-# The last so many trials must have closed this part of the gap, or its bands are doubted.
-_LATEST = 3
-_PROGRESS = 0.1
-# Once the gap is closed: the part of their deviations that constraints must bear, and how far to
-# look for the last digits, in ranges of the variables.
-_SHARP = 0.01
-_NEAR = 0.02
-# How many other trials follow a recommendation that was not the best.
-_PAUSE = 3
-# The last trials go to recommendations, because a user wants a feasible point.
-_CLOSING_TRIALS = 2
-# Distance kept from constraints, in their spreads: the search is that exact, and no more.
-_MARGIN = 1e-6
 # Boxes that a proof may take in the automatic mode when a trial takes less than four seconds, and
 # how many times as many at most when it takes longer.
 _LEAST_BOXES = 2000
@@ -87,8 +72,6 @@ _QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False)
 _AVOIDING_SEARCH = MultiStart(starts=12, samples=1024, iterations=20, again=False)
 # The last digits are looked for in a small box around where they are.
 _FINE_SEARCH = MultiStart(starts=6, samples=256, iterations=40, again=False)
-# The recommendation searches the design space alone, so it needs less than the auxiliary problem.
-_CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +107,7 @@ class Optimistic:
             raise ModelError(
                 f"Optimistic(beta={self.beta!r}): beta must be a positive number or a gs.Theory()"
             )
-        if self.solver is not None and (
-            isinstance(self.solver, type) or not hasattr(self.solver, "solve")
-        ):
-            raise ModelError(
-                f"Optimistic(solver={self.solver!r}): pass gs.Certified(), gs.MultiStart() or "
-                "gs.Grid(), or None"
-            )
+        check_solver("Optimistic", self.solver, "gs.Certified(), gs.MultiStart() or gs.Grid()")
         check_initial("Optimistic", self.initial)
 
     def check(self, problem: Problem) -> None:
@@ -163,7 +140,7 @@ class Optimistic:
             solution = self._solve_auxiliary(plausible, situation, incumbent)
         promise = solution.value if solution.feasible else None
         _, outputs = plausible.trace(solution.point)
-        gap = _relative_gap(history, incumbent, promise)
+        gap = relative_gap(history, incumbent, promise)
         known = Suggestion(kind, _design(problem, solution), pending=under_way)
         if not under_way:  # hallucinated bands have an optimum that is none of the algorithm's
             known = replace(known, optimum=(_design(problem, solution), outputs))
@@ -175,14 +152,16 @@ class Optimistic:
                 least = bounding.value if bounding.feasible else None
                 known = replace(known, promise=least, proved=_proved(bounding))
 
-        recommended = self._recommendation(whole, situation, incumbent, promise, gap)
+        recommended = None
+        if self._exploits:
+            recommended = recommendation(whole, situation, incumbent, promise, gap)
         if recommended is not None:
             return replace(known, kind=TrialKind.RECOMMENDED, x=recommended)
         learned = bool(self.learned(problem))
-        nearly = learned and gap <= _NEARLY_CLOSED
+        nearly = learned and gap <= NEARLY_CLOSED
         # Some trials go on closing the gap: every other one, and every fourth once it is closed.
-        turn = situation.started % (2 if gap > _CLOSED else 4) != 0
-        doubts = nearly and turn and _stalled(history, incumbent, promise)
+        turn = situation.started % (2 if gap > CLOSED else 4) != 0
+        doubts = nearly and turn and stalled(history, incumbent, promise)
         if doubts or (learned and _refuted(solution)):
             known = replace(known, kind=TrialKind.DOUBTING)
             plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
@@ -195,8 +174,7 @@ class Optimistic:
         if solution.proof is not None and _refuted(solution) and not learned and not under_way:
             refutation = Refutation(problem, history, solution.proof.leaves)
         found = replace(known, x=_design(problem, solution), probes=probes, refutation=refutation)
-        closing = situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
-        if costs_differ(problem) and len(history) and not closing:
+        if costs_differ(problem) and len(history) and not is_closing(situation):
             found = without_what_is_not_worth_it(
                 situation, found, plausible, solution.point, states
             )
@@ -217,12 +195,7 @@ class Optimistic:
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
-        program, history = situation.problem.program, situation.history
-        if not len(history) or all(is_exact(box) for box in program.boxes):
-            return find_incumbent(history, None)
-        return find_incumbent(
-            history, plausible_set(program, history, self.beta, situation.at_once)
-        )
+        return best_trial(situation, self.beta)
 
     def learned(self, problem: Problem) -> list[str]:
         """Names of the black boxes whose hyper-parameters are learned."""
@@ -280,7 +253,7 @@ class Optimistic:
             reason = f"there are more than {_FEW_VARIABLES} variables to branch on"
             unknown = Proof(ProofStatus.UNKNOWN, -np.inf, found.value, 0, 0.0, 0.0, reason=reason)
             return replace(found, proof=unknown)
-        gap = 1e-4 * _spread(situation.history)
+        gap = 1e-4 * spread_of(situation.history)
         if incumbent is not None and incumbent.feasible and found.feasible:
             # A bound need not be closer than what there is to gain.
             gap = max(gap, 0.02 * (incumbent.objective - found.value))
@@ -319,100 +292,17 @@ class Optimistic:
             solution = self._solve_auxiliary(plausible, situation, incumbent, prove=False)
             promise = solution.value if solution.feasible else None
             hopeless = promise is None and (incumbent is None or not incumbent.feasible)
-            if (
-                not hopeless
-                and _relative_gap(situation.history, incumbent, promise) > _NEARLY_CLOSED
-            ):
+            if not hopeless and relative_gap(situation.history, incumbent, promise) > NEARLY_CLOSED:
                 break
         return plausible, solution
-
-    def _recommendation(
-        self,
-        plausible: PlausibleSet,
-        situation: Situation,
-        incumbent: Incumbent | None,
-        promise: float | None,
-        gap: float,
-    ) -> Array | None:
-        """A believed-feasible point worth a trial now, or None."""
-        history = situation.history
-        if not self._exploits or incumbent is None:
-            return None
-        closing = situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
-        latest = [p.suggestion for p in situation.pending]
-        if any(s.kind is TrialKind.RECOMMENDED for s in latest):
-            return None  # until its answers are in, the next one would be the same
-        if not closing and _recommended_in_vain(situation, incumbent):
-            return None
-        # A margin may be infinite (y <= inf); it says nothing about the spread.
-        constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
-        margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
-        hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
-        if gap <= _CLOSED and all(is_exact(box) for box in situation.problem.boxes):
-            # Where next to nothing is left to gain, deviations are rounding, and answers are exact.
-            plausible = plausible.widened(_SHARP)
-        cautious = plausible.cautious_problem(torch.tensor(margin))
-        if gap <= _CLOSED:
-            cautious = _near(cautious, hints[0], len(hints[0]))
-        avoidance = Avoidance(plausible.program, history)
-        if avoidance:
-            cautious = avoidance.around(plausible, cautious)
-        solution = _CAUTIOUS_SEARCH.solve(cautious, hints, situation.trial_seed)
-        if not solution.feasible:
-            return None
-        if incumbent.feasible and promise is not None:
-            gain = incumbent.objective - solution.value
-            # Once the gap is closed, what is left to gain is a matter of digits.
-            worth_it = (incumbent.objective - promise) / 2 if gap > _CLOSED else 0.0
-            if gain <= 0 or (not closing and gain < worth_it):
-                return None
-        return _design(situation.problem, solution)
-
-
-def _near(problem: BoxProblem, point: Tensor, entries: int) -> BoxProblem:
-    """The same search around a point, which resolves what is small beside the whole range.
-
-    Args:
-        problem: The search.
-        point: (D,).
-        entries: How many of the first entries to keep near; the others may be anywhere.
-    """
-    reach = _NEAR * (problem.upper - problem.lower)
-    reach[entries:] = torch.inf
-    lower = torch.maximum(problem.lower, point - reach)
-    return replace(problem, lower=lower, upper=torch.minimum(problem.upper, point + reach))
 
 
 def _refined(plausible: PlausibleSet, solution: Solution, seed: int) -> Solution:
     """A solution to more digits: a search is only as exact as the spread over its box allows."""
-    problem = _near(plausible.box_problem(), solution.point, plausible.program.size)
+    problem = nearby(plausible.box_problem(), solution.point, plausible.program.size)
     found = _FINE_SEARCH.solve(problem, solution.point.unsqueeze(0), seed)
     better = found.feasible and found.value < solution.value
     return replace(found, proof=solution.proof) if better else solution
-
-
-def _stalled(history: History, incumbent: Incumbent | None, promise: float | None) -> bool:
-    """Whether the latest trials have closed next to nothing of the gap."""
-    earlier = [t.objective for t in history.trials[:-_LATEST] if t.violation <= 0]
-    if incumbent is None or promise is None or not earlier:
-        return True
-    return min(earlier) - incumbent.objective < _PROGRESS * (incumbent.objective - promise)
-
-
-def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
-    """Whether the latest recommendation is too recent for another one.
-
-    One is followed by another kind of trial; if it is not the best point now, by several.
-    """
-    trials = situation.history.trials
-    latest = max(
-        (i for i, t in enumerate(trials) if t.suggestion.kind is TrialKind.RECOMMENDED),
-        default=None,
-    )
-    if latest is None:
-        return False
-    pause = 1 if incumbent.trial == latest else _PAUSE
-    return situation.started - trials[latest].number < pause
 
 
 def _away_from_failures(
@@ -452,23 +342,3 @@ def _trial_class(history: History) -> int:
         return 1
     seconds = float(np.median([t.seconds[1] for t in history]))
     return int(4 ** max(0, np.floor(np.log(max(seconds, 1.0)) / np.log(4))))
-
-
-def _spread(history: History) -> float:
-    """Standard deviation of the objectives seen; 0 when there are none."""
-    objectives = np.array([t.objective for t in history])
-    objectives = objectives[np.isfinite(objectives)]
-    return float(objectives.std()) if len(objectives) else 0.0
-
-
-def _relative_gap(history: History, incumbent: Incumbent | None, promise: float | None) -> float:
-    """The gap in standard deviations of the objectives that were chosen; infinite if unknown.
-
-    Those of the initial design may by chance be larger by orders of magnitude, so they count for
-    little; but not for nothing, because what is chosen may all be in one place.
-    """
-    if incumbent is None or not incumbent.feasible or promise is None:
-        return np.inf
-    chosen = [t for t in history if t.suggestion.kind is not TrialKind.INITIAL]
-    spread = max(_spread(History(tuple(chosen))), _INITIAL_SPREAD * _spread(history))
-    return (incumbent.objective - promise) / spread if spread > 0 else np.inf

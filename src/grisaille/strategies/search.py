@@ -13,6 +13,7 @@ from grisaille.confidence.hallucination import hallucinated
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.confidence.theory import Theory, plausible_set
+from grisaille.errors import ModelError
 from grisaille.modeling.problem import Problem
 from grisaille.records import History
 from grisaille.solvers.box import BoxProblem, Evaluate, Solution
@@ -27,6 +28,21 @@ _CONFIDENCE = 2.0
 # on EI-CF and EI-FN.
 _STARTS = 10
 _SAMPLES = 100
+
+
+def check_solver(who: str, solver: object, usual: str) -> None:
+    """Refuse a solver that is none.
+
+    Args:
+        who: The strategy.
+        solver: What it was given.
+        usual: Those to pass.
+
+    Raises:
+        ModelError: It is neither None nor something that solves.
+    """
+    if solver is not None and (isinstance(solver, type) or not hasattr(solver, "solve")):
+        raise ModelError(f"{who}(solver={solver!r}): pass {usual}, or None")
 
 
 class Rival:

@@ -1,0 +1,47 @@
+"""How much the bands leave to gain, and whether trials still gain it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.records import History, TrialKind
+
+NEARLY_CLOSED = 1e-2
+"""A relative gap from which the bands leave little to gain."""
+CLOSED = 1e-3
+"""A relative gap from which they leave nothing."""
+
+# What part of the spread that all objectives have, the initial ones included, counts at least.
+_INITIAL_SPREAD = 1e-2
+# The last so many trials must have closed this part of the gap, or its bands are doubted.
+_LATEST = 3
+_PROGRESS = 0.1
+
+
+def spread_of(history: History) -> float:
+    """Standard deviation of the objectives seen; 0 when there are none."""
+    objectives = np.array([t.objective for t in history])
+    objectives = objectives[np.isfinite(objectives)]
+    return float(objectives.std()) if len(objectives) else 0.0
+
+
+def relative_gap(history: History, incumbent: Incumbent | None, promise: float | None) -> float:
+    """The gap in standard deviations of the objectives that were chosen; infinite if unknown.
+
+    Those of the initial design may by chance be larger by orders of magnitude, so they count for
+    little; but not for nothing, because what is chosen may all be in one place.
+    """
+    if incumbent is None or not incumbent.feasible or promise is None:
+        return np.inf
+    chosen = [t for t in history if t.suggestion.kind is not TrialKind.INITIAL]
+    spread = max(spread_of(History(tuple(chosen))), _INITIAL_SPREAD * spread_of(history))
+    return (incumbent.objective - promise) / spread if spread > 0 else np.inf
+
+
+def stalled(history: History, incumbent: Incumbent | None, promise: float | None) -> bool:
+    """Whether the latest trials have closed next to nothing of the gap."""
+    earlier = [t.objective for t in history.trials[:-_LATEST] if t.violation <= 0]
+    if incumbent is None or promise is None or not earlier:
+        return True
+    return min(earlier) - incumbent.objective < _PROGRESS * (incumbent.objective - promise)
