@@ -98,10 +98,13 @@ def plot_convergence(
             lw=1.4,
             label="bound",
         )
-        both = known & (bound <= best)
+        # Between two bounds the last one counts.
+        latest = np.maximum.accumulate(np.where(known, np.arange(len(bound)), -1))
+        carried = np.where(latest >= 0, bound[latest], np.nan)
+        both = carried <= best
         upper.fill_between(
             numbers[both],
-            sense * bound[both],
+            sense * carried[both],
             sense * best[both],
             step="post",
             color="0.92",
