@@ -76,8 +76,8 @@ def test_a_model_of_ones_own_is_refused():
         ({"horizon": 0}, "a number of trials of at least 1, or None for the doubling trick"),
         ({"horizon": 2.5}, "a number of trials of at least 1"),
         ({"gain": "most"}, "use 'maximum' or 'observed'"),
-        ({"regularization": "small"}, "at least 1e-08"),
-        ({"regularization": 0.0}, "at least 1e-08, which rounding needs, or None"),
+        ({"regularization": "small"}, "at least 1e-10"),
+        ({"regularization": 0.0}, "at least 1e-10, which rounding needs, or None"),
     ],
 )
 def test_bad_options_are_refused(options, message):

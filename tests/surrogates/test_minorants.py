@@ -365,7 +365,7 @@ def exact_quadratic(found: Quadratics, side: int, output: int, index: int, displ
 def nasty_data(case: str, seed: int = 0):
     """Inputs, length-scales, output and noise variances that are hard on floating-point numbers."""
     generator = np.random.default_rng(seed)
-    noise, scale, shift, count, inputs = 1e-8, [0.6, 1.1], 0.0, 14, 2
+    noise, scale, shift, count, inputs = 1e-10, [0.6, 1.1], 0.0, 14, 2
     if case == "large":
         count, scale = 200, [0.5, 0.9]
     if case == "relative 1e-6":

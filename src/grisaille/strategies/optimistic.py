@@ -152,19 +152,21 @@ class Optimistic:
                 least = bounding.value if bounding.feasible else None
                 known = replace(known, promise=least, proved=_proved(bounding))
 
-        recommended = None
-        if self._exploits:
-            recommended = recommendation(whole, situation, incumbent, promise, gap)
-        if recommended is not None:
-            return replace(known, kind=TrialKind.RECOMMENDED, x=recommended)
         learned = bool(self.learned(problem))
         nearly = learned and gap <= NEARLY_CLOSED
+        # Exact answers cannot narrow bands below rounding: a gap that stalls there is closed, too.
+        halted = nearly and stalled(history, incumbent, promise)
+        recommended = None
+        if self._exploits:
+            closed = gap <= CLOSED or halted
+            recommended = recommendation(whole, situation, incumbent, promise, closed)
+        if recommended is not None:
+            return replace(known, kind=TrialKind.RECOMMENDED, x=recommended)
         # Some trials go on closing the gap: every other one, and every fourth once it is closed.
         turn = situation.started % (2 if gap > CLOSED else 4) != 0
-        doubts = nearly and turn and stalled(history, incumbent, promise)
-        if doubts or (learned and _refuted(solution)):
+        if (halted and turn) or (learned and _refuted(solution)):
             known = replace(known, kind=TrialKind.DOUBTING)
-            plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
+            plausible, solution = self._with_wider_bands(plausible, situation, incumbent, gap)
         elif nearly:
             solution = _refined(plausible, solution, situation.trial_seed)
         solution = _away_from_failures(plausible, solution, situation)
@@ -284,17 +286,28 @@ class Optimistic:
         return not isinstance(self.beta, Theory) if self.exploit is None else self.exploit
 
     def _with_wider_bands(
-        self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
+        self,
+        plausible: PlausibleSet,
+        situation: Situation,
+        incumbent: Incumbent | None,
+        gap: float,
     ) -> tuple[PlausibleSet, Solution]:
-        """Solve the auxiliary problem with beta doubled until there is something to gain."""
-        for _ in range(1 if situation.pending else _DOUBLINGS):
-            plausible = plausible.widened(2)
-            solution = self._solve_auxiliary(plausible, situation, incumbent, prove=False)
+        """Solve the auxiliary problem with beta doubled until there is something to gain.
+
+        What there is to gain grows about as beta does, which says how often to double at once.
+        """
+        doublings = 1
+        if 0 < gap <= NEARLY_CLOSED and not situation.pending:
+            doublings = int(np.clip(np.ceil(np.log2(NEARLY_CLOSED / gap)), 1, _DOUBLINGS))
+        while True:
+            wider = plausible.widened(2**doublings)
+            solution = self._solve_auxiliary(wider, situation, incumbent, prove=False)
             promise = solution.value if solution.feasible else None
             hopeless = promise is None and (incumbent is None or not incumbent.feasible)
-            if not hopeless and relative_gap(situation.history, incumbent, promise) > NEARLY_CLOSED:
-                break
-        return plausible, solution
+            gained = relative_gap(situation.history, incumbent, promise) > NEARLY_CLOSED
+            if (gained and not hopeless) or doublings == _DOUBLINGS or situation.pending:
+                return wider, solution
+            doublings += 1
 
 
 def _refined(plausible: PlausibleSet, solution: Solution, seed: int) -> Solution:

@@ -13,7 +13,6 @@ from grisaille.confidence.plausible import PlausibleSet
 from grisaille.records import TrialKind
 from grisaille.solvers.box import nearby
 from grisaille.solvers.multistart import MultiStart
-from grisaille.strategies.gap import CLOSED
 from grisaille.strategies.strategy import Situation
 
 Array = NDArray[np.float64]
@@ -24,7 +23,7 @@ _CLOSING_TRIALS = 2
 _PAUSE = 3
 # Distance kept from constraints, in their spreads: the search is that exact, and no more.
 _MARGIN = 1e-6
-# The part of their deviations that constraints must bear once the gap is closed.
+# The part of their deviations and distances that constraints must bear once the gap is closed.
 _SHARP = 0.01
 # It searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
@@ -40,7 +39,7 @@ def recommendation(
     situation: Situation,
     incumbent: Incumbent | None,
     promise: float | None,
-    gap: float,
+    closed: bool,
 ) -> Array | None:
     """A believed-feasible point worth a trial now, or None.
 
@@ -49,7 +48,7 @@ def recommendation(
         situation: The situation.
         incumbent: The best point tried.
         promise: What the bands that points are chosen by promise.
-        gap: The relative gap to that.
+        closed: Whether what is left to gain is a matter of digits.
     """
     history = situation.history
     if incumbent is None:
@@ -63,11 +62,12 @@ def recommendation(
     constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
     margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
     hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
-    if gap <= CLOSED and all(is_exact(box) for box in situation.problem.boxes):
-        # Where next to nothing is left to gain, deviations are rounding, and answers are exact.
-        plausible = plausible.widened(_SHARP)
+    if closed and all(is_exact(box) for box in situation.problem.boxes):
+        # Where next to nothing is left to gain, deviations are rounding, answers are exact, and a
+        # search nearby is finer.
+        plausible, margin = plausible.widened(_SHARP), _SHARP * margin
     cautious = plausible.cautious_problem(torch.tensor(margin))
-    if gap <= CLOSED:
+    if closed:
         cautious = nearby(cautious, hints[0], len(hints[0]))
     avoidance = Avoidance(plausible.program, history)
     if avoidance:
@@ -77,8 +77,7 @@ def recommendation(
         return None
     if incumbent.feasible and promise is not None:
         gain = incumbent.objective - solution.value
-        # Once the gap is closed, what is left to gain is a matter of digits.
-        worth_it = (incumbent.objective - promise) / 2 if gap > CLOSED else 0.0
+        worth_it = 0.0 if closed else (incumbent.objective - promise) / 2
         if gain <= 0 or (not is_closing(situation) and gain < worth_it):
             return None
     return np.array(solution.point.numpy())

@@ -17,8 +17,8 @@ from grisaille.surrogates.kernels import Kernel
 
 # Noise is never taken to be below this part of an observation's prior variance. It keeps every
 # Cholesky factor well defined however many inputs coincide (they do near convergence), and adds at
-# most 1e-4 prior standard deviations to a deviation.
-LEAST_NOISE = 1e-8
+# most 1e-5 prior standard deviations to a deviation: bands can close that far.
+LEAST_NOISE = 1e-10
 # Rounding may leave a variance barely negative; this part of the kernel variance is its floor, far
 # below any real one.
 LEAST_VARIANCE = 1e-14
