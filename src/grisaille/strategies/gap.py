@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.records import History, TrialKind
@@ -34,14 +35,25 @@ def relative_gap(history: History, incumbent: Incumbent | None, promise: float |
     """
     if incumbent is None or not incumbent.feasible or promise is None:
         return np.inf
-    chosen = [t for t in history if t.suggestion.kind is not TrialKind.INITIAL]
-    spread = max(spread_of(History(tuple(chosen))), _INITIAL_SPREAD * spread_of(history))
+    chosen = _chosen(history)
+    spread = float(chosen.std()) if len(chosen) else 0.0
+    spread = max(spread, _INITIAL_SPREAD * spread_of(history))
     return (incumbent.objective - promise) / spread if spread > 0 else np.inf
 
 
 def stalled(history: History, incumbent: Incumbent | None, promise: float | None) -> bool:
-    """Whether the latest trials have closed next to nothing of the gap."""
+    """Whether the latest trials gained next to nothing of the gap, or of what others missed by."""
     earlier = [t.objective for t in history.trials[:-_LATEST] if t.violation <= 0]
     if incumbent is None or promise is None or not earlier:
         return True
-    return min(earlier) - incumbent.objective < _PROGRESS * (incumbent.objective - promise)
+    gained = min(earlier) - incumbent.objective
+    missed = _chosen(history) - incumbent.objective
+    # The median, because objectives may vary over orders of magnitude.
+    typical = float(np.median(missed)) if len(missed) else 0.0
+    return gained < max(_PROGRESS * (incumbent.objective - promise), CLOSED * typical)
+
+
+def _chosen(history: History) -> NDArray[np.float64]:
+    """Objectives of all trials but those of the initial design."""
+    chosen = [t.objective for t in history if t.suggestion.kind is not TrialKind.INITIAL]
+    return np.array([objective for objective in chosen if np.isfinite(objective)])

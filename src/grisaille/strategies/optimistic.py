@@ -60,6 +60,7 @@ _NARROWING = 0.5
 _BOUND_EVERY = 4
 # How often beta may be doubled to doubt the bands.
 _DOUBLINGS = 3
+_BISECTIONS = 2
 # Boxes that a proof may take in the automatic mode when a trial takes less than four seconds, and
 # how many times as many at most when it takes longer.
 _LEAST_BOXES = 2000
@@ -68,6 +69,8 @@ _MOST_BOXES = 256
 _FEW_VARIABLES = 6
 # While trials are under way others wait for a suggestion, and many are made between answers.
 _QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False)
+# Where to doubt need not be known to many digits, and is asked several times in a trial.
+_DOUBTING_SEARCH = MultiStart(starts=12, samples=1024, iterations=30, again=False)
 # Distances to failures have kinks, on which a long local search gains little.
 _AVOIDING_SEARCH = MultiStart(starts=12, samples=1024, iterations=20, again=False)
 # The last digits are looked for in a small box around where they are.
@@ -134,7 +137,8 @@ class Optimistic:
         whole, kind = plausible, TrialKind.OPTIMISTIC
         if self._narrows(problem):
             plausible, kind = whole.widened(_NARROWING), TrialKind.NARROWED
-        solution = self._solve_auxiliary(plausible, situation, incumbent, prove=plausible is whole)
+        search = None if plausible is whole else MultiStart()
+        solution = self._solve_auxiliary(plausible, situation, incumbent, search)
         if not solution.feasible and plausible is not whole:
             plausible, kind = whole, TrialKind.OPTIMISTIC
             solution = self._solve_auxiliary(plausible, situation, incumbent)
@@ -156,17 +160,18 @@ class Optimistic:
         nearly = learned and gap <= NEARLY_CLOSED
         # Exact answers cannot narrow bands below rounding: a gap that stalls there is closed, too.
         halted = nearly and stalled(history, incumbent, promise)
+        # Then most trials doubt the bands: every other one, or three of four if nothing is left.
+        turn = situation.started % (2 if gap > CLOSED else 4) != 0
+        doubts = halted and turn and not is_closing(situation)
         recommended = None
-        if self._exploits:
+        if self._exploits and not doubts:
             closed = gap <= CLOSED or halted
             recommended = recommendation(whole, situation, incumbent, promise, closed)
         if recommended is not None:
             return replace(known, kind=TrialKind.RECOMMENDED, x=recommended)
-        # Some trials go on closing the gap: every other one, and every fourth once it is closed.
-        turn = situation.started % (2 if gap > CLOSED else 4) != 0
-        if (halted and turn) or (learned and _refuted(solution)):
+        if doubts or (learned and _refuted(solution)):
             known = replace(known, kind=TrialKind.DOUBTING)
-            plausible, solution = self._with_wider_bands(plausible, situation, incumbent, gap)
+            plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
         elif nearly:
             solution = _refined(plausible, solution, situation.trial_seed)
         solution = _away_from_failures(plausible, solution, situation)
@@ -216,8 +221,9 @@ class Optimistic:
         plausible: PlausibleSet,
         situation: Situation,
         incumbent: Incumbent | None,
-        prove: bool = True,
+        search: MultiStart | None = None,
     ) -> Solution:
+        """Solve it with the solver that was given; else by a search, or with a proof for None."""
         trials = situation.history.trials
         hints: list[Tensor] = []
         if incumbent is not None:
@@ -233,8 +239,8 @@ class Optimistic:
             return self.solver.solve(problem, stacked, situation.trial_seed)
         if situation.pending:
             return _QUICK_SEARCH.solve(problem, stacked, situation.trial_seed)
-        if not prove:
-            return MultiStart().solve(problem, stacked, situation.trial_seed)
+        if search is not None:
+            return search.solve(problem, stacked, situation.trial_seed)
         return self._solve_as_affordable(problem, stacked, situation, incumbent)
 
     def _solve_as_affordable(
@@ -286,28 +292,35 @@ class Optimistic:
         return not isinstance(self.beta, Theory) if self.exploit is None else self.exploit
 
     def _with_wider_bands(
-        self,
-        plausible: PlausibleSet,
-        situation: Situation,
-        incumbent: Incumbent | None,
-        gap: float,
+        self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
     ) -> tuple[PlausibleSet, Solution]:
-        """Solve the auxiliary problem with beta doubled until there is something to gain.
+        """Solve the auxiliary problem with as little wider bands as leave something to gain.
 
-        What there is to gain grows about as beta does, which says how often to double at once.
+        Beta is doubled until there is, and then halved in steps, because what the least doubt
+        promises is the most plausible.
         """
-        doublings = 1
-        if 0 < gap <= NEARLY_CLOSED and not situation.pending:
-            doublings = int(np.clip(np.ceil(np.log2(NEARLY_CLOSED / gap)), 1, _DOUBLINGS))
-        while True:
-            wider = plausible.widened(2**doublings)
-            solution = self._solve_auxiliary(wider, situation, incumbent, prove=False)
+
+        def solved(factor: float) -> tuple[PlausibleSet, Solution, bool]:
+            wider = plausible.widened(factor)
+            solution = self._solve_auxiliary(wider, situation, incumbent, _DOUBTING_SEARCH)
             promise = solution.value if solution.feasible else None
             hopeless = promise is None and (incumbent is None or not incumbent.feasible)
-            gained = relative_gap(situation.history, incumbent, promise) > NEARLY_CLOSED
-            if (gained and not hopeless) or doublings == _DOUBLINGS or situation.pending:
-                return wider, solution
-            doublings += 1
+            gap = relative_gap(situation.history, incumbent, promise)
+            return wider, solution, not hopeless and gap > NEARLY_CLOSED
+
+        factor = 2.0
+        wider, solution, gains = solved(factor)
+        while not gains and factor < 2**_DOUBLINGS and not situation.pending:
+            factor *= 2
+            wider, solution, gains = solved(factor)
+        step = 2**0.5
+        for _ in range(_BISECTIONS if gains and not situation.pending else 0):
+            less = solved(factor / step)
+            if less[2]:
+                factor /= step
+                wider, solution, _ = less
+            step **= 0.5
+        return wider, solution
 
 
 def _refined(plausible: PlausibleSet, solution: Solution, seed: int) -> Solution:
