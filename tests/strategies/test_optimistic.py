@@ -90,7 +90,7 @@ def test_learned_bands_are_doubted_once_they_leave_nothing_to_gain_and_given_one
     x = gs.Variable("x", lower=-2, upper=2)
     learned = gs.BlackBox(lambda x: x**2, name="f", noise=0)
     strategy = gs.Optimistic(initial=4)
-    result = gs.Problem(minimize=learned(x)).solve(12, strategy=strategy, progress=False)
+    result = gs.Problem(minimize=learned(x)).solve(16, strategy=strategy, progress=False)
     assert TrialKind.DOUBTING in {t.suggestion.kind for t in result.history}
     given = gs.BlackBox(lambda x: 0.2 * x**2, name="f", noise=0, kernel=KERNEL)
     result = gs.Problem(minimize=given(x)).solve(14, progress=False)

@@ -7,7 +7,7 @@ trials instead go to a point that is believed feasible with certainty and good.
 
 Where hyper-parameters are learned, the bands are a guess to begin with. As wide as a bound needs
 them they explore more than pays, so points are chosen with bands half as wide. And once these leave
-next to nothing to gain, they are doubted: beta is doubled until there is something to gain again.
+next to nothing to gain, they are doubted: widened by as little as leaves something to gain.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from grisaille.strategies.costs import (
     within_budget,
     without_what_is_not_worth_it,
 )
+from grisaille.strategies.doubt import doubted
 from grisaille.strategies.gap import CLOSED, NEARLY_CLOSED, relative_gap, spread_of, stalled
 from grisaille.strategies.initial import (
     check_initial,
@@ -58,9 +59,6 @@ Array = NDArray[np.float64]
 # do not give, is worked out with the whole ones.
 _NARROWING = 0.5
 _BOUND_EVERY = 4
-# How often beta may be doubled to doubt the bands.
-_DOUBLINGS = 3
-_BISECTIONS = 2
 # Boxes that a proof may take in the automatic mode when a trial takes less than four seconds, and
 # how many times as many at most when it takes longer.
 _LEAST_BOXES = 2000
@@ -171,7 +169,12 @@ class Optimistic:
             return replace(known, kind=TrialKind.RECOMMENDED, x=recommended)
         if doubts or (learned and _refuted(solution)):
             known = replace(known, kind=TrialKind.DOUBTING)
-            plausible, solution = self._with_wider_bands(plausible, situation, incumbent)
+            plausible, solution = doubted(
+                plausible,
+                lambda wider: self._solve_auxiliary(wider, situation, incumbent, _DOUBTING_SEARCH),
+                lambda found: _gains(found, history, incumbent),
+                quick=bool(under_way),
+            )
         elif nearly:
             solution = _refined(plausible, solution, situation.trial_seed)
         solution = _away_from_failures(plausible, solution, situation)
@@ -291,36 +294,13 @@ class Optimistic:
     def _exploits(self) -> bool:
         return not isinstance(self.beta, Theory) if self.exploit is None else self.exploit
 
-    def _with_wider_bands(
-        self, plausible: PlausibleSet, situation: Situation, incumbent: Incumbent | None
-    ) -> tuple[PlausibleSet, Solution]:
-        """Solve the auxiliary problem with as little wider bands as leave something to gain.
 
-        Beta is doubled until there is, and then halved in steps, because what the least doubt
-        promises is the most plausible.
-        """
-
-        def solved(factor: float) -> tuple[PlausibleSet, Solution, bool]:
-            wider = plausible.widened(factor)
-            solution = self._solve_auxiliary(wider, situation, incumbent, _DOUBTING_SEARCH)
-            promise = solution.value if solution.feasible else None
-            hopeless = promise is None and (incumbent is None or not incumbent.feasible)
-            gap = relative_gap(situation.history, incumbent, promise)
-            return wider, solution, not hopeless and gap > NEARLY_CLOSED
-
-        factor = 2.0
-        wider, solution, gains = solved(factor)
-        while not gains and factor < 2**_DOUBLINGS and not situation.pending:
-            factor *= 2
-            wider, solution, gains = solved(factor)
-        step = 2**0.5
-        for _ in range(_BISECTIONS if gains and not situation.pending else 0):
-            less = solved(factor / step)
-            if less[2]:
-                factor /= step
-                wider, solution, _ = less
-            step **= 0.5
-        return wider, solution
+def _gains(solution: Solution, history: History, incumbent: Incumbent | None) -> bool:
+    """Whether a solution of the auxiliary problem leaves something to gain."""
+    promise = solution.value if solution.feasible else None
+    if promise is None and (incumbent is None or not incumbent.feasible):
+        return False
+    return relative_gap(history, incumbent, promise) > NEARLY_CLOSED
 
 
 def _refined(plausible: PlausibleSet, solution: Solution, seed: int) -> Solution:
