@@ -5,8 +5,9 @@ hyper-parameter fits against
 
 - one plain BoTorch suggestion that sees the problem as a black box: on the LP with an embedded
   Gaussian process (its kernel left to be learned) and on the Williams-Otto reactor;
-- one EI-FN suggestion, in each form of `benchmarks.references.function_networks.Acquisition`: on
-  Rosenbrock-5.
+- one EI-FN suggestion, in each form of `benchmarks.references.function_networks.Acquisition`, which
+  are written with BoTorch, and by `gs.EIFN`, which has our own surrogates and search: on Drop-Wave,
+  Ackley-6 and Rosenbrock-5.
 
 Repetition r gives seed r to both sides. Absolute seconds belong to the machine; the ratio of the
 medians is what is judged.
@@ -31,9 +32,9 @@ from benchmarks.recording import write_result
 from benchmarks.references.botorch_blackbox import suggest_blackbox
 from benchmarks.references.function_networks import Acquisition, suggest_network
 from grisaille.modeling.problem import Problem
-from grisaille.problems import lp_with_embedded_gp, rosenbrock, williams_otto
+from grisaille.problems import ackley, drop_wave, lp_with_embedded_gp, rosenbrock, williams_otto
 from grisaille.records import History
-from grisaille.strategies.strategy import Evaluation, Situation
+from grisaille.strategies.strategy import Evaluation, Situation, Strategy
 from grisaille.surrogates import fitting
 
 OBSERVATIONS = 50
@@ -41,6 +42,7 @@ REPETITIONS = 5
 THREADS = (1, 2)
 _REMAINING = 10
 _HISTORY_SEED = 0
+_DEFAULT = gs.Optimistic(solver=gs.MultiStart())
 
 Suggest = Callable[[int], object]
 """Makes one suggestion from a seed."""
@@ -95,7 +97,8 @@ def main() -> None:
     arguments = parser.parse_args()
     contests = [against_botorch(lp_with_embedded_gp(0, learn=True).problem, "LP, kernel learned")]
     contests.append(against_botorch(williams_otto().problem, "Williams-Otto"))
-    contests.append(against_function_networks(rosenbrock().problem, "Rosenbrock-5"))
+    for known in (drop_wave(), ackley(), rosenbrock()):
+        contests.append(against_function_networks(known.problem, known.name))
     records = []
     for threads in arguments.threads:
         torch.set_num_threads(threads)
@@ -139,13 +142,18 @@ def against_function_networks(problem: Problem, name: str) -> Contest:
         return lambda seed: suggest_network(problem, history, seed=seed, acquisition=acquisition)
 
     references = {f"EI-FN, {form}": network(form) for form in Acquisition}
+    references["EI-FN, gs.EIFN"] = our_suggestion(problem, history, "chained", gs.EIFN())
     ours = our_suggestion(problem, history, "chained")
     return Contest(name, ours, references, dict.fromkeys(references, 0.1))
 
 
-def our_suggestion(problem: Problem, history: History, evaluation: Evaluation) -> Suggest:
+def our_suggestion(
+    problem: Problem,
+    history: History,
+    evaluation: Evaluation,
+    strategy: Strategy = _DEFAULT,
+) -> Suggest:
     """One suggestion of ours that learns its hyper-parameters anew."""
-    strategy = gs.Optimistic(solver=gs.MultiStart())
 
     def suggest(seed: int) -> object:
         fitting._learned.cache_clear()
