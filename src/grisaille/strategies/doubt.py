@@ -7,9 +7,9 @@ from collections.abc import Callable
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.solvers.box import Solution
 
-# How often bands may be doubled, and in how many steps the last doubling is then taken back.
-_DOUBLINGS = 3
-_STEPS_BACK = 2
+# How often bands may be doubled at most, and in how many steps the least widening is looked for.
+_DOUBLINGS = 3.0
+_BISECTIONS = 3
 
 
 def doubted(
@@ -20,8 +20,8 @@ def doubted(
 ) -> tuple[PlausibleSet, Solution]:
     """Wider bands, and what they promise.
 
-    Bands are doubled until there is something to gain, and then narrowed as far as there still is:
-    what the least doubt promises is the most plausible.
+    What the least doubt promises is the most plausible, so if the widest bands leave something to
+    gain, narrower ones are tried.
 
     Args:
         plausible: The bands.
@@ -29,20 +29,17 @@ def doubted(
         gains: Whether a solution leaves something to gain.
         quick: Whether to double once, whatever it gives.
     """
-    factor = 2.0
-    wider = plausible.widened(factor)
+    least, most = 0.0, 1.0 if quick else _DOUBLINGS
+    wider = plausible.widened(2**most)
     solution = solve(wider)
-    if quick:
+    if quick or not gains(solution):
         return wider, solution
-    while not gains(solution) and factor < 2**_DOUBLINGS:
-        factor *= 2
-        wider = plausible.widened(factor)
-        solution = solve(wider)
-    if gains(solution):
-        for step in range(1, _STEPS_BACK + 1):
-            less = factor / 2 ** (0.5**step)
-            narrower = plausible.widened(less)
-            found = solve(narrower)
-            if gains(found):
-                factor, wider, solution = less, narrower, found
+    for _ in range(_BISECTIONS):
+        middle = (least + most) / 2
+        narrower = plausible.widened(2**middle)
+        found = solve(narrower)
+        if gains(found):
+            most, wider, solution = middle, narrower, found
+        else:
+            least = middle
     return wider, solution

@@ -47,9 +47,11 @@ from grisaille.strategies.initial import (
     check_initial,
     initial_points,
     initial_suggestion,
+    sobol_point,
     still_initial,
 )
 from grisaille.strategies.recommendation import is_closing, recommendation
+from grisaille.strategies.repetition import repeats
 from grisaille.strategies.search import best_trial, check_solver
 from grisaille.strategies.strategy import Bound, Situation
 
@@ -184,6 +186,9 @@ class Optimistic:
         if solution.proof is not None and _refuted(solution) and not learned and not under_way:
             refutation = Refutation(problem, history, solution.proof.leaves)
         found = replace(known, x=_design(problem, solution), probes=probes, refutation=refutation)
+        if learned and self._exploits and not probes and repeats(found.x, situation):
+            # Nothing is to be learned where bands send us: see whether they are right elsewhere.
+            found = replace(found, kind=TrialKind.RANDOM, x=sobol_point(situation))
         if costs_differ(problem) and len(history) and not is_closing(situation):
             found = without_what_is_not_worth_it(
                 situation, found, plausible, solution.point, states

@@ -13,6 +13,7 @@ from grisaille.confidence.plausible import PlausibleSet
 from grisaille.records import TrialKind
 from grisaille.solvers.box import nearby
 from grisaille.solvers.multistart import MultiStart
+from grisaille.strategies.repetition import repeats
 from grisaille.strategies.strategy import Situation
 
 Array = NDArray[np.float64]
@@ -80,7 +81,8 @@ def recommendation(
         worth_it = 0.0 if closed else (incumbent.objective - promise) / 2
         if gain <= 0 or (not is_closing(situation) and gain < worth_it):
             return None
-    return np.array(solution.point.numpy())
+    point: Array = np.array(solution.point.numpy())
+    return None if repeats(point, situation) else point
 
 
 def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
