@@ -22,9 +22,9 @@ def situation(noise: float) -> Situation:
 def test_a_point_is_repeated_when_it_is_the_same_in_every_range():
     now = situation(0.0)
     tried = now.history.trials[1].x
-    assert repeats(tried + [1e-10, 5e-8], now)
-    assert not repeats(tried + [1e-8, 0.0], now)
-    assert not repeats(tried + [0.0, 5e-7], now)
+    assert repeats(tried + np.array([1e-10, 5e-8]), now)
+    assert not repeats(tried + np.array([1e-8, 0.0]), now)
+    assert not repeats(tried + np.array([0.0, 5e-7]), now)
 
 
 def test_with_noise_the_same_point_may_give_another_answer():
