@@ -11,6 +11,7 @@ import grisaille as gs
 from grisaille.confidence.beliefs import believe
 from grisaille.confidence.sampled import SampledNetwork, normal_samples
 from grisaille.records import TrialKind
+from grisaille.surrogates.posterior import LEAST_NOISE
 
 
 def _botorch_model(inputs, outputs):
@@ -121,7 +122,7 @@ def test_calls_of_one_black_box_are_drawn_as_one_function():
     def k(a, b):
         return np.exp(-0.5 * (a[:, None] - b[None]) ** 2 / 0.64)
 
-    gram = k(seen[:, 0], seen[:, 0]) + 1e-8 * np.eye(len(seen))
+    gram = k(seen[:, 0], seen[:, 0]) + LEAST_NOISE * np.eye(len(seen))
     for row, (a, b) in enumerate(design.numpy()):
         pair = np.array([a, b])
         cross = k(seen[:, 0], pair)
