@@ -140,8 +140,8 @@ def test_wrong_options_are_refused(wrong: dict[str, float]):
 
 
 def test_a_suggestion_lies_inside_the_bounds():
-    known = problems.rosen_suzuki()
-    result = known.problem.solve(10, progress=False)
+    strategy = gs.Optimistic(initial=4, solver=gs.MultiStart(4, 256, 10))
+    result = problems.rosen_suzuki().problem.solve(10, strategy=strategy, progress=False)
     for trial in result.history:
         assert isinstance(trial.suggestion, Suggestion)
         assert (trial.x >= -2).all()

@@ -187,7 +187,7 @@ def test_a_region_where_a_box_fails_is_avoided_and_the_best_point_outside_is_fou
         return float((x[0] - 0.9) ** 2 + (x[1] - 0.8) ** 2)
 
     problem = gs.Problem(minimize=gs.BlackBox(box, noise=0)(x))
-    result = problem.solve(30, strategy=gs.Optimistic(solver=gs.MultiStart()), progress=False)
+    result = problem.solve(24, strategy=gs.Optimistic(solver=gs.MultiStart()), progress=False)
     best = 0.5**2 / 2  # the nearest point of the line to (0.9, 0.8)
     assert result.fun == pytest.approx(best, abs=0.02)
     places = np.array([f.inputs for f in result.failures])
@@ -261,8 +261,8 @@ def test_learned_bands_never_call_a_problem_infeasible():
     x = gs.Variable("x", 1, lower=0, upper=1)
     y = gs.BlackBox(lambda x: max(0.0, x[0] - 0.8), name="f", noise=0)(x)
     problem = gs.Problem(minimize=x[0], subject_to=[y >= 0.1])
-    for seed in range(3):
-        result = problem.solve(16, seed=seed, progress=False)
+    for seed in range(2):
+        result = problem.solve(14, seed=seed, progress=False)
         assert result.status == gs.Status.MAX_TRIALS
         assert result.success
 
@@ -270,7 +270,7 @@ def test_learned_bands_never_call_a_problem_infeasible():
 def test_learned_bands_that_leave_nothing_are_reported_as_such():
     x = gs.Variable("x", lower=-2, upper=3)
     y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)(x)
-    result = gs.Problem(minimize=x, subject_to=[y <= -0.5]).solve(10, progress=False)
+    result = gs.Problem(minimize=x, subject_to=[y <= -0.5]).solve(7, progress=False)
     assert result.status == gs.Status.MAX_TRIALS
     assert not result.success
     assert "no feasible point is left, proved for bands that may be wrong" in result.message
