@@ -13,7 +13,7 @@ import torch
 
 from grisaille.comparison.contestants import Factory
 from grisaille.comparison.plan import Job, Maker
-from grisaille.confidence.beliefs import is_exact
+from grisaille.confidence.beliefs import all_exact
 from grisaille.problems.known import KnownProblem
 from grisaille.records import Trial
 from grisaille.study.result import Status
@@ -178,7 +178,7 @@ class _Watch:
 
     def _regret(self) -> float:
         """Regret of the best feasible point so far; with noise, of what is recommended."""
-        if all(is_exact(box) for box in self.known.problem.boxes):
+        if all_exact(self.known.problem.boxes):
             return min(map(self._shortfall, self.steps))
         chosen = self.recommended()
         return np.inf if chosen is None else self._shortfall(self.steps[chosen])

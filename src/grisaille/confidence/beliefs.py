@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import torch
@@ -42,6 +42,11 @@ def is_learned(box: BlackBox) -> bool:
 def is_exact(box: BlackBox) -> bool:
     """Whether the observations of a black box are its values: noise declared to be 0."""
     return box.noise is not None and not box.noise.any()
+
+
+def all_exact(boxes: Iterable[BlackBox]) -> bool:
+    """Whether the same point would give the same answers again."""
+    return all(is_exact(box) for box in boxes)
 
 
 def given_kernel(box: BlackBox) -> Kernel:

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from grisaille.confidence.avoidance import Avoidance
-from grisaille.confidence.beliefs import is_exact
+from grisaille.confidence.beliefs import all_exact
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.plausible import PlausibleSet
 from grisaille.records import TrialKind
@@ -63,7 +63,7 @@ def recommendation(
     constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
     margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
     hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
-    if closed and all(is_exact(box) for box in situation.problem.boxes):
+    if closed and all_exact(situation.problem.boxes):
         # Where next to nothing is left to gain, deviations are rounding, answers are exact, and a
         # search nearby is finer.
         plausible, margin = plausible.widened(_SHARP), _SHARP * margin

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.confidence.avoidance import Avoidance
-from grisaille.confidence.beliefs import is_exact, is_learned
+from grisaille.confidence.beliefs import all_exact, is_learned
 from grisaille.confidence.hallucination import hallucinated
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.plausible import PlausibleSet
@@ -74,7 +74,7 @@ def believed(situation: Situation) -> PlausibleSet:
 def best_trial(situation: Situation, beta: float | Theory = _CONFIDENCE) -> Incumbent | None:
     """The best point tried, judged by posterior means where observations are noisy."""
     program, history = situation.problem.program, situation.history
-    exact = all(is_exact(box) for box in program.boxes)
+    exact = all_exact(program.boxes)
     # A system answers with every variable of every run: what counts is their average, which a
     # trial has already.
     if not len(history) or exact or situation.problem.causal is not None:

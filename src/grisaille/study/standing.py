@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grisaille.confidence.beliefs import is_exact
+from grisaille.confidence.beliefs import all_exact
 from grisaille.records import Refutation, Suggestion, Trial
 from grisaille.reporting.progress import Row
 from grisaille.solvers.certified import Certified
@@ -46,7 +46,7 @@ class Standing:
         """The status to stop with when best value and bound are close enough."""
         levels = self._levels(bound)
         # With noise the best value is itself an estimate.
-        exact = all(is_exact(box) for box in self.situation.problem.boxes)
+        exact = all_exact(self.situation.problem.boxes)
         if levels.gap(levels.proved) <= gap_tol:
             return Status.OPTIMAL if exact else Status.GAP_TOL
         if not self._insists and levels.gap(levels.estimated) <= gap_tol:
