@@ -23,8 +23,8 @@ problem = gs.Problem(minimize=phi3(y**2 + 3 * y - 3))
 
 if __name__ == "__main__":
     print(problem.diagram(), end="\n\n")
-    separate = problem.solve(15, progress=False)  # phi3 is asked at invented states as well
-    chained = problem.solve(15, evaluation="chained", progress=False)  # the real chain only
+    separate = problem.solve(10, progress=False)  # phi3 is asked at invented states as well
+    chained = problem.solve(10, evaluation="chained", progress=False)  # the real chain only
     for name, result in (("separate", separate), ("chained", chained)):
         print(f"{name}: {result.fun:.4f} after {result.evaluations}, gap {result.gap:.1e}")
     for trial in separate.history.trials[:3]:  # a gs.Trial each

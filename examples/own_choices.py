@@ -27,7 +27,7 @@ problem = gs.Problem(minimize=trend(x) + ripple(x), subject_to=[bowl(x) <= 0.5])
 if __name__ == "__main__":
     search = gs.MultiStart(starts=12, samples=512)
     careful = gs.Optimistic(beta=3.0, solver=search, initial=5)
-    print(problem.solve(14, strategy=careful, progress=False))
+    print(problem.solve(10, strategy=careful, progress=False))
 
     one = gs.Variable("t", lower=0, upper=4)
     wave = gs.BlackBox(np.sin, name="wave", noise=0, kernel=gs.SquaredExponential(1.0, 1.0))

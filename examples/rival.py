@@ -12,7 +12,7 @@ if __name__ == "__main__":
         gs.Optimistic(beta=1.5, exploit=False),
         gs.CONFIG(beta=1.5, exploit=False, kernel=KERNEL),
     ):
-        result = problem.solve(12, strategy=strategy, progress=False)
+        result = problem.solve(10, strategy=strategy, progress=False)
         metrics = result.metrics(known.optimum)
         print(
             f"{type(strategy).__name__:<10}",

@@ -26,7 +26,7 @@ if __name__ == "__main__":
         gs.SobolSearch(),
         gs.RandomSearch(),
     ):
-        result = problem.solve(15, strategy=strategy, progress=False)
+        result = problem.solve(12, strategy=strategy, progress=False)
         print(f"{type(strategy).__name__:<13} misfit {result.fun:.1e} after {result.nit} runs")
 
     # What a strategy is not for, it says before anything is evaluated.

@@ -27,7 +27,7 @@ problem = gs.Problem(
 )
 
 if __name__ == "__main__":
-    result = problem.solve(18, seed=1, progress=False)
+    result = problem.solve(14, seed=1, progress=False)
     print(result)
     print(f"product: {result[product]:.3f} at a price of {result[price(product)]:.2f}")
     assert isinstance(price, gs.WhiteBox)

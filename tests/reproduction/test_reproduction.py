@@ -41,7 +41,7 @@ def filled(path: Path, instances: int) -> Folder:
 @pytest.mark.parametrize("setting", Setting)
 @pytest.mark.parametrize("method", Method)
 def test_a_run_is_measured_by_the_true_functions(monkeypatch, setting, method):
-    monkeypatch.setattr(experiment, "STEPS", 4)
+    monkeypatch.setattr(experiment, "STEPS", 3)
     curve = experiment.run(Job(setting, 0, method))
     known = lp_with_embedded_gp(0)
     result = lp_with_embedded_gp(
@@ -49,7 +49,7 @@ def test_a_run_is_measured_by_the_true_functions(monkeypatch, setting, method):
         learn=setting is Setting.LEARNED,
         noise=0.05 if setting is Setting.NOISY else 0.0,
     ).problem.solve(
-        4, strategy=experiment.strategy(Job(setting, 0, method)), seed=0, progress=False
+        3, strategy=experiment.strategy(Job(setting, 0, method)), seed=0, progress=False
     )
     for t, trial in enumerate(result.history):
         suggestion = Suggestion(TrialKind.OPTIMISTIC, trial.x)

@@ -13,27 +13,30 @@ import grisaille as gs
 from grisaille import problems
 
 
-def test_asking_and_telling_by_hand_makes_the_decisions_of_run(storage):
+@pytest.fixture(scope="module")
+def unbroken() -> gs.Study:
+    study = gs.Study(nested(), strategy=QUICK)
+    study.run(8, progress=False)
+    return study
+
+
+def test_asking_and_telling_by_hand_makes_the_decisions_of_run(storage, unbroken):
     by_hand = gs.Study(nested(), strategy=QUICK, storage=storage, name="by hand")
-    while queries := by_hand.ask(trials=9):
+    while queries := by_hand.ask(trials=8):
         (query,) = queries
         by_hand.tell(query, answer(by_hand.problem, query), seconds=0)
-    run = gs.Study(nested(), strategy=QUICK)
-    result = run.run(9, progress=False)
-    assert decisions(by_hand) == decisions(run)
-    assert by_hand.result().fun == result.fun
-    assert by_hand.result().nit == 9
+    assert decisions(by_hand) == decisions(unbroken)
+    assert by_hand.result().fun == unbroken.result().fun
+    assert by_hand.result().nit == 8
     by_hand.close()
 
 
-def test_a_study_opened_again_goes_on_with_the_decisions_of_an_unbroken_one(storage):
+def test_a_study_opened_again_goes_on_with_the_decisions_of_an_unbroken_one(storage, unbroken):
     if storage == "memory":
         pytest.skip("memory does not outlive the study")
-    unbroken = gs.Study(nested(), strategy=QUICK)
-    unbroken.run(9, progress=False)
     for _ in range(30):
         study = gs.Study(nested(), strategy=QUICK, storage=storage, name="s")
-        queries = study.ask(trials=9)
+        queries = study.ask(trials=8)
         if queries:
             study.tell(queries[0], answer(study.problem, queries[0]), seconds=0)
         study.close()
