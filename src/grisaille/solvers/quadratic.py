@@ -58,6 +58,7 @@ def solve_quadratic(
         [size.expand_as(u), size.expand_as(u), *[torch.full_like(bound, penalty / 2)] * 2], -1
     )
     rows, slacks = slice(2 * d, 2 * d + bound.shape[-1]), slice(2 * d + bound.shape[-1], None)
+    constrained = bound.shape[-1] > 0
     centering = torch.full_like(size, 0.1)
     # What there is to gain at most, per unknown: by the slope, and by violations that may vanish.
     goal = _TOLERANCE * (size + penalty * (-bound).clamp_min(0).sum(-1, keepdim=True))
@@ -68,27 +69,30 @@ def solve_quadratic(
         if bool(((complementarity <= goal) | stuck).all()):
             break
         target = centering * complementarity
-        pull = target / prices - rooms
-        ratio = rooms / prices
-        weight = 1 / (ratio[:, rows] + ratio[:, slacks])
-        offset = _times(matrix, u) - rooms[:, slacks] + rooms[:, rows] - bound
-        offset = offset + pull[:, rows] - pull[:, slacks]
         push = target / rooms
         curvature = prices / rooms
-        system = hessian + transposed @ (weight.unsqueeze(-1) * matrix)
+        system = hessian
+        right = push[:, :d] - push[:, d : 2 * d] - gradient - _times(hessian, u)
+        if constrained:
+            pull = target / prices - rooms
+            ratio = rooms / prices
+            weight = 1 / (ratio[:, rows] + ratio[:, slacks])
+            offset = _times(matrix, u) - rooms[:, slacks] + rooms[:, rows] - bound
+            offset = offset + pull[:, rows] - pull[:, slacks]
+            system = system + transposed @ (weight.unsqueeze(-1) * matrix)
+            right = right - _times(transposed, prices[:, rows] + weight * offset)
         system = system + torch.diag_embed(
             curvature[:, :d] + curvature[:, d : 2 * d] + 1e-12 * size
         )
-        right = push[:, :d] - push[:, d : 2 * d] - gradient - _times(hessian, u)
-        right = right - _times(transposed, prices[:, rows] + weight * offset)
         factor, failed = torch.linalg.cholesky_ex(system)
         stuck = stuck | (failed > 0).unsqueeze(-1)
         du = torch.cholesky_solve(right.unsqueeze(-1), factor).squeeze(-1)
-        dy = weight * (_times(matrix, du) + offset)
-        moves = torch.cat(
-            [du, -du, pull[:, rows] - ratio[:, rows] * dy, pull[:, slacks] + ratio[:, slacks] * dy],
-            -1,
-        )
+        moves = torch.cat([du, -du], -1)
+        if constrained:
+            dy = weight * (_times(matrix, du) + offset)
+            row_moves = pull[:, rows] - ratio[:, rows] * dy
+            slack_moves = pull[:, slacks] + ratio[:, slacks] * dy
+            moves = torch.cat([moves, row_moves, slack_moves], -1)
         changes = push - prices - curvature * moves
         if bool(stuck.any()):
             # Rounding, at the very end as a rule: these steps are good enough, the others go on.
