@@ -7,23 +7,18 @@ of the point that is recommended after the last trial.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import torch
 
 import grisaille as gs
-from benchmarks.recording import write_result
+from benchmarks.seeds import Job, Row, run_seeds
 from grisaille import problems
 from grisaille.strategies.strategy import Strategy
 
-RESULTS = Path(__file__).parent / "results"
 TRIALS = 30
 
 
@@ -44,7 +39,7 @@ CASES = {
 }
 
 
-def run_one(job: tuple[str, int]) -> dict[str, object]:
+def run_one(job: Job) -> Row:
     """One strategy on one problem with one seed."""
     torch.set_num_threads(1)
     name, seed = job
@@ -65,36 +60,15 @@ def run_one(job: tuple[str, int]) -> dict[str, object]:
     }
 
 
-def main() -> None:
-    """Run all cases, print and store every number."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=CASES, action="append", help="run only these")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--processes", type=int, default=2)
-    options = parser.parse_args()
-    names = options.only or list(CASES)
-    jobs = [(name, seed) for name in names for seed in range(options.seeds)]
-    rows: list[dict[str, object]] = []
-    with get_context("spawn").Pool(options.processes) as pool:
-        for row in pool.imap(run_one, jobs):
-            rows.append(row)
-            print(*row.values(), flush=True)
-    for name in names:
-        mine = [row for row in rows if row["case"] == name]
-        with (RESULTS / f"causal_{name}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(mine[0]))
-            writer.writeheader()
-            writer.writerows(mine)
-        values = [row["objective"] for row in mine]
-        summary = {
-            "trials": TRIALS,
-            "bar": CASES[name].bar,
-            "median": float(np.median(values)),  # type: ignore[arg-type]
-            "met": f"{sum(bool(row['met']) for row in mine)} of {len(mine)}",
-        }
-        print(name, summary)
-        write_result(f"causal_{name}", summary, module="causal")
+def summarize(name: str, rows: list[Row]) -> Row:
+    """One line for the table."""
+    return {
+        "trials": TRIALS,
+        "bar": CASES[name].bar,
+        "median": float(np.median([row["objective"] for row in rows])),  # type: ignore[arg-type]
+        "met": f"{sum(bool(row['met']) for row in rows)} of {len(rows)}",
+    }
 
 
 if __name__ == "__main__":
-    main()
+    run_seeds("causal", __doc__, CASES, run_one, summarize)

@@ -5,24 +5,16 @@ Run by hand: `python -m benchmarks.convergence [--only NAME] [--seeds 10] [--pro
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import torch
 
 import grisaille as gs
-from benchmarks.versions import versions
+from benchmarks.seeds import Job, Row, run_seeds
 from grisaille import problems
-
-RESULTS = Path(__file__).parent / "results"
-
 
 # The search alone: what is measured here is how good the points are, not what is proved.
 SEARCH = gs.MultiStart()
@@ -87,9 +79,10 @@ CASES = {
 }
 
 
-def run_one(name: str, seed: int) -> dict[str, object]:
+def run_one(job: Job) -> Row:
     """Solve one problem with one seed."""
     torch.set_num_threads(1)
+    name, seed = job
     case = CASES[name]
     known = case.make(seed)
     started = time.perf_counter()
@@ -113,7 +106,7 @@ def run_one(name: str, seed: int) -> dict[str, object]:
     }
 
 
-def summarize(name: str, rows: list[dict[str, object]]) -> dict[str, object]:
+def summarize(name: str, rows: list[Row]) -> Row:
     """One line for the table."""
     case = CASES[name]
     if case.passes is not None:
@@ -124,43 +117,5 @@ def summarize(name: str, rows: list[dict[str, object]]) -> dict[str, object]:
     return {"measure": case.measure, "median": median, "bar": case.bar, "met": median <= case.bar}
 
 
-def main() -> None:
-    """Run the table and store every number."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=CASES, action="append", help="run only these")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    names = options.only or list(CASES)
-    jobs = [(name, seed) for name in names for seed in range(options.seeds)]
-    rows: list[dict[str, object]] = []
-    with get_context("spawn").Pool(options.processes) as pool:
-        for row in pool.imap(_run_pair, jobs):
-            rows.append(row)
-            print(*(f"{k}={v:.6g}" if isinstance(v, float) else v for k, v in row.items()))
-    options.output.mkdir(exist_ok=True)
-    summary = {}
-    for name in names:
-        mine = [row for row in rows if row["problem"] == name]
-        summary[name] = summarize(name, mine)
-        print(name, summary[name])
-        with (options.output / f"convergence_{name}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(mine[0]))
-            writer.writeheader()
-            writer.writerows(mine)
-        record = {
-            "command": f"python -m benchmarks.convergence --only {name} --seeds {options.seeds}",
-            "versions": versions(),
-            **summary[name],
-        }
-        path = options.output / f"convergence_{name}.json"
-        path.write_text(json.dumps(record, indent=2) + "\n")
-
-
-def _run_pair(job: tuple[str, int]) -> dict[str, object]:
-    return run_one(*job)
-
-
 if __name__ == "__main__":
-    main()
+    run_seeds("convergence", __doc__, CASES, run_one, summarize)
