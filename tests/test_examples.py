@@ -54,6 +54,14 @@ def test_the_readme_shows_the_first_example_as_it_is():
     assert readme_blocks("python")[0] == (ROOT / "examples/first.py").read_text(encoding="utf-8")
 
 
+def test_a_misspelled_name_is_answered_with_the_right_one_and_problems_are_at_hand():
+    code = "import grisaille as gs; print(gs.problems.drop_wave().name); gs.EIFn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "Drop-Wave\n"
+    assert "Did you mean: 'EIFN'?" in done.stderr
+    assert "problems" in dir(gs)
+
+
 @pytest.mark.parametrize("name", gs.__all__)
 def test_every_public_name_has_a_docstring_and_an_example(name: str):
     assert getattr(gs, name).__doc__

@@ -6,6 +6,7 @@ Names load on first use, so that `grisaille --help` need not wait for PyTorch.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -181,12 +182,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "problems":  # known problems, used as often as what is in them
+        return importlib.import_module("grisaille.problems")
     if name not in _HOME:
-        raise AttributeError(f"module 'grisaille' has no attribute {name!r}")
+        # With the module in hand, Python says which name is meant.
+        module = sys.modules[__name__]
+        raise AttributeError(f"module 'grisaille' has no attribute {name!r}", name=name, obj=module)
     value = getattr(importlib.import_module(f"grisaille.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "problems"})
