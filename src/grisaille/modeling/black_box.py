@@ -203,8 +203,9 @@ class BlackBox:
                 + (" (does it lack a return statement?)" if answer is None else "")
             ) from error
         if array.size != self.outputs:
+            given = "1 number" if array.size == 1 else f"{array.size} numbers"
             raise EvaluationError(
-                f"{where} returned {array.size} numbers (shape {array.shape}), declared with "
+                f"{where} returned {given} (shape {array.shape}), declared with "
                 f"outputs={self.outputs}: return {expected}, or declare outputs={array.size}"
             )
         if not np.isfinite(array).all():
