@@ -307,7 +307,7 @@ def test_answers_of_many_kinds_become_flat_floats(answer, outputs, expected):
         ([1.0, None], 2, r"returned \[1\.0, nan\]: every output must be a finite number"),
         ([1, 2, 3], 2, r"returned 3 numbers \(shape \(3,\)\), declared with outputs=2: return 2 "),
         ([1, 2], 1, "return 1 number, or declare outputs=2"),
-        (1.0, 2, r"returned 1 numbers \(shape \(\)\), declared with outputs=2"),
+        (1.0, 2, r"returned 1 number \(shape \(\)\), declared with outputs=2"),
         ([], 1, r"returned 0 numbers \(shape \(0,\)\)"),
         ("12.5", 1, "returned '12.5': it must return 1 number"),
         (b"12.5", 1, "returned b'12.5': it must return 1 number"),
