@@ -26,7 +26,7 @@ def run_seeds(
         module: What results are named after.
         description: What the command line says about it.
         cases: Names of the cases.
-        run_one: One case with one seed, to a row whose first column is the case.
+        run_one: One case with one seed.
         summarize: The line of a case from its rows.
     """
     parser = argparse.ArgumentParser(description=description)
@@ -51,5 +51,4 @@ def run_seeds(
             writer.writerows(mine)
         summary = summarize(name, mine)
         print(name, summary)
-        arguments = ["--only", name, "--seeds", str(options.seeds)]
-        write_result(f"{module}_{name}", summary, module=module, arguments=arguments)
+        write_result(f"{module}_{name}", summary, module=module)

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from grisaille import problems as problems
     from grisaille.confidence.certificate import Certificate
     from grisaille.confidence.guarantee import Guarantee
     from grisaille.confidence.information import information_gain, maximum_information_gain
