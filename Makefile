@@ -33,10 +33,10 @@ tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 reproduce: $(READY)
-	$(BIN)/grisaille reproduce
+	$(BIN)/python -m benchmarks.reproduction
 
 compare: $(READY)
-	$(BIN)/grisaille compare
+	$(BIN)/python -m benchmarks.comparison
 
 benchmarks: $(READY)
 	$(BIN)/python -m benchmarks.convergence

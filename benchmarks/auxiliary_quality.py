@@ -24,9 +24,8 @@ import torch
 
 from benchmarks.recording import write_result
 from benchmarks.references.embedded_lp import solve_by_brute_force
-from grisaille.confidence.plausible import PlausibleSet
-from grisaille.confidence.theory import plausible_set
-from grisaille.modeling.problem import Problem
+from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
+from grisaille.language.problem import Problem
 from grisaille.problems import lp_with_embedded_gp
 from grisaille.records import History, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 import grisaille as gs
+from benchmarks.reproduction.experiment import STEPS
 from grisaille.problems.embedded import KERNEL, lp_with_embedded_gp
-from grisaille.reproduction.experiment import STEPS
 
 COLUMNS = ["beta", "instance", "method", "constrained_regret", "positive_regret"]
 COLUMNS += ["violation_1", "violation_2"]

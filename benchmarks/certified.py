@@ -34,16 +34,15 @@ from benchmarks.auxiliary_quality import random_history
 from benchmarks.references.global_solvers import BandData, minimize_lcb, random_lcb
 from benchmarks.versions import versions
 from grisaille import problems
-from grisaille.confidence.certificate import Certificate
-from grisaille.confidence.plausible import PlausibleSet
-from grisaille.confidence.relaxation import relaxed
-from grisaille.confidence.theory import plausible_set
-from grisaille.modeling.problem import Problem
+from grisaille.certification.certificate import Certificate
+from grisaille.certification.relaxation import relaxed
+from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
+from grisaille.language.problem import Problem
 from grisaille.problems.embedded import KERNEL, GaussianDraw
 from grisaille.records import History, Observation
-from grisaille.solvers.box import Solution, Solver
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
+from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.surrogates.posterior import Posterior
 
 Row = dict[str, object]

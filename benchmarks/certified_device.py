@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.certified import one_layer_problem
 from benchmarks.references.global_solvers import random_lcb
-from grisaille.confidence.relaxation import PlausibleRelaxation, relaxed
+from grisaille.certification.relaxation import PlausibleRelaxation, relaxed
 from grisaille.solvers import branch_and_bound as tree
 from grisaille.solvers.multistart import MultiStart
 

@@ -21,7 +21,7 @@ import torch
 
 import grisaille as gs
 from benchmarks.recording import write_result
-from grisaille.confidence.theory import plausible_set
+from grisaille.confidence.plausible_set import plausible_set
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 
 DELTA, STEPS, NORM, NOISE, CENTERS = 0.1, 20, 2.0, 0.3, 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.records import History, Suggestion, TrialKind
 from grisaille.study.chain import evaluated
 

@@ -17,7 +17,7 @@ import numpy as np
 import grisaille as gs
 from benchmarks.histories import sobol_history
 from benchmarks.recording import write_result
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.strategies.strategy import Situation
 
 OBSERVATIONS = 500

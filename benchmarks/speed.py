@@ -32,7 +32,7 @@ from benchmarks.histories import sobol_history
 from benchmarks.recording import write_result
 from benchmarks.references.botorch_blackbox import suggest_blackbox
 from benchmarks.references.function_networks import Acquisition, suggest_network
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.problems import ackley, drop_wave, lp_with_embedded_gp, rosenbrock, williams_otto
 from grisaille.records import History
 from grisaille.strategies.strategy import Evaluation, Situation, Strategy

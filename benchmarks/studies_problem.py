@@ -52,7 +52,7 @@ def server_for(which: list[str]) -> Iterator[str | None]:
         yield None
         return
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from postgres_server import postgres_server
+    from tests.postgres_server import postgres_server
 
     with postgres_server() as address:
         if address is None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from postgres_server import postgres_server
+from tests.postgres_server import postgres_server
 
 # One thread each, so that parallel test workers do not fight over the cores.
 torch.set_num_threads(1)

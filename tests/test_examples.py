@@ -77,13 +77,13 @@ def test_links_in_the_documents_lead_somewhere():
 
 
 def test_every_numpy_function_is_in_the_language_page():
-    from grisaille.modeling import numpy_dispatch
+    from grisaille.language import numpy_functions
 
     page = (ROOT / "docs/language.md").read_text(encoding="utf-8")
     functions = {
-        *numpy_dispatch._ATOM_OF_UFUNC,
-        *numpy_dispatch._RECORD_UFUNC,
-        *numpy_dispatch._RECORD_FUNCTION,
+        *numpy_functions._ATOM_OF_UFUNC,
+        *numpy_functions._RECORD_UFUNC,
+        *numpy_functions._RECORD_FUNCTION,
     }
     names = {function.__name__ for function in functions}
     operators = {"less", "greater", "equal", "not_equal", "less_equal", "greater_equal", "positive"}

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 from torch import Tensor
 
-from grisaille.confidence.plausible import PlausibleSet
-from grisaille.modeling.program import BoxCall, split_outputs
+from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.language.program import BoxCall, split_outputs
 
 Array = NDArray[np.float64]
 Bands = Callable[[Array], tuple[Array, Array]]

@@ -33,9 +33,9 @@ from benchmarks.references.botorch_search import (
     repeatable,
 )
 from grisaille.confidence.beliefs import is_exact
-from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.problem import Problem
-from grisaille.modeling.program import BoxCall, Program
+from grisaille.language.black_box import BlackBox
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, Program
 from grisaille.records import History
 
 Array = NDArray[np.float64]

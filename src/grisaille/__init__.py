@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grisaille import problems as problems
-    from grisaille.confidence.certificate import Certificate
-    from grisaille.confidence.guarantee import Guarantee
-    from grisaille.confidence.information import information_gain, maximum_information_gain
-    from grisaille.confidence.rates import convergence_rate, information_gain_rate, regret_rate
-    from grisaille.confidence.theory import Theory
+    from grisaille.certification.certificate import Certificate
     from grisaille.errors import (
         AssumptionError,
         EvaluationError,
@@ -26,68 +22,72 @@ if TYPE_CHECKING:
     )
     from grisaille.execution.command import command
     from grisaille.interoperation.generator import Generator
+    from grisaille.language.black_box import BlackBox, black_box
+    from grisaille.language.causal.do import Do, do, exogenous, intervene, natural
+    from grisaille.language.causal.intervention_sets import minimal_interventions
+    from grisaille.language.causal.model import CausalModel
+    from grisaille.language.causal.problem import causal_problem
+    from grisaille.language.expression import Constraint, Expression, Variable
+    from grisaille.language.problem import Problem
+    from grisaille.language.rewrite import collapse
+    from grisaille.language.white_box import WhiteBox, white_box
     from grisaille.metrics import Metrics
-    from grisaille.modeling.black_box import BlackBox, black_box
-    from grisaille.modeling.causal import CausalModel
-    from grisaille.modeling.causal_problem import causal_problem
-    from grisaille.modeling.expression import Constraint, Expression, Variable
-    from grisaille.modeling.intervention_sets import minimal_interventions
-    from grisaille.modeling.interventions import Do, do, exogenous, intervene, natural
-    from grisaille.modeling.problem import Problem
-    from grisaille.modeling.rewrite import collapse
-    from grisaille.modeling.white_box import WhiteBox, white_box
     from grisaille.records import Failure, History, Observation, Trial, TrialKind
     from grisaille.solvers.certified import Certified
     from grisaille.solvers.grid import Grid
     from grisaille.solvers.multistart import MultiStart
-    from grisaille.strategies.cbo import CBO, ConstrainedCBO
+    from grisaille.strategies.causal.cbo import CBO, ConstrainedCBO
+    from grisaille.strategies.causal.mcbo import MCBO
     from grisaille.strategies.config import CONFIG
-    from grisaille.strategies.improvement import EICF, EIFN
-    from grisaille.strategies.logei import LogEI
-    from grisaille.strategies.mcbo import MCBO
+    from grisaille.strategies.expected_improvement import EICF, EIFN
+    from grisaille.strategies.log_ei import LogEI
     from grisaille.strategies.optimistic import Optimistic
-    from grisaille.strategies.quantile import CUQB
+    from grisaille.strategies.quantile_bound import CUQB
     from grisaille.strategies.random_search import RandomSearch, SobolSearch
-    from grisaille.study.desk import Query
     from grisaille.study.result import Result, Status
+    from grisaille.study.session import Query
     from grisaille.study.study import Study
     from grisaille.surrogates.kernels import Linear, Matern, SquaredExponential
+    from grisaille.theory.guarantee import Guarantee
+    from grisaille.theory.information_gain import information_gain, maximum_information_gain
+    from grisaille.theory.regret_rates import convergence_rate, information_gain_rate, regret_rate
+    from grisaille.theory.theory import Theory
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Generator": "interoperation.generator",
-    "Query": "study.desk",
+    "Query": "study.session",
     "Study": "study.study",
     "Failure": "records",
     "StorageError": "errors",
     "command": "execution.command",
-    "Certificate": "confidence.certificate",
+    "Certificate": "certification.certificate",
     "Certified": "solvers.certified",
-    "Guarantee": "confidence.guarantee",
-    "information_gain": "confidence.information",
-    "maximum_information_gain": "confidence.information",
-    "convergence_rate": "confidence.rates",
-    "information_gain_rate": "confidence.rates",
-    "regret_rate": "confidence.rates",
-    "Theory": "confidence.theory",
+    "Guarantee": "theory.guarantee",
+    "information_gain": "theory.information_gain",
+    "maximum_information_gain": "theory.information_gain",
+    "convergence_rate": "theory.regret_rates",
+    "information_gain_rate": "theory.regret_rates",
+    "regret_rate": "theory.regret_rates",
+    "Theory": "theory.theory",
     "Metrics": "metrics",
-    "collapse": "modeling.rewrite",
-    "CausalModel": "modeling.causal",
-    "causal_problem": "modeling.causal_problem",
-    "Do": "modeling.interventions",
-    "do": "modeling.interventions",
-    "exogenous": "modeling.interventions",
-    "intervene": "modeling.interventions",
-    "natural": "modeling.interventions",
-    "CBO": "strategies.cbo",
-    "ConstrainedCBO": "strategies.cbo",
-    "minimal_interventions": "modeling.intervention_sets",
+    "collapse": "language.rewrite",
+    "CausalModel": "language.causal.model",
+    "causal_problem": "language.causal.problem",
+    "Do": "language.causal.do",
+    "do": "language.causal.do",
+    "exogenous": "language.causal.do",
+    "intervene": "language.causal.do",
+    "natural": "language.causal.do",
+    "CBO": "strategies.causal.cbo",
+    "ConstrainedCBO": "strategies.causal.cbo",
+    "minimal_interventions": "language.causal.intervention_sets",
     "CONFIG": "strategies.config",
-    "CUQB": "strategies.quantile",
-    "EICF": "strategies.improvement",
-    "EIFN": "strategies.improvement",
-    "LogEI": "strategies.logei",
+    "CUQB": "strategies.quantile_bound",
+    "EICF": "strategies.expected_improvement",
+    "EIFN": "strategies.expected_improvement",
+    "LogEI": "strategies.log_ei",
     "RandomSearch": "strategies.random_search",
     "SobolSearch": "strategies.random_search",
     "AssumptionError": "errors",
@@ -95,21 +95,21 @@ _HOME = {
     "GrisailleError": "errors",
     "ModelError": "errors",
     "ProtocolError": "errors",
-    "Constraint": "modeling.expression",
-    "Expression": "modeling.expression",
-    "Variable": "modeling.expression",
-    "BlackBox": "modeling.black_box",
-    "WhiteBox": "modeling.white_box",
-    "black_box": "modeling.black_box",
-    "white_box": "modeling.white_box",
-    "Problem": "modeling.problem",
+    "Constraint": "language.expression",
+    "Expression": "language.expression",
+    "Variable": "language.expression",
+    "BlackBox": "language.black_box",
+    "WhiteBox": "language.white_box",
+    "black_box": "language.black_box",
+    "white_box": "language.white_box",
+    "Problem": "language.problem",
     "History": "records",
     "Observation": "records",
     "Trial": "records",
     "TrialKind": "records",
     "Grid": "solvers.grid",
     "MultiStart": "solvers.multistart",
-    "MCBO": "strategies.mcbo",
+    "MCBO": "strategies.causal.mcbo",
     "Optimistic": "strategies.optimistic",
     "Result": "study.result",
     "Status": "study.result",

@@ -9,9 +9,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from grisaille.language.problem import Problem
 from grisaille.metrics import violations
-from grisaille.modeling.problem import Problem
-from grisaille.solvers.relaxation import Leaf
+from grisaille.solvers.proof import Leaf
 
 Array = NDArray[np.float64]
 

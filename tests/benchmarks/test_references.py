@@ -22,7 +22,7 @@ from botorch.utils.sampling import draw_sobol_normal_samples
 from torch import Tensor
 
 import grisaille as gs
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.records import History
 
 LIGHT = SearchEffort(restarts=1, raw_samples=8)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grisaille.study.ledger import Ledger
+from grisaille.study.state import Ledger
 
 PROBLEM = """
     import os, time

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 import grisaille as gs
-from grisaille.confidence import theory
+from grisaille.confidence import plausible_set as plausible_set_module
 from grisaille.confidence.beliefs import Beliefs
-from grisaille.confidence.plausible import PlausibleSet
-from grisaille.confidence.theory import constant_widths
-from grisaille.modeling.program import BoxCall, split_outputs
+from grisaille.confidence.plausible_set import PlausibleSet, constant_widths
+from grisaille.language.program import BoxCall, split_outputs
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 
 
@@ -63,7 +62,7 @@ def random_design(problem: gs.Problem, count: int, seed: int = 0) -> np.ndarray:
 
 def plausible_set(problem: gs.Problem, history: History, beta: float = 2.0) -> PlausibleSet:
     """What the history leaves plausible."""
-    return theory.plausible_set(problem.program, history, beta)
+    return plausible_set_module.plausible_set(problem.program, history, beta)
 
 
 class Fixed:

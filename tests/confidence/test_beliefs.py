@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from confidence_helpers import history_at, known_kernel, random_design
 
 import grisaille as gs
 from grisaille.confidence import beliefs
@@ -14,6 +13,7 @@ from grisaille.errors import ModelError
 from grisaille.records import History, Observation
 from grisaille.surrogates.fitting import given, learned
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior
+from tests.confidence.confidence_helpers import history_at, known_kernel, random_design
 
 
 def square(name="x", shape=2):

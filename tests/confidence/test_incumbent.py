@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 import torch
-from confidence_helpers import Fixed, fixed_set, history_at, known_kernel, plausible_set
 
 import grisaille as gs
 from grisaille.confidence.beliefs import is_exact
 from grisaille.confidence.incumbent import find_incumbent
 from grisaille.records import History
 from grisaille.strategies.strategy import Situation
+from tests.confidence.confidence_helpers import (
+    Fixed,
+    fixed_set,
+    history_at,
+    known_kernel,
+    plausible_set,
+)
 
 
 def problem_with(noise, constrained=True, objective=lambda x: (x - 1) ** 2):

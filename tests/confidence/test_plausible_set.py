@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from confidence_helpers import (
+
+import grisaille as gs
+from grisaille.language.program import split_outputs
+from tests.confidence.confidence_helpers import (
     Fixed,
     fixed_set,
     history_at,
@@ -12,9 +15,6 @@ from confidence_helpers import (
     random_design,
     trial_at,
 )
-
-import grisaille as gs
-from grisaille.modeling.program import split_outputs
 
 
 def nested(seed=0, **options):

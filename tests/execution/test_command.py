@@ -11,12 +11,12 @@ import textwrap
 
 import numpy as np
 import pytest
-from execution_helpers import is_gone, pids_in
 
 import grisaille as gs
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.execution.command import command
 from grisaille.execution.isolation import isolated
+from tests.execution.execution_helpers import is_gone, pids_in
 
 
 @pytest.fixture

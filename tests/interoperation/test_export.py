@@ -9,11 +9,11 @@ import math
 import numpy as np
 import pandas
 import pytest
-from interoperation_helpers import QUICK, tank, tank_study
 
 import grisaille as gs
 from grisaille.interoperation.export import export_csv, export_json, export_observations_csv
-from grisaille.study.ledger import Ledger
+from grisaille.study.state import Ledger
+from tests.interoperation.interoperation_helpers import QUICK, tank, tank_study
 
 
 def table(text: str) -> pandas.DataFrame:

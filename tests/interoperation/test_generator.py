@@ -10,11 +10,11 @@ from typing import Any
 import gest_api
 import numpy as np
 import pytest
-from interoperation_helpers import QUICK, answered, tank
 
 import grisaille as gs
 from grisaille.interoperation.generator import Generator
-from grisaille.study.ledger import TrialState
+from grisaille.study.state import TrialState
+from tests.interoperation.interoperation_helpers import QUICK, answered, tank
 
 
 def tank_generator(**options: Any) -> Generator:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.solvers.box import BoxProblem, Scale, Solution
+from grisaille.solvers.search_problem import BoxProblem, Scale, Solution
 
 Function = Callable[[Tensor], Tensor]
 """Points (batch, D) to values (batch,)."""

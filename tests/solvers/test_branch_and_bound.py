@@ -8,14 +8,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from solver_helpers import box_problem, no_hints
 from torch import Tensor
 
 import grisaille as gs
 from grisaille.solvers import branch_and_bound as module
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.multipliers import MultiplierPool
-from grisaille.solvers.relaxation import NoRelaxation, ProofStatus
+from grisaille.solvers.proof import NoRelaxation, ProofStatus
+from tests.solvers.solver_helpers import box_problem, no_hints
 
 LIMITS = Limits(absolute_gap=1e-3, relative_gap=0.0, boxes=100_000, seconds=None, batch=32)
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from solver_helpers import Counting, box_problem, no_hints
 
 import grisaille as gs
 from grisaille.errors import ModelError
 from grisaille.solvers import grid
+from tests.solvers.solver_helpers import Counting, box_problem, no_hints
 
 
 def solve(points, problem, hints=None):

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import linprog, minimize
-from solver_helpers import Counting, assert_honest, box_problem, no_hints, reference_minimum
 
 import grisaille as gs
 from grisaille.errors import ModelError
-from grisaille.solvers.box import BoxProblem
 from grisaille.solvers.multistart import _overtaken, _spread_out
+from grisaille.solvers.search_problem import BoxProblem
+from tests.solvers.solver_helpers import (
+    Counting,
+    assert_honest,
+    box_problem,
+    no_hints,
+    reference_minimum,
+)
 
 
 def solve(problem, seed=0, solver=None, hints=None):

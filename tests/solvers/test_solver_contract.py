@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from solver_helpers import Counting, assert_honest, at, box_problem, no_hints
 
 import grisaille as gs
+from tests.solvers.solver_helpers import Counting, assert_honest, at, box_problem, no_hints
 
 LIGHT = gs.MultiStart(starts=6, samples=256, iterations=30)
 SOLVERS = [gs.Grid(points=31), LIGHT]

@@ -7,7 +7,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.confidence.theory import plausible_set
+from grisaille.confidence.plausible_set import plausible_set
 from grisaille.records import Suggestion, TrialKind
 from grisaille.strategies.strategy import Situation
 

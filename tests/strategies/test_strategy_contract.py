@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from strategy_helpers import after, composite, constrained, network
 
 import grisaille as gs
 from grisaille.records import Failure, Pending
 from grisaille.strategies.strategy import Situation
+from tests.strategies.strategy_helpers import after, composite, constrained, network
 
 SEARCH = gs.MultiStart(starts=4, samples=256, iterations=20)
 STRATEGIES = {

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from study_helpers import QUICK, answer, parabola
-from test_running import boxed
 
 import grisaille as gs
 from grisaille.storage.database import Database
 from grisaille.study.budget import Limits
+from tests.study.study_helpers import QUICK, answer, parabola
+from tests.study.test_runner import boxed
 
 
 def test_an_old_handle_cannot_write_into_a_study_that_was_made_anew(tmp_path):

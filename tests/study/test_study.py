@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas
 import pytest
-from study_helpers import QUICK, answer, decisions, nested, parabola
 
 import grisaille as gs
 from grisaille import problems
+from tests.study.study_helpers import QUICK, answer, decisions, nested, parabola
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +112,8 @@ def test_a_batch_is_spread_out_and_differs_from_asking_one_by_one():
 def test_pending_queries_narrow_the_band_and_leave_the_mean():
     import torch
 
-    from grisaille.confidence.hallucination import hallucinated
-    from grisaille.confidence.theory import plausible_set
+    from grisaille.confidence.pending import hallucinated
+    from grisaille.confidence.plausible_set import plausible_set
 
     study = gs.Study(nested(), strategy=QUICK)
     study.run(8, progress=False)

@@ -6,12 +6,12 @@ import torch
 from botorch.models import SingleTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from scipy.stats import lognorm
-from surrogate_helpers import FAMILIES, STATIONARY, label, numpy_covariance
 
 import grisaille as gs
 from grisaille.surrogates import fitting
 from grisaille.surrogates.fitting import given, learned
 from grisaille.surrogates.posterior import Posterior
+from tests.surrogates.surrogate_helpers import FAMILIES, STATIONARY, label, numpy_covariance
 
 every_family = pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 every_stationary = pytest.mark.parametrize("kernel", STATIONARY, ids=label)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import sklearn.gaussian_process.kernels as sk
 import torch
-from surrogate_helpers import FAMILIES, STATIONARY, label
 
 import grisaille as gs
 from grisaille.errors import ModelError
 from grisaille.surrogates.kernels import check_kernel
+from tests.surrogates.surrogate_helpers import FAMILIES, STATIONARY, label
 
 every_family = pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 every_stationary = pytest.mark.parametrize("kernel", STATIONARY, ids=label)

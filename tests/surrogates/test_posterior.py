@@ -6,7 +6,11 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from surrogate_helpers import (
+
+import grisaille as gs
+from grisaille.surrogates import fitting
+from grisaille.surrogates.posterior import LEAST_NOISE, Posterior
+from tests.surrogates.surrogate_helpers import (
     FAMILIES,
     STATIONARY,
     hyperparameters,
@@ -14,10 +18,6 @@ from surrogate_helpers import (
     numpy_covariance,
     textbook,
 )
-
-import grisaille as gs
-from grisaille.surrogates import fitting
-from grisaille.surrogates.posterior import LEAST_NOISE, Posterior
 
 every_family = pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 every_stationary = pytest.mark.parametrize("kernel", STATIONARY, ids=label)

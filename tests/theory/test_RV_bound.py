@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from test_inst_r import POINTS, linear_problem, optimum_on_grid
 
 import grisaille as gs
+from tests.theory.test_inst_r import POINTS, linear_problem, optimum_on_grid
 
 
 @pytest.mark.parametrize("horizon", [10, None])

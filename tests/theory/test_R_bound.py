@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from test_inst_r import POINTS, linear_problem, optimum_on_grid
-from theory_helpers import KERNELS, KnownNorm, box
 
 import grisaille as gs
+from tests.theory.test_inst_r import POINTS, linear_problem, optimum_on_grid
+from tests.theory.theory_helpers import KERNELS, KnownNorm, box
 
 KERNEL = KERNELS["Matérn 5/2"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from theory_helpers import KERNELS, deviation
 
 import grisaille as gs
+from tests.theory.theory_helpers import KERNELS, deviation
 
 STEPS = 30
 

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from theory_helpers import KERNELS, KnownNorm, box, covariance
 
 import grisaille as gs
-from grisaille.confidence.theory import plausible_set
+from grisaille.confidence.plausible_set import plausible_set
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
+from tests.theory.theory_helpers import KERNELS, KnownNorm, box, covariance
 
 GRID = np.linspace(-1, 1, 201)[:, None]
 

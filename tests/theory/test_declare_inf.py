@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from theory_helpers import KnownNorm, box, grid_points, true_outputs
 
 import grisaille as gs
+from tests.theory.theory_helpers import KnownNorm, box, grid_points, true_outputs
 
 KERNEL = gs.SquaredExponential(1.0, 1.0)
 POINTS = 41

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from theory_helpers import KERNELS, KnownNorm, box, true_outputs
 
 import grisaille as gs
-from grisaille.confidence.hindsight import discrepancy_bounds
-from grisaille.confidence.lipschitz import Source
-from grisaille.confidence.theory import plausible_set
+from grisaille.confidence.plausible_set import plausible_set
+from grisaille.theory.lipschitz import Source
+from grisaille.theory.realized_bounds import discrepancy_bounds
+from tests.theory.theory_helpers import KERNELS, KnownNorm, box, true_outputs
 
 KERNEL = KERNELS["squared exponential"]
 FORMS = ("tight", "corrected", "printed")
@@ -177,7 +177,7 @@ def test_a_steeper_function_of_the_same_norm_does_not_exist():
         function = KnownNorm(kernel, 1.0, np.random.default_rng(0), centers=2)
         function.centers = np.array([[0.5 * h], [-0.5 * h]])
         weights = np.array([1.0, -1.0])
-        from theory_helpers import covariance
+        from tests.theory.theory_helpers import covariance
 
         squared = weights @ covariance(kernel, function.centers, function.centers) @ weights
         function.weights = weights / math.sqrt(squared)
@@ -205,7 +205,7 @@ def test_without_declaration_constants_are_estimated_from_the_posterior_and_say_
     g = gs.BlackBox(lambda y: 2 * y, name="g", noise=0)
     problem = gs.Problem(minimize=g(f(x)))
     result = problem.solve(8, strategy=gs.Optimistic(exploit=False, initial=4), progress=False)
-    from grisaille.confidence.lipschitz import known_slopes, lipschitz
+    from grisaille.theory.lipschitz import known_slopes, lipschitz
 
     surrogates = plausible_set(problem.program, result.history, 2.0).beliefs
     estimate = lipschitz(problem.program, f, surrogates["f"], result.history)

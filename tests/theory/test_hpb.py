@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from theory_helpers import KERNELS, KnownNorm, box, true_outputs, truth
 
 import grisaille as gs
-from grisaille.confidence.theory import plausible_set
+from grisaille.confidence.plausible_set import plausible_set
 from grisaille.records import History
+from tests.theory.theory_helpers import KERNELS, KnownNorm, box, true_outputs, truth
 
 KERNEL = KERNELS["squared exponential"]
 

@@ -7,11 +7,11 @@ a band, which the grid of eta contains.
 
 import numpy as np
 import pytest
-from theory_helpers import KERNELS, KnownNorm, box, grid_points, true_outputs
 
 import grisaille as gs
 from grisaille.records import History
 from grisaille.strategies.strategy import Situation
+from tests.theory.theory_helpers import KERNELS, KnownNorm, box, grid_points, true_outputs
 
 POINTS = 21
 KERNEL = KERNELS["Matérn 5/2"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.confidence import information
+from grisaille.theory import information_gain as information
 
 
 def test_the_rates_are_those_of_the_table():

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from theory_helpers import KERNELS, covariance
 
 import grisaille as gs
-from grisaille.confidence import information
+from grisaille.theory import information_gain as information
+from tests.theory.theory_helpers import KERNELS, covariance
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)

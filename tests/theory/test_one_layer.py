@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from theory_helpers import KERNELS, KnownNorm, box
 
 import grisaille as gs
-from grisaille.confidence.theory import plausible_set
+from grisaille.confidence.plausible_set import plausible_set
 from grisaille.records import History
 from grisaille.strategies.strategy import Situation
+from tests.theory.theory_helpers import KERNELS, KnownNorm, box
 
 KERNEL = KERNELS["squared exponential"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import grisaille as gs
-from grisaille.modeling.program import BoxCall
+from grisaille.language.program import BoxCall
 
 Array = NDArray[np.float64]
 

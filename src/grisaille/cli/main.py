@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
-from grisaille.cli import answering, comparing, keeping, looking, picturing, running
-from grisaille.cli.ending import INTERRUPTED, TERMINATED, Terminated, report
+from grisaille.cli import ask_and_tell, diagram, export_and_delete, inspect, solve
+from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, Terminated, report
 
 _EXIT_CODES = """\
 exit codes:
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for group in (running, looking, answering, keeping, picturing, comparing):
+    for group in (solve, inspect, ask_and_tell, export_and_delete, diagram):
         group.add_commands(commands)
     return parser
 

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.errors import ModelError
-from grisaille.modeling import atoms
-from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.expression import Call, Constant, Expression, Operation, Variable
-from grisaille.modeling.program import Program
+from grisaille.language import atoms
+from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.language.program import Program
 from grisaille.records import History
-from grisaille.surrogates.condensed import CondensedPosterior
 from grisaille.surrogates.constant import ConstantProcess
 from grisaille.surrogates.fitting import given, learned
 from grisaille.surrogates.kernels import Kernel, Linear, Matern, check_kernel
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
+from grisaille.surrogates.sparse import CondensedPosterior
 
 Array = NDArray[np.float64]
 Beliefs = dict[str, Surrogate]

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grisaille.confidence.plausible import PlausibleSet
+from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.metrics import violations
 from grisaille.records import History
 

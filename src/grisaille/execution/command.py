@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.execution.child import isolated_folder
+from grisaille.execution.child_process import isolated_folder
 from grisaille.execution.isolation import kill_group, signal_name
 
 LAST_LINES = 8

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, cast
 
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.execution import child
+from grisaille.execution import child_process
 
 HEARTBEAT = 0.25
 """Seconds between looks at whether the child lives, for when its death does not close the socket:
@@ -110,9 +110,9 @@ class Answer(NamedTuple):
 
     def opened(self) -> Any:
         """The function's value; raises what the function raised."""
-        if self.kind == child.REFUSED:
+        if self.kind == child_process.REFUSED:
             raise EvaluationError(str(self.body, "utf-8"))
-        if self.kind == child.RAISED:
+        if self.kind == child_process.RAISED:
             raise _exception(*pickle.loads(self.body))
         try:
             return pickle.loads(self.body)
@@ -141,7 +141,7 @@ class Child:
             # sys.path of its own, and no file in the working directory can hide a standard module.
             # Nothing is ever sent to standard input: it closes with us, and that ends the child.
             self._process = subprocess.Popen(
-                [sys.executable, child.__file__, str(end.fileno())],
+                [sys.executable, child_process.__file__, str(end.fileno())],
                 stdin=subprocess.PIPE,
                 bufsize=0,
                 pass_fds=(end.fileno(),),
@@ -172,9 +172,9 @@ class Child:
             self._greeting = b""
             while True:
                 answer = self._receive(deadline)
-                if answer.kind == child.NEEDED:
+                if answer.kind == child_process.NEEDED:
                     self._send(_framed(call.function), deadline)
-                elif answer.kind != child.CALLED:
+                elif answer.kind != child_process.CALLED:
                     return answer
                 elif call.timeout is not None:
                     deadline = time.monotonic() + call.timeout
@@ -249,7 +249,9 @@ class Child:
                 return
 
     def _receive(self, deadline: float) -> Answer:
-        kind, length = child.ANSWER.unpack(self._exactly(child.ANSWER.size, deadline))
+        kind, length = child_process.ANSWER.unpack(
+            self._exactly(child_process.ANSWER.size, deadline)
+        )
         return Answer(kind, self._exactly(length, deadline))
 
     def _exactly(self, length: int, deadline: float) -> memoryview:
@@ -314,7 +316,9 @@ def signal_name(number: int) -> str:
 
 def _framed(*messages: bytes) -> bytes:
     """Messages as they go to the child."""
-    return b"".join(part for body in messages for part in (child.LENGTH.pack(len(body)), body))
+    return b"".join(
+        part for body in messages for part in (child_process.LENGTH.pack(len(body)), body)
+    )
 
 
 def _end(code: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.interoperation.reading import (
+from grisaille.interoperation.export_fields import (
     box_names,
     design,
     evaluations,
@@ -24,7 +24,7 @@ from grisaille.interoperation.reading import (
 )
 from grisaille.records import Observation
 from grisaille.study.encoding import to_plain
-from grisaille.study.ledger import Ledger, QueryEntry, TrialEntry, probe_of
+from grisaille.study.state import Ledger, QueryEntry, TrialEntry, probe_of
 
 Array = NDArray[np.float64]
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.interoperation.observables import name_calls
+from grisaille.interoperation.call_names import name_calls
 from grisaille.storage.log import Kind
 from grisaille.study.budget import Limits
 from grisaille.study.chain import Chain
-from grisaille.study.ledger import QueryEntry, QueryState, TrialEntry, TrialState
-from grisaille.study.page import Page, check_range
+from grisaille.study.state import QueryEntry, QueryState, TrialEntry, TrialState
 from grisaille.study.study import Study
+from grisaille.study.transitions import Page, check_range
 
 Array = NDArray[np.float64]
 Point = dict[str, Any]

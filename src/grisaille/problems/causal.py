@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import jv
 
-from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.causal import CausalModel
-from grisaille.modeling.causal_problem import causal_problem
-from grisaille.modeling.expression import Constraint, Expression
-from grisaille.modeling.interventions import Do, do, exogenous, natural
-from grisaille.modeling.problem import Problem
-from grisaille.modeling.system import System
+from grisaille.language.black_box import BlackBox
+from grisaille.language.causal.do import Do, do, exogenous, natural
+from grisaille.language.causal.model import CausalModel
+from grisaille.language.causal.problem import causal_problem
+from grisaille.language.causal.system import System
+from grisaille.language.expression import Constraint, Expression
+from grisaille.language.problem import Problem
 from grisaille.problems.known import KnownProblem, Structure
 
 Array = NDArray[np.float64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.expression import Variable
-from grisaille.modeling.problem import Problem
+from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Variable
+from grisaille.language.problem import Problem
 from grisaille.problems.known import KnownProblem, Structure
 
 Array = NDArray[np.float64]

@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.expression import Variable
-from grisaille.modeling.problem import Problem
-from grisaille.modeling.program import BoxCall, split_outputs
+from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Variable
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, split_outputs
 from grisaille.problems.known import KnownProblem, Structure, measured
-from grisaille.solvers.box import BoxProblem, Solution
 from grisaille.solvers.multistart import MultiStart
+from grisaille.solvers.search_problem import BoxProblem, Solution
 from grisaille.surrogates.kernels import SquaredExponential
 
 Array = NDArray[np.float64]

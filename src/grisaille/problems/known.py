@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from grisaille.errors import ModelError
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, split_outputs
 from grisaille.metrics import violations
-from grisaille.modeling.problem import Problem
-from grisaille.modeling.program import BoxCall, split_outputs
 
 Array = NDArray[np.float64]
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import root
 
-from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.expression import Variable
-from grisaille.modeling.problem import Problem
+from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Variable
+from grisaille.language.problem import Problem
 from grisaille.problems.known import KnownProblem, Structure
 
 FEED_A = 1.8275

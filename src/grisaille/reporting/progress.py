@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.reporting.progress import certainty
 

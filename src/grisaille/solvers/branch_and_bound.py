@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from grisaille.solvers.multipliers import MultiplierPool
-from grisaille.solvers.relaxation import Leaf, Proof, ProofStatus, Relaxation
+from grisaille.solvers.proof import Leaf, Proof, ProofStatus, Relaxation
 
 _FIRST_CUTS = 4
 # Large trees are split in larger batches, which costs less per box.

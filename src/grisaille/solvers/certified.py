@@ -10,10 +10,10 @@ from torch import Tensor
 
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import ModelError
-from grisaille.solvers.box import BoxProblem, Scale, Solution, Solver, evaluate_in_chunks
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.multistart import MultiStart, polish
-from grisaille.solvers.relaxation import NoRelaxation, Proof, ProofStatus
+from grisaille.solvers.proof import NoRelaxation, Proof, ProofStatus
+from grisaille.solvers.search_problem import BoxProblem, Scale, Solution, Solver, evaluate_in_chunks
 
 _SAMPLES = 256
 _POLISHED = 12

@@ -8,7 +8,13 @@ import torch
 from torch import Tensor
 
 from grisaille.errors import ModelError
-from grisaille.solvers.box import BoxProblem, Scale, Solution, best_of, evaluate_in_chunks
+from grisaille.solvers.search_problem import (
+    BoxProblem,
+    Scale,
+    Solution,
+    best_of,
+    evaluate_in_chunks,
+)
 
 _MOST_POINTS = 20_000_000
 _BLOCK = 262_144

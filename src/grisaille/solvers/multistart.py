@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from grisaille.errors import ModelError
-from grisaille.solvers.box import (
+from grisaille.solvers.quadratic import solve_quadratic
+from grisaille.solvers.search_problem import (
     FEASIBILITY,
     BoxProblem,
     Scale,
@@ -20,7 +21,6 @@ from grisaille.solvers.box import (
     best_of,
     evaluate_in_chunks,
 )
-from grisaille.solvers.quadratic import solve_quadratic
 
 _SCREEN_PENALTY = 10.0
 _ZOOMS = (0.1, 0.03, 0.01)

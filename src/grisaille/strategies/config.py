@@ -8,15 +8,15 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.theory import Theory
-from grisaille.modeling.problem import Problem
-from grisaille.modeling.rewrite import COLLAPSED, collapse
+from grisaille.language.problem import Problem
+from grisaille.language.rewrite import COLLAPSED, collapse
 from grisaille.records import Suggestion
-from grisaille.solvers.box import Solver
-from grisaille.strategies.collapsed import collapsed
+from grisaille.solvers.search_problem import Solver
+from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Bound, Situation
 from grisaille.surrogates.kernels import check_kernel
+from grisaille.theory.theory import Theory
 
 
 @dataclass(frozen=True, slots=True)

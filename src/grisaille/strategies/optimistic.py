@@ -19,41 +19,47 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.certification.relaxation import branching_variables, relaxed
 from grisaille.checks import is_number
-from grisaille.confidence.avoidance import Avoidance
 from grisaille.confidence.beliefs import is_learned
-from grisaille.confidence.hallucination import hallucinated
+from grisaille.confidence.failures import Avoidance
 from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.plausible import PlausibleSet
-from grisaille.confidence.relaxation import branching_variables, relaxed
-from grisaille.confidence.theory import Theory, plausible_set
+from grisaille.confidence.pending import hallucinated
+from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.errors import ModelError
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.records import History, Probe, Refutation, Suggestion, TrialKind
-from grisaille.solvers.box import BoxProblem, Solution, Solver, nearby
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.relaxation import Proof, ProofStatus
-from grisaille.strategies.costs import (
-    cheapest_initial,
-    costs_differ,
-    missing_for_a_start,
-    within_budget,
-    without_what_is_not_worth_it,
-)
-from grisaille.strategies.doubt import doubted
-from grisaille.strategies.gap import CLOSED, NEARLY_CLOSED, relative_gap, spread_of, stalled
-from grisaille.strategies.initial import (
+from grisaille.solvers.proof import Proof, ProofStatus
+from grisaille.solvers.search_problem import BoxProblem, Solution, Solver, nearby
+from grisaille.strategies.acquisition_search import best_trial, check_solver
+from grisaille.strategies.initial_design import (
     check_initial,
     initial_points,
     initial_suggestion,
     sobol_point,
     still_initial,
 )
-from grisaille.strategies.recommendation import is_closing, recommendation
-from grisaille.strategies.repetition import repeats
-from grisaille.strategies.search import best_trial, check_solver
+from grisaille.strategies.practical.band_widening import doubted
+from grisaille.strategies.practical.costs import (
+    cheapest_initial,
+    costs_differ,
+    missing_for_a_start,
+    within_budget,
+    without_what_is_not_worth_it,
+)
+from grisaille.strategies.practical.gap import (
+    CLOSED,
+    NEARLY_CLOSED,
+    relative_gap,
+    spread_of,
+    stalled,
+)
+from grisaille.strategies.practical.recommendation import is_closing, recommendation
+from grisaille.strategies.practical.repetition import repeats
 from grisaille.strategies.strategy import Bound, Situation
+from grisaille.theory.theory import Theory
 
 Array = NDArray[np.float64]
 

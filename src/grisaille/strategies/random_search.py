@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.records import Suggestion, TrialKind
-from grisaille.strategies.initial import sobol_point
-from grisaille.strategies.search import Rival
+from grisaille.strategies.acquisition_search import Rival
+from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.strategy import Situation
 
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from grisaille.confidence.incumbent import Incumbent
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.records import History, Pending, Suggestion
 
 Evaluation = Literal["separate", "chained"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grisaille.modeling.problem import Problem
-from grisaille.study.ledger import Ledger, QueryState, TrialState
+from grisaille.language.problem import Problem
+from grisaille.study.state import Ledger, QueryState, TrialState
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.errors import EvaluationError
-from grisaille.modeling.problem import Problem
-from grisaille.modeling.program import BoxCall, Program, split_outputs
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import Observation, Suggestion, Trial
 
 Array = NDArray[np.float64]

@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from grisaille.errors import ProtocolError
-from grisaille.modeling.fingerprint import difference, fingerprint
-from grisaille.modeling.problem import Problem
+from grisaille.language.fingerprint import difference, fingerprint
+from grisaille.language.problem import Problem
 from grisaille.reporting.tables import entry_names
 from grisaille.storage.log import Data
 from grisaille.strategies.strategy import Strategy

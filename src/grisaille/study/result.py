@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 from torch import Tensor
 
+from grisaille.certification.certificate import Certificate
 from grisaille.checks import is_number
-from grisaille.confidence.certificate import Certificate
 from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.theory import Theory
 from grisaille.errors import ModelError
+from grisaille.language.expression import Expression
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, Program
 from grisaille.metrics import Metrics
-from grisaille.modeling.expression import Expression
-from grisaille.modeling.problem import Problem
-from grisaille.modeling.program import BoxCall, Program
 from grisaille.records import Failure, History, Refutation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Evaluation, Situation, Strategy
+from grisaille.theory.theory import Theory
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from grisaille.confidence.amplification import Form
-    from grisaille.confidence.guarantee import Guarantee
+    from grisaille.theory.amplification import Form
+    from grisaille.theory.guarantee import Guarantee
 
 Array = NDArray[np.float64]
 
@@ -204,7 +204,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
 
     def guarantee(self, form: Form = "tight") -> Guarantee:
         """What the theorems promised beforehand; for a study in theory mode."""
-        from grisaille.confidence.guarantee import Guarantee
+        from grisaille.theory.guarantee import Guarantee
 
         beta = self._beta("the theorems' bounds")
         if not isinstance(beta, Theory):
@@ -222,7 +222,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
             trials that the algorithm did not choose. With Lipschitz constants that are estimated,
             estimates.
         """
-        from grisaille.confidence.hindsight import discrepancy_bounds
+        from grisaille.theory.realized_bounds import discrepancy_bounds
 
         beta = self._beta("discrepancy bounds")
         return discrepancy_bounds(self.problem, self.history, beta, form)
@@ -233,7 +233,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         For each black box: "declared", "norm bound" or "estimated"; for "known parts": "exact" or
         "estimated". A bound that rests on an estimate is one.
         """
-        from grisaille.confidence.hindsight import constants_of
+        from grisaille.theory.realized_bounds import constants_of
 
         beta = self._beta("bounds on regret")
         constants, known = constants_of(self.problem, self.history, beta)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from grisaille.modeling.problem import Problem
+from grisaille.language.problem import Problem
 from grisaille.strategies.strategy import Evaluation, Strategy
-from grisaille.study.known_parts import solve_without_black_boxes
+from grisaille.study.presolve import solve_without_black_boxes
 from grisaille.study.result import Result
 from grisaille.study.study import Study, check_settings
 

@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike
 
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.modeling.black_box import BlackBox
-from grisaille.modeling.problem import Problem
+from grisaille.language.black_box import BlackBox
+from grisaille.language.problem import Problem
 from grisaille.records import Failure, History, Suggestion, Trial
 from grisaille.storage.log import Kind
-from grisaille.strategies.mcbo import MCBO
+from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, spent
-from grisaille.study.desk import MEMORY, Desk, Query
 from grisaille.study.encoding import to_plain
-from grisaille.study.ledger import QueryState
-from grisaille.study.page import Page, check_range
 from grisaille.study.result import Result, Status
+from grisaille.study.session import MEMORY, Desk, Query
+from grisaille.study.state import QueryState
 from grisaille.study.threads import one_thread
+from grisaille.study.transitions import Page, check_range
 
 if TYPE_CHECKING:
     import pandas
@@ -242,7 +242,7 @@ class Study:
         Returns:
             How many were added.
         """
-        from grisaille.study.observing import observed_rows
+        from grisaille.study.external_data import observed_rows
 
         known = self._box(box)
         x, y = observed_rows(known, inputs, outputs)
@@ -289,7 +289,7 @@ class Study:
         Raises:
             EvaluationError: No trial succeeds; what happened is in the error's `result`.
         """
-        from grisaille.study.run import run
+        from grisaille.study.runner import run
 
         return run(
             self,

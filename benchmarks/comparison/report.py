@@ -1,0 +1,78 @@
+"""Everything a comparison writes: `runs.csv`, `table.md` and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.comparison.contestants import DEFAULT, YARDSTICK
+from benchmarks.comparison.figures import draw
+from benchmarks.comparison.measures import Results
+from benchmarks.comparison.plan import LeftOut
+from benchmarks.comparison.tables import (
+    duel_table,
+    final_table,
+    left_out_table,
+    runs_csv,
+    saving_table,
+)
+
+
+def write_report(
+    folder: Path, results: Results, order: Sequence[str], left_out: Sequence[LeftOut]
+) -> list[Path]:
+    """Write tables and figures from what is there.
+
+    Args:
+        folder: Where.
+        results: The runs.
+        order: Strategies in the order of legends.
+        left_out: Where strategies do not apply.
+
+    Returns:
+        The files.
+    """
+    table = folder / "runs.csv"
+    table.write_text(runs_csv(results), encoding="utf-8")
+    page = folder / "table.md"
+    page.write_text(tables_page(results, order, left_out), encoding="utf-8")
+    return [table, page, *draw(results, order, folder)]
+
+
+def tables_page(results: Results, order: Sequence[str], left_out: Sequence[LeftOut]) -> str:
+    """All tables, each under its heading."""
+    parts = [
+        f"## {DEFAULT} against each rival\n",
+        duel_table(results, order),
+        f"## Evaluations saved against {YARDSTICK}\n",
+        saving_table(results),
+        "## Final regret\n",
+    ]
+    for kind, problems in results.structures.items():
+        for problem in problems:
+            parts += [f"### {problem} ({kind})\n", final_table(results, problem, order)]
+    parts += [
+        "## Left out\n",
+        left_out_table([c for c in left_out if c.problem in results.problems]),
+        different_starts(results),
+    ]
+    failed = [f"- {run.job}: {run.message}" for run in results.runs if run.failed]
+    if failed:
+        parts += ["## Failed\n", "\n".join(failed) + "\n"]
+    return "\n".join(parts)
+
+
+def different_starts(results: Results) -> str:
+    """Which strategies did not start from the points that the others started from."""
+    odd = []
+    for problem in results.problems:
+        starts: dict[int, dict[str, tuple[tuple[float, ...], ...]]] = {}
+        for run in results.of(problem):
+            if not run.failed:
+                first = tuple(step.x for step in run.steps[: run.initial])
+                starts.setdefault(run.job.seed, {})[run.job.strategy] = first
+        if any(len(set(by_strategy.values())) > 1 for by_strategy in starts.values()):
+            odd.append(problem)
+    if not odd:
+        return "On every problem and seed all strategies started from the same points.\n"
+    return f"Strategies did not all start from the same points on {', '.join(odd)}.\n"

@@ -1,0 +1,275 @@
+"""Commands to evaluate by other means: `create`, `ask`, `tell`, `fail`, `release`, `observe`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grisaille.cli.arguments import (
+    add_choices,
+    add_limits,
+    add_problem,
+    add_storage,
+    add_study_with_file,
+    amount,
+    count,
+)
+from grisaille.cli.exit_codes import DONE, NOTHING, report
+
+if TYPE_CHECKING:
+    from grisaille.cli.arguments import Commands
+    from grisaille.study.session import Query
+    from grisaille.study.study import Study
+
+
+def add_commands(commands: Commands) -> None:
+    """Add `create`, `ask`, `tell`, `fail`, `release` and `observe`."""
+    create = commands.add_parser(
+        "create", help="make an empty study of the problem that a Python file defines"
+    )
+    add_problem(create)
+    create.add_argument("--study", metavar="NAME", required=True, help="what to call it")
+    add_storage(create)
+    add_limits(create, "open")
+    add_choices(create)
+    create.set_defaults(run=_create)
+
+    ask = commands.add_parser(
+        "ask",
+        help="take the next evaluations to make, as JSON",
+        description='Take the next evaluations to make, as JSON: a list of {"id", "box", '
+        '"arguments", "inputs", "trial"}. Nobody else will get them. Nothing left: an empty list, '
+        "and exit code 1.",
+    )
+    add_study_with_file(ask)
+    ask.add_argument("-n", type=count, default=1, help="how many; default: %(default)s")
+    ask.add_argument(
+        "--lease", type=amount, metavar="SECONDS", help="after which others may get them"
+    )
+    ask.add_argument(
+        "--trials", type=count, metavar="N", help="trials in all; default: as the study says"
+    )
+    ask.set_defaults(run=_ask)
+
+    tell = commands.add_parser(
+        "tell",
+        help="record the answer to a query",
+        description="Record the answer to a query. VALUE is JSON: a number, a list, or an object "
+        'with names of outputs. `tell STUDY -` reads many answers, {"id": "3-1", "value": 0.5} or '
+        '{"id": "3-2", "failed": "why"}, as a list or one per line.',
+    )
+    # Python's own pattern has no exponents before 3.13, and takes -1e-3 for an option.
+    tell._negative_number_matcher = re.compile(r"-\.?\d")
+    add_study_with_file(tell)
+    tell.add_argument("id", metavar="ID", help="id of the query, or - to read from standard input")
+    tell.add_argument("value", metavar="VALUE", nargs="?", help="the answer; - to read it")
+    tell.add_argument(
+        "--seconds", type=amount, help="how long it took; default: since it was asked"
+    )
+    tell.set_defaults(run=_tell)
+
+    fail = commands.add_parser("fail", help="record that an evaluation gave no answer")
+    add_study_with_file(fail)
+    fail.add_argument("id", metavar="ID", help="id of the query")
+    fail.add_argument("reason", metavar="REASON", help="what happened, in words")
+    fail.set_defaults(run=_fail)
+
+    release = commands.add_parser("release", help="give a query back, unanswered")
+    add_study_with_file(release)
+    release.add_argument("id", metavar="ID", help="id of the query")
+    release.set_defaults(run=_release)
+
+    observe = commands.add_parser(
+        "observe",
+        help="add answers of a black box that were made elsewhere",
+        description="Add answers of a black box that were made elsewhere, from a CSV file: one row "
+        "per answer, first a row with the names of the columns, the outputs last.",
+    )
+    add_study_with_file(observe)
+    observe.add_argument("box", metavar="BOX", help="name of the black box")
+    observe.add_argument("table", metavar="FILE.csv", type=Path, help="the answers")
+    observe.set_defaults(run=_observe)
+
+
+def _create(options: argparse.Namespace) -> int:
+    from grisaille.cli.problem_file import load
+    from grisaille.cli.stored_studies import is_stored, make_study, remember
+    from grisaille.errors import ModelError
+
+    if is_stored(options.storage, options.study):
+        raise ModelError(
+            f"there is a study {options.study!r} already: go on with it, give this one another "
+            f"name, or remove the old one with grisaille delete {shlex.quote(options.study)}"
+        )
+    with make_study(load(options.file), options) as study:
+        remember(
+            study,
+            file=str(options.file.resolve()),
+            trials=options.trials,
+            max_cost=options.max_cost,
+            gap_tol=options.gap_tol,
+        )
+    print(f"Study {options.study!r} is made, and empty: grisaille ask or worker goes on.")
+    return DONE
+
+
+def _ask(options: argparse.Namespace) -> int:
+    # What the problem's file prints is not JSON.
+    with redirect_stdout(sys.stderr), _open(options) as study:
+        trials = options.trials or study.desk.ledger().settings.get("trials")
+        queries = study.ask(options.n, trials=trials, lease=options.lease)
+    lines = ",\n".join("  " + json.dumps(_plain(query)) for query in queries)
+    print(f"[\n{lines}\n]" if lines else "[]")
+    return DONE if queries else NOTHING
+
+
+def _tell(options: argparse.Namespace) -> int:
+    from grisaille.errors import GrisailleError
+
+    answers = _answers(options)
+    code = DONE
+    with _open(options) as study:
+        for answer in answers:
+            try:
+                print(_record(study, answer), flush=True)
+            except GrisailleError as error:  # the others may have taken days: they count
+                reported = report(error)
+                code = code or reported
+    return code
+
+
+def _record(study: Study, answer: dict[str, Any]) -> str:
+    name = answer["id"]
+    if "failed" in answer:
+        again = study.fail(name, answer["failed"])
+        return f"query {name} failed, and " + ("will be asked again" if again else "is given up")
+    trial = study.tell(name, answer["value"], seconds=answer.get("seconds"))
+    if trial is None:
+        return f"query {name} is answered"
+    value = study.problem.sense * trial.objective
+    broken = f", violation {trial.violation:.2e}" if trial.violation else ""
+    return (
+        f"query {name} is answered, and trial {trial.number} complete: "
+        f"objective {value:.6g}{broken}"
+    )
+
+
+def _fail(options: argparse.Namespace) -> int:
+    with _open(options) as study:
+        print(_record(study, {"id": options.id, "failed": options.reason}))
+    return DONE
+
+
+def _release(options: argparse.Namespace) -> int:
+    with _open(options) as study:
+        study.release(options.id)
+    print(f"query {options.id} is given back: the next one who asks gets it")
+    return DONE
+
+
+def _observe(options: argparse.Namespace) -> int:
+    import pandas
+
+    from grisaille.errors import ModelError
+
+    try:
+        frame = pandas.read_csv(options.table)
+    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
+        raise ModelError(f"{options.table} cannot be read as CSV: {error}") from error
+    if all(_is_number(column) for column in frame.columns):
+        raise ModelError(
+            f"{options.table} begins with numbers: put a row with the names of the columns first"
+        )
+    with _open(options) as study:
+        many = study.observe(options.box, frame)
+    print(f"{many} answer{'s' * (many != 1)} of {options.box} added to study {options.study!r}")
+    return DONE
+
+
+def _open(options: argparse.Namespace) -> Study:
+    from grisaille.cli.stored_studies import open_study
+
+    return open_study(options)
+
+
+def _plain(query: Query) -> dict[str, Any]:
+    import numpy as np
+
+    arguments = [a.tolist() if isinstance(a, np.ndarray) else float(a) for a in query.arguments]
+    return {
+        "id": query.id,
+        "box": query.box,
+        "arguments": arguments,
+        "inputs": query.inputs.tolist(),
+        "trial": query.trial,
+    }
+
+
+def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """What is told: checked as a whole, before anything is recorded."""
+    from grisaille.errors import ModelError
+
+    if options.id != "-":
+        if options.value is None:
+            raise ModelError(f"tell {options.study} {options.id}: say the answer too, as JSON")
+        text = sys.stdin.read() if options.value == "-" else options.value
+        answer = {"id": options.id, "value": _parse(text, f"the answer {text.strip()!r}")}
+        return [answer if options.seconds is None else {**answer, "seconds": options.seconds}]
+    if options.value is not None or options.seconds is not None:
+        raise ModelError(
+            "tell STUDY - reads ids, values and seconds from standard input: leave others out"
+        )
+    text = sys.stdin.read()
+    if text.lstrip().startswith("["):
+        found = _parse(text, "standard input")
+    else:
+        lines = enumerate(text.splitlines(), 1)
+        found = [_parse(line, f"line {number}") for number, line in lines if line.strip()]
+    for place, answer in enumerate(found, 1):
+        known = {"id", "value", "failed", "seconds"}
+        if (
+            not isinstance(answer, dict)
+            or not isinstance(answer.get("id"), str)
+            or ("value" in answer) == ("failed" in answer)
+            or not set(answer) <= known
+        ):
+            raise ModelError(
+                f"answer {place} is {json.dumps(answer)}, nothing is recorded: write "
+                '{"id": "3-1", "value": 0.5}, if you like with "seconds", or '
+                '{"id": "3-1", "failed": "why"}'
+            )
+    return list(found)
+
+
+def _parse(text: str, what: str) -> Any:
+    from grisaille.errors import ModelError
+
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ModelError(
+            f'{what} is not JSON ({error}): write a number, [1, 2] or {{"name": 1}}'
+        ) from error
+    if _has_truth_value(found):
+        raise ModelError(f"{what} has true or false in it: write numbers")
+    return found
+
+
+def _has_truth_value(found: Any) -> bool:
+    if isinstance(found, dict | list):
+        return any(map(_has_truth_value, found.values() if isinstance(found, dict) else found))
+    return isinstance(found, bool)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,79 @@
+"""The file that defines a problem."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grisaille.language.problem import Problem
+    from grisaille.strategies.strategy import Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a file defines.
+
+    Attributes:
+        file: The file.
+        problem: Its `problem`.
+        strategy: Its `strategy`; None if it has none.
+    """
+
+    file: Path
+    problem: Problem
+    strategy: Strategy | None
+
+
+def load(file: Path) -> Definition:
+    """Run a file, and take what it defines."""
+    from grisaille.errors import ModelError
+    from grisaille.language.problem import Problem
+
+    if not file.is_file():
+        raise ModelError(f"there is no file {str(file)!r}: pass a Python file that defines problem")
+    names = _run(file)
+    problem, strategy = names.get("problem"), names.get("strategy")
+    if not isinstance(problem, Problem):
+        found = (
+            "nothing of that name"
+            if problem is None
+            else f"an object of type {type(problem).__name__}"
+        )
+        raise ModelError(
+            f"{file} must define problem = gs.Problem(...) at its top level, found {found}"
+        )
+    if strategy is not None and (isinstance(strategy, type) or not hasattr(strategy, "suggest")):
+        raise ModelError(
+            f"{file} defines strategy = {strategy!r}, which is no strategy: write an object such "
+            "as strategy = gs.Optimistic(), or give it another name"
+        )
+    return Definition(file, problem, strategy)
+
+
+def _run(file: Path) -> dict[str, Any]:
+    import runpy
+
+    from grisaille.errors import GrisailleError, ModelError
+
+    # As when Python itself runs a file: its neighbours can be imported, also while it evaluates.
+    sys.path.insert(0, str(file.resolve().parent))
+    try:
+        return runpy.run_path(str(file), run_name="grisaille_problem")
+    except GrisailleError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        raise ModelError(f"{_place(file, error)} raised {kind}: {error}") from error
+
+
+def _place(file: Path, error: Exception) -> str:
+    """The line of the file where an error arose."""
+    if isinstance(error, SyntaxError):
+        return str(file)  # its message says where
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    return f"{file}, line {lines[-1]}," if lines else str(file)

@@ -1,0 +1,261 @@
+"""Commands that evaluate: `demo`, `solve`, `resume` and `worker`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grisaille.cli.arguments import (
+    DEFAULT_STORAGE,
+    add_choices,
+    add_limits,
+    add_problem,
+    add_study_with_file,
+    amount,
+    count,
+)
+from grisaille.cli.exit_codes import DONE, INTERRUPTED, NOTHING, TERMINATED, heeding_termination
+from grisaille.cli.problem_file import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grisaille.cli.arguments import Commands
+    from grisaille.records import Trial
+    from grisaille.study.result import Result
+    from grisaille.study.study import Study
+
+_LIMITS = ("trials", "max_cost", "gap_tol")
+# As `Study.run` has it; written down with the study, so that workers know.
+_TRIALS = 50
+
+
+def add_commands(commands: Commands) -> None:
+    """Add `demo`, `solve`, `resume` and `worker`."""
+    demo = commands.add_parser("demo", help="optimize the Williams-Otto reactor, live")
+    demo.add_argument("--trials", type=count, default=25, help="default: %(default)s")
+    demo.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    _add_views(demo)
+    demo.set_defaults(run=_demo)
+
+    solve = commands.add_parser(
+        "solve",
+        help="solve the problem that a Python file defines",
+        description="Solve the problem that a Python file defines. With --study everything is "
+        "recorded, and the same command again goes on where it stopped.",
+    )
+    add_problem(solve)
+    solve.add_argument("--study", metavar="NAME", help="record everything under this name")
+    solve.add_argument(
+        "--storage",
+        metavar="URL",
+        help=f"the database to record it in; default: {DEFAULT_STORAGE}",
+    )
+    add_limits(solve, "as the study says, else 50 or as many as --max-cost pays for")
+    add_choices(solve)
+    _add_ways(solve)
+    _add_views(solve)
+    solve.set_defaults(run=_solve)
+
+    resume = commands.add_parser("resume", help="go on with a study")
+    add_study_with_file(resume)
+    add_limits(resume, "as when it was solved last")
+    _add_ways(resume)
+    _add_views(resume)
+    resume.set_defaults(run=_resume)
+
+    worker = commands.add_parser(
+        "worker",
+        help="take part in a study, as one process of many",
+        description="Take part in a study, as one process of many, on this machine or another: "
+        "evaluate, and decide when there is nothing to evaluate, until its trials are used up.",
+    )
+    add_study_with_file(worker)
+    add_limits(worker, "as the study says")
+    worker.set_defaults(run=_worker)
+
+
+def _add_ways(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--workers", type=count, metavar="N", help="evaluate so many at once, in child processes"
+    )
+    command.add_argument(
+        "--timeout", type=amount, metavar="SECONDS", help="after which no trial starts"
+    )
+    command.add_argument(
+        "--allow-changes",
+        action="store_true",
+        help="go on although the problem or the strategy has changed: answers are kept",
+    )
+
+
+def _add_views(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--plot", type=Path, help="save a picture of the convergence here")
+    command.add_argument("--quiet", action="store_true", help="print the answer only")
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from grisaille.problems import williams_otto
+
+    _check_picture(options.plot)
+    problem = williams_otto().problem
+    if not options.quiet:
+        print("The Williams-Otto reactor: known prices, product fractions from a simulator.\n")
+        print(problem.diagram(), end="\n\n")
+    result = problem.solve(
+        options.trials, seed=options.seed, progress=False if options.quiet else None
+    )
+    print(f"\n{result}\n")
+    if result.x is not None:
+        feed, temperature = result.x
+        print(
+            f"Feed {feed:.3f} kg/s of B at {temperature:.2f} °C: profit {-result.fun:.2f} $/s, and "
+            f"no setting is estimated to earn more than {-result.lower_bound:.2f} $/s."
+        )
+    return _finish(result, options.plot or Path("grisaille-demo.png"))
+
+
+def _solve(options: argparse.Namespace) -> int:
+    from grisaille.cli.stored_studies import make_study, remember
+
+    _check_call(options)
+    _check_picture(options.plot)
+    definition = load(options.file)
+    with heeding_termination() as heard:
+        if options.study is None:
+            result = definition.problem.solve(
+                strategy=definition.strategy,
+                seed=options.seed or 0,
+                evaluation=options.evaluation or "separate",
+                **_ways(options),
+                **_limits({}, options),
+            )
+            print(f"\n{result}")
+            return _finish(result, options.plot, bool(heard))
+        options.storage = options.storage or DEFAULT_STORAGE
+        with make_study(definition, options) as study:
+            limits = _limits(study.desk.ledger().settings, options)
+            if limits["trials"] is None and limits["max_cost"] is None:
+                limits["trials"] = _TRIALS
+            remember(study, file=str(options.file.resolve()), **limits)
+            return _run(study, options, limits, heard)
+
+
+def _resume(options: argparse.Namespace) -> int:
+    from grisaille.cli.stored_studies import open_study, remember
+
+    _check_picture(options.plot)
+    with heeding_termination() as heard, open_study(options) as study:
+        limits = _known_limits(study, options)
+        if options.file is not None:
+            remember(study, file=str(options.file.resolve()))
+        remember(study, **limits)
+        return _run(study, options, limits, heard)
+
+
+def _worker(options: argparse.Namespace) -> int:
+    from grisaille.cli.stored_studies import open_study
+    from grisaille.study.result import Status
+
+    with heeding_termination() as heard, open_study(options, announce=True) as study:
+        lines = _Lines(study)
+        result = study.run(**_known_limits(study, options), progress=False, callback=lines)
+        stopped = result.status is Status.INTERRUPTED
+        why = f"{'terminated' if heard else 'interrupted'}, and what it held is given back"
+        ending = f"this worker completed {lines.count} of the study's {result.nit} trials"
+        print(f"{why if stopped else result.message}; {ending}", flush=True)
+        if stopped:
+            return TERMINATED if heard else INTERRUPTED
+        return DONE if result.success else NOTHING
+
+
+class _Lines:
+    """Prints a line for each trial that is completed here."""
+
+    def __init__(self, study: Study) -> None:
+        self._sense = study.problem.sense
+        self.count = 0
+
+    def __call__(self, trial: Trial) -> None:
+        self.count += 1
+        broken = f", violation {trial.violation:.2e}" if trial.violation else ""
+        print(
+            f"trial {trial.number}  {trial.suggestion.kind}  "
+            f"objective {self._sense * trial.objective:.6g}{broken}  "
+            f"evaluated in {trial.seconds[1]:.1f} s",
+            flush=True,
+        )
+
+
+def _run(
+    study: Study, options: argparse.Namespace, limits: dict[str, Any], heard: list[int]
+) -> int:
+    """Run a study, print its result, and say how to go on if it was stopped."""
+    from grisaille.cli.stored_studies import without_password
+
+    result = study.run(**_ways(options), **limits)
+    print(f"\n{result}")
+    code = _finish(result, options.plot, bool(heard))
+    if code in (INTERRUPTED, TERMINATED):
+        known = options.storage == DEFAULT_STORAGE
+        place = "" if known else f" --storage {without_password(options.storage)}"
+        print(f"To go on: grisaille resume {shlex.quote(study.name)}{place}")
+    return code
+
+
+def _ways(options: argparse.Namespace) -> dict[str, Any]:
+    """How to run, as against how long."""
+    return {
+        "workers": options.workers,
+        "timeout": options.timeout,
+        "progress": False if options.quiet else None,
+    }
+
+
+def _limits(stored: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """How long: as the call says, else as the study does."""
+    given = {name: getattr(options, name) for name in _LIMITS}
+    return {name: stored.get(name) if given[name] is None else given[name] for name in _LIMITS}
+
+
+def _known_limits(study: Study, options: argparse.Namespace) -> dict[str, Any]:
+    """The same, where there is no telling how long if neither says so."""
+    from grisaille.errors import ModelError
+
+    limits = _limits(study.desk.ledger().settings, options)
+    if limits["trials"] is None and limits["max_cost"] is None:
+        raise ModelError(
+            f"study {study.name!r} does not say how many trials it is to have: pass --trials"
+        )
+    return limits
+
+
+def _check_call(options: argparse.Namespace) -> None:
+    from grisaille.errors import ModelError
+
+    if options.study is None:
+        for name in ("storage", "allow_changes"):
+            if getattr(options, name):
+                flag = "--" + name.replace("_", "-")
+                raise ModelError(f"{flag} is about a recorded study: name it with --study")
+
+
+def _check_picture(picture: Path | None) -> None:
+    """Find out before a long run, not after it."""
+    from grisaille.errors import ModelError
+
+    if picture is not None and not picture.resolve().parent.is_dir():
+        raise ModelError(f"--plot {picture}: there is no folder {str(picture.parent)!r}")
+
+
+def _finish(result: Result, picture: Path | None, terminated: bool = False) -> int:
+    from grisaille.study.result import Status
+
+    if picture is not None and result.nit:
+        result.plot(str(picture))
+        print(f"Picture saved to {picture}.")
+    if result.status is Status.INTERRUPTED:
+        return TERMINATED if terminated else INTERRUPTED
+    return DONE if result.success else NOTHING

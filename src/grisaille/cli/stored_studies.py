@@ -1,0 +1,164 @@
+"""Studies by name: reading what is recorded of them, and opening them to go on."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grisaille.cli.problem_file import Definition
+    from grisaille.storage.database import Database
+    from grisaille.study.state import Ledger
+    from grisaille.study.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is recorded of a study; it takes neither its problem nor the right to write.
+
+    Attributes:
+        name: Its name.
+        where: The storage, as a user may see it.
+        ledger: Its state.
+        written: When something was recorded last, in seconds since 1970; None if nothing was.
+    """
+
+    name: str
+    where: str
+    ledger: Ledger
+    written: float | None
+
+
+def read_studies(storage: str) -> tuple[str, list[Stored]]:
+    """The storage as a user may see it, and all its studies."""
+    with closing(_database(storage)) as database:
+        found = [_read(database, name) for name in database.names()]
+        return database.where, [stored for stored in found if stored is not None]
+
+
+def is_stored(storage: str, name: str) -> bool:
+    """Whether there is a study of a name."""
+    with closing(_database(storage)) as database:
+        stored = _read(database, name)
+        return stored is not None and bool(stored.ledger.settings)
+
+
+def read_study(storage: str, name: str) -> Stored:
+    """One study, or a sentence that says which there are."""
+    with closing(_database(storage)) as database:
+        stored = _read(database, name)
+        if stored is None:
+            raise _unknown(database, name)
+        return stored
+
+
+def delete_study(storage: str, name: str) -> None:
+    """Remove a study and everything recorded of it."""
+    with closing(_database(storage)) as database:
+        database.delete(name)
+
+
+def open_study(options: argparse.Namespace, announce: bool = False) -> Study:
+    """A stored study with its problem, from `--file` or the file it was made from.
+
+    Args:
+        options: With `study`, `storage`, `file`, and `allow_changes` where a command has it.
+        announce: Whether to say first which file is run.
+    """
+    from grisaille.cli.problem_file import load
+
+    stored = read_study(options.storage, options.study)
+    file = options.file or _remembered_file(stored)
+    if announce:
+        print(f"study {stored.name!r} in {stored.where}: loading {file}", flush=True)
+    return make_study(load(file), options)
+
+
+def make_study(definition: Definition, options: argparse.Namespace) -> Study:
+    """The study of a name, new or stored, of the problem that a file defines."""
+    from grisaille.errors import ProtocolError
+    from grisaille.study.study import Study
+
+    try:
+        return Study(
+            definition.problem,
+            name=options.study,
+            storage=options.storage,
+            strategy=definition.strategy,
+            seed=getattr(options, "seed", None),
+            evaluation=getattr(options, "evaluation", None),
+            allow_changes=getattr(options, "allow_changes", False),
+        )
+    except ProtocolError as error:  # in the words of whoever calls from a shell
+        message = str(error).replace("allow_changes=True", "grisaille resume --allow-changes")
+        raise ProtocolError(message) from error
+
+
+def remember(study: Study, **settings: Any) -> None:
+    """Record with a study what later commands need to know, where it is new."""
+    from grisaille.storage.log import Kind
+
+    known = study.desk.ledger().settings
+    news = {name: value for name, value in settings.items() if known.get(name) != value}
+    if news:
+        study.desk.write(lambda page: page.append(Kind.CHANGED, news))
+
+
+def without_password(storage: str) -> str:
+    """The address of a storage, as others may see it."""
+    from sqlalchemy.engine import make_url
+
+    return make_url(storage).render_as_string(hide_password=True)
+
+
+def _remembered_file(stored: Stored) -> Path:
+    from grisaille.errors import ModelError
+
+    known = stored.ledger.settings.get("file")
+    if known is None:
+        raise ModelError(
+            f"study {stored.name!r} does not say which file defines its problem: pass --file"
+        )
+    if not Path(known).is_file():
+        raise ModelError(
+            f"study {stored.name!r} was made from {known}, which is not on this machine: pass "
+            "the file that defines its problem with --file"
+        )
+    return Path(known)
+
+
+def _database(storage: str) -> Database:
+    from grisaille.storage.database import Database
+
+    return Database(storage)
+
+
+def _read(database: Database, name: str) -> Stored | None:
+    from grisaille.study.state import Ledger
+
+    log = database.open(name)
+    if log is None:
+        return None
+    events = log.read(0)
+    written = events[-1].time if events else None
+    return Stored(name, database.where, Ledger(events), written)
+
+
+def _unknown(database: Database, name: str) -> Exception:
+    import difflib
+
+    from grisaille.errors import ModelError
+
+    names = database.names()
+    if not names:
+        return ModelError(
+            f"there is no study {name!r}, nor any other in {database.where}: make one with "
+            f"grisaille create FILE --study {name}, or name another storage with --storage"
+        )
+    shown = ", ".join(map(repr, names))
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ModelError(f"there is no study {name!r} in {database.where}, which has {shown}{hint}")

@@ -1,0 +1,274 @@
+"""Confidence bands and the plausible set, as a box.
+
+With one eta in [-1, 1] per black-box output and z = (l + u)/2 + eta (u - l)/2, every (x, eta) is
+plausible and every plausible z has its eta: the interval constraints of Alg. 1 and 2 vanish. One
+graph serves objective and constraints, so they share their intermediate values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.confidence.beliefs import Beliefs, believe, disturbance, value_bound
+from grisaille.confidence.declared_ranges import accepted, returned
+from grisaille.confidence.process_noise import Disturbances
+from grisaille.errors import AssumptionError
+from grisaille.language.black_box import BlackBox
+from grisaille.language.program import BoxCall, Program, split_outputs
+from grisaille.records import History
+from grisaille.solvers.search_problem import BoxProblem
+
+Array = NDArray[np.float64]
+
+
+def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+    """Narrow a band, (batch, k) twice, to the norm bound and the declared output range.
+
+    l = max(mu - beta sigma, -B), u = min(mu + beta sigma, B) (Def. hpb_int).
+
+    Raises:
+        AssumptionError: The whole band lies outside the norm bound.
+    """
+    if box.norm_bound is not None:
+        bound = torch.tensor(value_bound(box))
+        outside = (lower > bound * (1 + 1e-9)) | (upper < -bound * (1 + 1e-9))
+        if outside.any():
+            limit = float(bound[outside.any(0)][0])
+            raise AssumptionError(
+                f"the data put black box {box.name!r} outside ±{limit:g}, which its norm bound "
+                "allows: raise norm_bound (Assumption bounded_norm) or leave it out"
+            )
+        lower, upper = lower.clamp(-bound, bound), upper.clamp(-bound, bound)
+    # A band wholly outside a declared range is a poor fit, not a contradiction: both ends come to
+    # rest on the range.
+    return returned(box, lower), returned(box, upper)
+
+
+class PlausibleSet:
+    """All (x, eta): design points with intermediate values that the bands allow.
+
+    With process noise, objective and constraints are expected values, and eta may depend on the
+    state (`Disturbances`): a point is then (x, eta, w).
+
+    Args:
+        program: Objective and constraints.
+        beliefs: A surrogate for each black box.
+        beta: Half-width of the bands in posterior standard deviations, (k,) for each black box.
+    """
+
+    def __init__(self, program: Program, beliefs: Beliefs, beta: Mapping[str, Tensor]) -> None:
+        self.program = program
+        self.beliefs = beliefs
+        self.beta = beta
+        self.disturbances: Disturbances | None = None
+        controls = program.box_outputs
+        if program.process_noise:
+            noisy = [box for box in program.boxes if box.process_noise]
+            deviations = {box.name: disturbance(box, beliefs[box.name]) for box in noisy}
+            self.disturbances = Disturbances(program, deviations)
+            controls += self.disturbances.weights
+        eta = torch.ones(controls, dtype=torch.float64)
+        self.lower = torch.cat([torch.tensor(program.lower), -eta])
+        self.upper = torch.cat([torch.tensor(program.upper), eta])
+
+    def widened(self, factor: float) -> PlausibleSet:
+        """The same with bands `factor` times as wide."""
+        wider = {name: factor * beta for name, beta in self.beta.items()}
+        return PlausibleSet(self.program, self.beliefs, wider)
+
+    def box_problem(self) -> BoxProblem:
+        """The auxiliary problem (Alg. 2 line 2) as a box with inequalities."""
+        return BoxProblem(self.lower, self.upper, self.evaluate, self.program.continuous)
+
+    def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
+        design, eta = self._parts(points)
+        if self.disturbances is not None:
+            weights = points[:, self.program.size + self.program.box_outputs :]
+            return split_outputs(self.disturbances.run(design, eta, weights, self.band))
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            return _inside(self.band(call, states), eta[:, call.columns])
+
+        return split_outputs(self.program.run(design, resolve))
+
+    def _parts(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        end = self.program.size + self.program.box_outputs
+        return points[:, : self.program.size], points[:, self.program.size : end]
+
+    def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
+        """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
+        mean, reach = self._mean_and_reach(call, states)
+        return clip_band(call.box, mean - reach, mean + reach)
+
+    def predicted(self, call: BoxCall, states: Tensor) -> Tensor:
+        """Posterior mean of a call's outputs at states, moved into its declared range."""
+        mean, _ = self._mean_and_reach(call, states)
+        return clip_band(call.box, mean, mean)[0]
+
+    def _mean_and_reach(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Mu and beta sigma of a call's outputs, (batch, k) each."""
+        mean, deviation = self.beliefs[call.box.name].predict(accepted(call.box, states))
+        return mean, self.beta[call.box.name] * deviation
+
+    def visit(self, points: Tensor, look: Callable[[BoxCall, Tensor], None]) -> None:
+        """Show the states of every call at points (batch, n + outputs), or (batch, n) for eta 0."""
+        missing = len(self.lower) - points.shape[1]
+        if missing:
+            points = torch.cat([points, points.new_zeros(len(points), missing)], 1)
+        design, eta = self._parts(points)
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            look(call, states)
+            return _inside(self.band(call, states), eta[:, call.columns])
+
+        self.program.run(design, resolve)
+
+    def trace(self, point: Tensor) -> tuple[list[Array], Array]:
+        """Where a point (x, eta) goes: the state s̄ of each call, and the outputs z̄ of all.
+
+        With process noise, where it would go undisturbed.
+        """
+        design, eta = self._parts(point.unsqueeze(0))
+        states_of: list[Array] = []
+        outputs: list[Array] = []
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            answer = _inside(self.band(call, states), eta[:, call.columns])
+            states_of.append(accepted(call.box, states)[0].numpy().copy())
+            outputs.append(answer[0].numpy().copy())
+            return answer
+
+        with torch.no_grad():
+            self.program.run(design, resolve)
+        return states_of, np.concatenate(outputs) if outputs else np.zeros(0)
+
+    def locate(self, x: Array, outputs: Array) -> Tensor:
+        """The point (x, eta) whose intermediate values come closest to given ones, flat."""
+        wanted = torch.tensor(outputs)
+        eta = torch.zeros(1, self.program.box_outputs, dtype=torch.float64)
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            lower, upper = self.band(call, states)
+            half = ((upper - lower) / 2).clamp_min(1e-300)
+            offset = (wanted[call.columns] - (lower + upper) / 2) / half
+            eta[:, call.columns] = offset.clamp(-1, 1)
+            return _inside((lower, upper), eta[:, call.columns])
+
+        with torch.no_grad():
+            self.program.run(torch.tensor(x).unsqueeze(0), resolve)
+        weights = eta.new_zeros(len(self.lower) - len(x) - eta.shape[1])
+        return torch.cat([torch.tensor(x), eta[0], weights])
+
+    def reaches(self, x: Array, outputs: Array) -> Array:
+        """Beta sigma(s̄) of every output of every call, where their values are given.
+
+        Args:
+            x: The design point, flat.
+            outputs: z̄, the outputs of all calls.
+        """
+        given = torch.tensor(outputs).unsqueeze(0)
+        reaches: list[Array] = []
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            reaches.append(self._mean_and_reach(call, states)[1][0].numpy())
+            return given[:, call.columns]
+
+        with torch.no_grad():
+            self.program.run(torch.tensor(x).unsqueeze(0), resolve)
+        return np.concatenate(reaches) if reaches else np.zeros(0)
+
+    def cautious_problem(self, margin: Tensor) -> BoxProblem:
+        """Minimize the predicted objective where constraints hold with certainty, over x alone.
+
+        Each constraint must hold with the deviation that the bands give it added: the root of
+        the summed squares of how far it rises when one eta at a time goes to -1 or to 1.
+
+        Args:
+            margin: (K,), a distance to keep beyond that, so that rounding cannot spoil it.
+        """
+        n = self.program.size
+
+        def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
+            objective, constraints, deviation = self.predict(design)
+            return objective, constraints + deviation + margin
+
+        return BoxProblem(self.lower[:n], self.upper[:n], evaluate, self.program.continuous)
+
+    def predict(self, design: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Predicted objective and constraints, and how far constraints may be off.
+
+        Args:
+            design: (batch, n).
+
+        Returns:
+            Objective (batch,), constraints (batch, K), their deviations (batch, K): how far they
+            may rise, which is beta standard deviations to first order.
+        """
+        batch = len(design)
+        # Without constraints nothing needs a deviation, and one pass is enough.
+        constrained = len(self.program.outputs) > 1
+        m = self.program.box_outputs if constrained else 0
+        controls = len(self.lower) - self.program.size
+        center = torch.zeros(1, controls, dtype=torch.float64)
+        axes = torch.eye(controls, dtype=torch.float64)[:m]
+        probes = torch.cat([center, axes, -axes])
+        points = torch.cat(
+            [
+                design.unsqueeze(0).expand(len(probes), -1, -1),
+                probes.unsqueeze(1).expand(-1, batch, -1),
+            ],
+            2,
+        ).reshape(len(probes) * batch, -1)
+        objective, constraints = self.evaluate(points)
+        constraints = constraints.reshape(len(probes), batch, -1)
+        # The worse of the two ends counts: those of z**2 around 0 are alike, yet not harmless.
+        rise = torch.maximum(constraints[1 : m + 1], constraints[m + 1 :]) - constraints[0]
+        # The floor keeps the root differentiable for constraints that no black box reaches.
+        deviation = (rise.clamp_min(0).square().sum(0) + 1e-30).sqrt()
+        return objective[:batch], constraints[0], deviation
+
+
+def _inside(band: tuple[Tensor, Tensor], eta: Tensor) -> Tensor:
+    """The point of a band that eta in [-1, 1] stands for."""
+    lower, upper = band
+    return (lower + upper) / 2 + eta * (upper - lower) / 2
+
+
+@runtime_checkable
+class BandRule(Protocol):
+    """Gives bands their widths from what was declared and observed; `Theory` is one."""
+
+    def plausible_set(self, program: Program, history: History) -> PlausibleSet:
+        """The plausible set after a history."""
+        ...
+
+
+Beta = float | BandRule
+"""Half-width of the bands in posterior standard deviations, or the rule that gives it."""
+
+
+def plausible_set(program: Program, history: History, beta: Beta, at_once: int = 1) -> PlausibleSet:
+    """The plausible set after a history.
+
+    Args:
+        program: Objective and constraints.
+        history: What was observed.
+        beta: A constant half-width of the bands, or a rule.
+        at_once: How many evaluations are made at once: hyper-parameters are learned once for all.
+    """
+    if isinstance(beta, BandRule):
+        return beta.plausible_set(program, history)
+    beliefs = believe(program, history, at_once=at_once)
+    return PlausibleSet(program, beliefs, constant_widths(program, beta))
+
+
+def constant_widths(program: Program, beta: float) -> dict[str, Tensor]:
+    """One beta for every output of every box."""
+    return {b.name: torch.full((b.outputs,), beta, dtype=torch.float64) for b in program.boxes}

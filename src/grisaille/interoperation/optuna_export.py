@@ -1,0 +1,206 @@
+"""A study in an Optuna storage, for optuna-dashboard and Optuna's own samplers."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from grisaille.errors import ModelError, ProtocolError, StorageError
+from grisaille.interoperation.export_fields import (
+    design,
+    evaluations,
+    reason,
+    settings_of,
+    user_value,
+)
+from grisaille.study.encoding import to_plain
+from grisaille.study.state import Ledger, TrialEntry
+
+_OURS = "grisaille study"
+"""User attribute of an exported Optuna study: the name of the study it shows."""
+
+_TRIAL = "trial"
+"""User attribute of an exported trial: its number in our study."""
+
+# What Optuna, its samplers and its dashboard read: one number per constraint, met when <= 0.
+_CONSTRAINTS = "constraints"
+
+
+def export_optuna(ledger: Ledger, name: str, url: str) -> int:
+    """Write the trials that have ended into an Optuna study.
+
+    Complete trials are COMPLETE, with their value in the user's sense and their constraints.
+    Broken trials, and those that evaluated only probes, are FAIL: samplers pass them over. Trials
+    under way come with a later export: exporting again adds what is new, and keeps what Optuna has
+    added itself.
+
+    Args:
+        ledger: The study.
+        name: What the Optuna study is to be called.
+        url: Any address that Optuna takes, such as `sqlite:///optuna.db`.
+
+    Returns:
+        How many trials were added.
+
+    Raises:
+        ProtocolError: Optuna has a study of this name that shows something else.
+        StorageError: Optuna cannot use the storage.
+    """
+    settings = settings_of(ledger)
+    for what, text in (("name", name), ("url", url)):
+        if not isinstance(text, str) or not text.strip():
+            raise ModelError(f"export_optuna({what}={text!r}): pass a text")
+    optuna = _optuna()
+    with _quiet(optuna), _storage(optuna, url) as storage:
+        shown = _open(optuna, storage, settings, name)
+        known = {t.user_attrs[_TRIAL]: t for t in shown.get_trials() if _TRIAL in t.user_attrs}
+        ended = [trial for trial in ledger.trials.values() if trial.ended is not None]
+        made = {trial.number: _frozen(optuna, ledger, trial) for trial in ended}
+        _check_known(name, known, made)
+        new = [trial for number, trial in made.items() if number not in known]
+        for trial in new:
+            shown.add_trial(trial)
+        return len(new)
+
+
+def _open(optuna: Any, storage: Any, settings: Any, name: str) -> Any:
+    """The Optuna study, made if it is not there; refused if it is somebody else's."""
+    direction = "minimize" if settings["sense"] == 1 else "maximize"
+    if name in optuna.get_all_study_names(storage):
+        shown = optuna.load_study(study_name=name, storage=storage)
+        owner = shown.user_attrs.get(_OURS)
+        if owner is None:
+            raise ProtocolError(
+                f"Optuna has a study {name!r} that was not exported from Grisaille: export under "
+                "another name, or delete that one"
+            )
+        if owner != settings["name"] or shown.direction.name.lower() != direction:
+            raise ProtocolError(
+                f"Optuna's study {name!r} shows the study {owner!r}, to {shown.direction.name}, "
+                f"not {settings['name']!r}, to {direction.upper()}: export under another name, or "
+                "delete that one"
+            )
+    else:
+        shown = optuna.create_study(study_name=name, storage=storage, direction=direction)
+        shown.set_user_attr(_OURS, settings["name"])
+    for key in ("strategy", "seed", "evaluation", "constraints"):
+        if shown.user_attrs.get(key) != settings[key]:
+            shown.set_user_attr(key, settings[key])
+    return shown
+
+
+def _frozen(optuna: Any, ledger: Ledger, trial: TrialEntry) -> Any:
+    """A trial that has ended, as Optuna knows trials."""
+    settings, record = ledger.settings, trial.record
+    attributes: dict[str, Any] = {
+        _TRIAL: trial.number,
+        "state": str(trial.state),
+        "kind": str(trial.suggestion.kind),
+    }
+    numbers = {
+        "bound": user_value(ledger, trial.suggestion.promise),
+        "certified bound": user_value(ledger, trial.suggestion.proved),
+        "violation": None if record is None else record.violation,
+    }
+    attributes |= {key: to_plain([v])[0] for key, v in numbers.items() if v is not None}
+    counts = evaluations(ledger, trial)
+    attributes |= {f"evaluations {box}": count for box, count in counts.items()}
+    if why := reason(trial):
+        attributes["reason"] = why
+    point = design(ledger, trial) or {}
+    bounds = zip(settings["entries"], settings["lower"], settings["upper"], strict=True)
+    ranges = {entry: (low, high) for entry, low, high in bounds}
+    if any(not ranges[entry][0] <= value <= ranges[entry][1] for entry, value in point.items()):
+        point = {}  # chosen when the problem had other bounds, which Optuna cannot show
+    # Optuna knows no NaN, neither as a value nor as a constraint.
+    numeric = record is not None and not any(
+        math.isnan(v) for v in (record.objective, *record.constraints)
+    )
+    complete = numeric and bool(point)
+    system = {}
+    if complete and record is not None and record.constraints.size:
+        system[_CONSTRAINTS] = record.constraints.tolist()
+    made = optuna.trial.create_trial(
+        state=optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL,
+        value=user_value(ledger, record.objective) if complete and record is not None else None,
+        params=point,
+        distributions={
+            entry: optuna.distributions.FloatDistribution(*ranges[entry]) for entry in point
+        },
+        user_attrs=attributes,
+        system_attrs=system,
+    )
+    # Optuna's times are local and without a zone.
+    made.datetime_start = datetime.datetime.fromtimestamp(trial.started)
+    made.datetime_complete = datetime.datetime.fromtimestamp(trial.ended or trial.started)
+    return made
+
+
+def _check_known(name: str, known: dict[int, Any], made: dict[int, Any]) -> None:
+    """Refuse to go on with what has changed: Optuna keeps an ended trial as it is."""
+    for number, old in known.items():
+        new = made.get(number)
+        if new is None or any(
+            getattr(old, part) != getattr(new, part) for part in ("state", "params", "values")
+        ):
+            raise ProtocolError(
+                f"Optuna's study {name!r} shows another trial {number} than the study has now, "
+                "because the problem was changed or the study is another: export under another "
+                "name, or delete that one"
+            )
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise ModelError(
+            "exporting to Optuna needs the package optuna: pip install 'grisaille[optuna]'"
+        ) from error
+    return optuna
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Without Optuna's notes about new studies and features that may change."""
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+@contextmanager
+def _storage(optuna: Any, url: str) -> Iterator[Any]:
+    """Optuna's storage at an address, let go of at the end."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    broken = (SQLAlchemyError, ImportError, ValueError, optuna.exceptions.StorageInternalError)
+    try:
+        storage = optuna.storages.get_storage(url)
+    except broken as error:
+        raise StorageError(f"Optuna cannot open {_shown(url)}: {error}") from error
+    try:
+        yield storage
+    except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        raise StorageError(f"Optuna cannot write to {_shown(url)}: {error}") from error
+    finally:
+        storage.remove_session()
+
+
+def _shown(url: str) -> str:
+    """The address without its password."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return f"{url!r} (write it as in sqlite:///optuna.db)"

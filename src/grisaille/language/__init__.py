@@ -1,0 +1,1 @@
+"""What the problem is: expressions, black and white boxes, problems, programs."""

@@ -1,0 +1,376 @@
+"""Black boxes: the expensive, unknown functions a user brings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from grisaille.checks import is_number
+from grisaille.errors import EvaluationError, ModelError, ProtocolError
+from grisaille.language.atoms import Shape
+from grisaille.language.declarations import functools_target, is_symbolic, name_of, output_shape
+from grisaille.language.expression import Call, as_expression, real_numbers
+
+Array = NDArray[np.float64]
+
+
+class BlackBox:
+    """An expensive, unknown function, learned by its own Gaussian process.
+
+    Called with expressions it gives an expression; called with numbers it is the plain function.
+    One black box used at several places is one surrogate.
+
+    Args:
+        fn: The function: one NumPy value per argument (a scalar arrives as a float) to one number,
+            or to `outputs` numbers. None if it is evaluated outside this process.
+        name: How messages and tables call it; the function's name by default.
+        outputs: How many numbers it returns, or their names. 1 gives a scalar expression.
+        noise: Standard deviation of the observation noise, in the output's units, one or one per
+            output; 0 for a deterministic simulator; None to learn it.
+        kernel: A `SquaredExponential`, `Matern` or `Linear`; None for the default. One with
+            hyper-parameters is used as it is, in the user's own units.
+        norm_bound: B_i, a bound on the norm in the kernel's space (Assumption bounded_norm), one or
+            one per output; clips the band.
+        lower: Smallest value an output can take: clips the band. One, or one per output.
+        upper: Largest value an output can take, likewise.
+        input_lower: Smallest inputs it accepts, a number or one per input number: the optimistic
+            states invented for it stay inside.
+        input_upper: Largest inputs it accepts, likewise.
+        lipschitz: How fast outputs can change with each input (Assumption Lip): one number, one
+            per input, or an array (outputs, inputs). Only bounds on regret use it; without it they
+            use what the norm bound implies, or an estimate.
+        model: Your own surrogate: a function `(inputs, outputs) -> BoTorch model`, tensors of
+            shape (n, d) and (n, k) in the user's units.
+        separable: False if it can be evaluated only along the real chain, never on its own at an
+            invented intermediate value.
+        timeout: Seconds after which an evaluation is given up and its process killed; a function
+            with a timeout is evaluated in a process of its own.
+        cost: What one evaluation costs, in any unit: budgets count it, and when costs differ, dear
+            boxes are evaluated only where that tells enough.
+        process_noise: True if the noise disturbs the process itself, not only what is observed of
+            it: what lies downstream reads the disturbed value, and objective and constraints then
+            mean expected values over the disturbances.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any] | None,
+        *,
+        name: str | None = None,
+        outputs: int | Sequence[str] = 1,
+        noise: ArrayLike | None = None,
+        kernel: Any = None,
+        norm_bound: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        input_lower: ArrayLike | None = None,
+        input_upper: ArrayLike | None = None,
+        lipschitz: ArrayLike | None = None,
+        model: Callable[[Tensor, Tensor], Any] | None = None,
+        separable: bool = True,
+        timeout: float | None = None,
+        cost: float = 1.0,
+        process_noise: bool = False,
+    ) -> None:
+        self.fn = fn
+        self.name = name_of(fn, name, "black box")
+        self.output_names, self.output_shape = output_shape(outputs, f"black box {self.name!r}")
+        self.noise = self._per_output("noise", noise)
+        if self.noise is not None and not ((self.noise >= 0) & np.isfinite(self.noise)).all():
+            raise ModelError(
+                f"black box {self.name!r} has noise {noise!r}: a standard deviation is finite and "
+                "at least 0; None lets it be learned"
+            )
+        self.norm_bound = self._positive("norm_bound", self._per_output("norm_bound", norm_bound))
+        if kernel is not None and model is not None:
+            raise ModelError(f"black box {self.name!r} has both kernel= and model=: choose one")
+        if kernel is not None and (isinstance(kernel, type) or not hasattr(kernel, "correlation")):
+            raise ModelError(
+                f"black box {self.name!r} has kernel={kernel!r}: pass gs.SquaredExponential(), "
+                "gs.Matern() or gs.Linear()"
+            )
+        if model is not None and not callable(model):
+            raise ModelError(
+                f"black box {self.name!r} has model={model!r}: pass a function of inputs and "
+                "outputs that returns a BoTorch model"
+            )
+        if not isinstance(separable, bool):
+            raise ModelError(
+                f"black box {self.name!r} has separable={separable!r}: pass True or False"
+            )
+        if getattr(kernel, "lengthscale", None) is not None and noise is None:
+            raise ModelError(
+                f"black box {self.name!r} has a kernel with hyper-parameters, so nothing is "
+                "learned, but no noise: pass noise=0, or its standard deviation"
+            )
+        self.process_noise = self._checked_process_noise(process_noise, noise, model)
+        self.kernel = kernel
+        self.lower = self._per_output("lower", lower)
+        self.upper = self._per_output("upper", upper)
+        _check_order(self.name, "lower", self.lower, "upper", self.upper)
+        self.input_lower = self._per_input("input_lower", input_lower)
+        self.input_upper = self._per_input("input_upper", input_upper)
+        _check_order(self.name, "input_lower", self.input_lower, "input_upper", self.input_upper)
+        self.lipschitz = self._positive("lipschitz", self._per_input("lipschitz", lipschitz))
+        self.model = model
+        self.separable = separable
+        self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
+        self.cost: float = self._number("cost", cost, "a number above 0") or 1.0
+        self.argument_shapes: tuple[Shape, ...] | None = None
+        functionlike = functools_target(fn)
+        if functionlike is not None:
+            self.__doc__ = functionlike.__doc__
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers it returns."""
+        return int(np.prod(self.output_shape))
+
+    @property
+    def inputs(self) -> int:
+        """How many numbers it takes, all arguments together; known once it is called."""
+        if self.argument_shapes is None:
+            raise ProtocolError(f"black box {self.name!r} was never called with an expression")
+        return sum(int(np.prod(shape)) for shape in self.argument_shapes)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """An expression when an argument is one, else the plain function's value."""
+        if not any(is_symbolic(a) for a in (*args, *kwargs.values())):
+            if self.fn is None:
+                raise ProtocolError(
+                    f"black box {self.name!r} has no function (fn=None): it is evaluated outside"
+                )
+            return self.fn(*args, **kwargs)
+        expressions = tuple(as_expression(a) for a in self._bind(args, kwargs))
+        shapes = tuple(e.shape for e in expressions)
+        if self.argument_shapes is None:
+            self.argument_shapes = shapes
+            self._check_input_range("input_lower", self.input_lower)
+            self._check_input_range("input_upper", self.input_upper)
+            self._check_lipschitz()
+        elif shapes != self.argument_shapes:
+            raise ModelError(
+                f"black box {self.name!r} takes {_counts(self.argument_shapes)}, got "
+                f"{_counts(shapes)}: every call needs the same shapes, because one surrogate "
+                "serves them all; declare another black box for other shapes"
+            )
+        return Call(self, expressions)
+
+    def evaluate(self, inputs: Array) -> Array:
+        """Call the real function at flat `inputs`, and check what comes back.
+
+        Raises:
+            EvaluationError: It raised, or did not return `outputs` finite numbers.
+        """
+        if self.fn is None:
+            raise ProtocolError(
+                f"black box {self.name!r} has no function (fn=None): give it one to solve here"
+            )
+        where = f"black box {self.name!r} at {self.describe(inputs)}"
+        try:
+            answer = self.fn(*self.split(inputs))
+        except Exception as error:
+            raise EvaluationError(f"{where} raised {type(error).__name__}: {error}") from error
+        return self.check(answer, where)
+
+    def check(self, answer: Any, where: str) -> Array:
+        """The answer as a flat array of `outputs` finite numbers."""
+        expected = f"{self.outputs} number{'s' * (self.outputs != 1)}"
+        named = _by_name(answer)
+        if (
+            named
+            and self.output_names
+            and (isinstance(answer, dict) or not named.keys().isdisjoint(self.output_names))
+        ):
+            missing = [n for n in self.output_names if n not in named]
+            if missing:
+                got = ", ".join(map(repr, named))
+                raise EvaluationError(
+                    f"{where} returned values for {got}, but none for {missing[0]!r}: its outputs "
+                    f"are {', '.join(map(repr, self.output_names))}"
+                )
+            answer = [named[n] for n in self.output_names]
+        try:
+            array = real_numbers(answer)
+        except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+            raise EvaluationError(
+                f"{where} returned {answer!r}: it must return {expected}"
+                + (" (does it lack a return statement?)" if answer is None else "")
+            ) from error
+        if array.size != self.outputs:
+            given = "1 number" if array.size == 1 else f"{array.size} numbers"
+            raise EvaluationError(
+                f"{where} returned {given} (shape {array.shape}), declared with "
+                f"outputs={self.outputs}: return {expected}, or declare outputs={array.size}"
+            )
+        if not np.isfinite(array).all():
+            raise EvaluationError(
+                f"{where} returned {array.ravel().tolist()}: every output must be a finite number"
+            )
+        return array.reshape(-1)
+
+    def split(self, inputs: Array) -> list[Any]:
+        """Flat inputs as the values the function is called with."""
+        if self.argument_shapes is None:
+            raise ProtocolError(f"black box {self.name!r} was never called with an expression")
+        values: list[Any] = []
+        start = 0
+        for shape in self.argument_shapes:
+            size = int(np.prod(shape))
+            part = inputs[start : start + size]
+            values.append(float(part[0]) if shape == () else np.array(part).reshape(shape))
+            start += size
+        return values
+
+    def describe(self, inputs: Array) -> str:
+        """Flat inputs as text, argument by argument."""
+        return ", ".join(np.array2string(np.asarray(v), precision=6) for v in self.split(inputs))
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            signature = inspect.signature(self.fn) if self.fn is not None else None
+        except (TypeError, ValueError):  # built-in functions may hide their signature
+            signature = None
+        if signature is None:
+            return (*args, *kwargs.values())
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ModelError(
+                f"black box {self.name!r} is {self.name}{signature}: {error}"
+            ) from error
+        if bound.kwargs:
+            raise ModelError(
+                f"black box {self.name!r} has keyword-only arguments "
+                f"({', '.join(bound.kwargs)}): make them positional"
+            )
+        return bound.args
+
+    def _per_output(self, what: str, given: ArrayLike | None) -> Array | None:
+        if given is None:
+            return None
+        try:
+            array = np.broadcast_to(real_numbers(given), (self.outputs,))
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"black box {self.name!r} has {self.outputs} outputs but {what}={given!r}: pass "
+                "one number, or one per output"
+            ) from error
+        if np.isnan(array).any():
+            raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
+        return np.array(array)
+
+    def _per_input(self, what: str, given: ArrayLike | None) -> Array | None:
+        if given is None:
+            return None
+        try:
+            array = real_numbers(given)
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"black box {self.name!r} has {what}={given!r}: pass one number, or one per input"
+            ) from error
+        if np.isnan(array).any():
+            raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
+        return array
+
+    def _positive(self, what: str, given: Array | None) -> Array | None:
+        if given is not None and not (np.isfinite(given) & (given > 0)).all():
+            raise ModelError(
+                f"black box {self.name!r} has {what}={given.tolist()}: it must be positive"
+            )
+        return given
+
+    def _checked_process_noise(self, given: object, noise: object, model: object) -> bool:
+        if not isinstance(given, bool):
+            raise ModelError(
+                f"black box {self.name!r} has process_noise={given!r}: pass True or False"
+            )
+        if given and self.noise is not None and not self.noise.all():
+            raise ModelError(
+                f"black box {self.name!r} has process_noise=True and noise={noise!r}: give the "
+                "standard deviation of its disturbances, None to learn it, or leave "
+                "process_noise out"
+            )
+        if given and model is not None and noise is None:
+            raise ModelError(
+                f"black box {self.name!r} has process_noise=True and model=, which does not tell "
+                "its disturbances: pass their standard deviation as noise="
+            )
+        return given
+
+    def _number(self, what: str, given: object, wanted: str) -> float | None:
+        if given is None and what == "timeout":
+            return None
+        if not is_number(given) or not 0 < float(given) < np.inf:  # type: ignore[arg-type]
+            raise ModelError(f"black box {self.name!r} has {what}={given!r}: pass {wanted}")
+        return float(given)  # type: ignore[arg-type]
+
+    def _check_lipschitz(self) -> None:
+        shapes = ((), (self.inputs,), (self.outputs, self.inputs))
+        if self.lipschitz is not None and self.lipschitz.shape not in shapes:
+            raise ModelError(
+                f"black box {self.name!r} has {self.outputs} outputs of {self.inputs} inputs, but "
+                f"lipschitz has shape {self.lipschitz.shape}: pass one number, one per input, or "
+                f"an array of shape {shapes[-1]}"
+            )
+
+    def _check_input_range(self, what: str, given: Array | None) -> None:
+        if given is not None and given.shape not in ((), (self.inputs,)):
+            raise ModelError(
+                f"black box {self.name!r} takes {self.inputs} numbers, but {what} has shape "
+                f"{given.shape}: pass one number, or one per input"
+            )
+
+    def __repr__(self) -> str:
+        return f"BlackBox({self.name!r}, outputs={self.outputs})"
+
+
+@overload
+def black_box(fn: Callable[..., Any], /) -> BlackBox: ...
+@overload
+def black_box(**options: Any) -> Callable[[Callable[..., Any]], BlackBox]: ...
+def black_box(
+    fn: Callable[..., Any] | None = None, /, **options: Any
+) -> BlackBox | Callable[[Callable[..., Any]], BlackBox]:
+    """Declare a function as a black box: `@gs.black_box` or `@gs.black_box(outputs=2, noise=0)`.
+
+    Takes the options of `BlackBox`.
+    """
+    if fn is not None:
+        return BlackBox(fn, **options)
+    return lambda function: BlackBox(function, **options)
+
+
+def _by_name(answer: Any) -> dict[Any, Any] | None:
+    """The values of a dictionary, named tuple, pandas series or one-row frame, by name."""
+    if isinstance(answer, dict):
+        return answer
+    if hasattr(answer, "_asdict"):
+        return dict(answer._asdict())
+    if hasattr(answer, "iloc") and answer.ndim == 2 and len(answer) == 1:
+        answer = answer.iloc[0]
+    return dict(answer.to_dict()) if hasattr(answer, "iloc") and answer.ndim == 1 else None
+
+
+def _check_order(
+    name: str, low_name: str, low: Array | None, high_name: str, high: Array | None
+) -> None:
+    if low is None or high is None:
+        return
+    fits = low.shape == high.shape or not low.shape or not high.shape
+    if not fits or not (low < high).all():
+        raise ModelError(
+            f"black box {name!r} has {low_name}={low.tolist()} and {high_name}={high.tolist()}: "
+            "each lower value must be below its upper value"
+        )
+
+
+def _counts(shapes: tuple[Shape, ...]) -> str:
+    total = sum(int(np.prod(s)) for s in shapes)
+    detail = ", ".join("scalar" if s == () else str(list(s)) for s in shapes)
+    return f"{total} numbers ({detail})"

@@ -1,0 +1,1 @@
+"""Cause and effect: the do operator and problems over interventions."""

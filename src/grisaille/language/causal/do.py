@@ -1,0 +1,237 @@
+"""The language of cause and effect: variables without a cause, and the do operator.
+
+A causal model is an ordinary problem. Each variable of the system is a call of a black box with
+process noise, its *mechanism*; the arguments of the call are its causes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from grisaille.errors import ModelError
+from grisaille.language.atoms import Atom
+from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import (
+    Call,
+    Constraint,
+    Expression,
+    Operation,
+    Variable,
+    as_expression,
+)
+from grisaille.language.problem import Problem
+from grisaille.language.program import Program
+
+
+def _same(value: Tensor) -> Tensor:
+    return value
+
+
+class _Unreached(Atom):
+    """An atom of which there is one in every process, so that copies are known again."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        return "unreached"
+
+
+unreached = _Unreached("natural", _same, lambda shape: shape)
+"""The identity, which interventions do not reach through."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Do:
+    """A variable of the system that an intervention sets.
+
+    Attributes:
+        target: The call whose mechanism is switched off.
+        variable: What stands in its place: a variable of the same name.
+    """
+
+    target: Call
+    variable: Variable
+
+    @property
+    def name(self) -> str:
+        """Name of the variable of the system."""
+        return self.target.box.name
+
+
+def exogenous(
+    fn: Callable[[], Any] | None = None, *, name: str, noise: ArrayLike | None = None
+) -> Expression:
+    """A variable of the system with no known cause, which nobody chooses.
+
+    It is a black box without inputs whose noise belongs to the process: mean plus disturbance.
+
+    Args:
+        fn: Its mean, a function without arguments, for a system that is simulated; None when the
+            real system is elsewhere.
+        name: What it is called.
+        noise: Standard deviation of its disturbance; None to learn it.
+    """
+    box = BlackBox(fn, name=name, noise=noise, process_noise=True)
+    complaint = "" if fn is None else misfit(fn)
+    if complaint:
+        raise ModelError(
+            f"exogenous variable {name!r} has the function {complaint}: nothing acts on it, so its "
+            "function takes no arguments; declare one with causes as a gs.BlackBox of these"
+        )
+    box.argument_shapes = ()
+    return Call(box, ())
+
+
+def natural(expression: Any) -> Expression:
+    """The value that an expression would have had without an intervention.
+
+    `intervene` does not reach through it. It is for hidden causes: where one acts on both b and
+    y, the mechanism of y reads `natural(b)`, which tells about the hidden cause, and setting b
+    leaves that as it was (Tian and Pearl 2002, "A general identification condition for causal
+    effects").
+
+    Args:
+        expression: Any expression.
+    """
+    return Operation(unreached, (as_expression(expression),))
+
+
+def do(target: Any, *, lower: float, upper: float) -> Do:
+    """Let an intervention set a variable of the system, whatever its causes say.
+
+    Args:
+        target: The variable of the system, a call of a black box with one output.
+        lower: Smallest value it can be set to.
+        upper: Largest value it can be set to.
+    """
+    if not isinstance(target, Call):
+        raise ModelError(
+            f"do({target!r}): only what a black box or gs.exogenous gives can be set; pass the "
+            "expression of its call"
+        )
+    if target.shape != ():
+        raise ModelError(
+            f"do({target!r}): black box {target.box.name!r} has {target.box.outputs} outputs; an "
+            "intervention sets one number, so declare a black box for each"
+        )
+    return Do(target, Variable(target.box.name, lower=lower, upper=upper))
+
+
+def intervene(problem: Problem, *dos: Do) -> Problem:
+    """The problem once interventions have set some variables of the system.
+
+    Each target is replaced by its variable wherever it is read, except behind `natural`. What is
+    no longer read disappears.
+
+    Args:
+        problem: Any problem with black boxes.
+        dos: What is set, from `do`.
+    """
+    if not isinstance(problem, Problem):
+        raise ModelError(f"intervene({problem!r}, ...): pass a gs.Problem")
+    for given in dos:
+        if not isinstance(given, Do):
+            raise ModelError(f"intervene(..., {given!r}): pass what gs.do(...) gives")
+    parts = [problem.objective, *(c.body for c in problem.constraints)]
+    inside = len(Program(parts).nodes)
+    compiled = Program([*parts, *(d.target for d in dos)])
+    positions = [compiled.position[d.target] for d in dos]
+    for given, position in zip(dos, positions, strict=True):
+        if position >= inside:  # it came after all that the problem has
+            raise ModelError(
+                f"intervene: {given.target!r} is not part of the problem, which calls "
+                f"{', '.join(repr(b.name) for b in problem.boxes) or 'no black box'}"
+            )
+        if positions.count(position) > 1:
+            raise ModelError(f"intervene: {given.name!r} is set twice; set it once")
+    sides = [side for c in problem.constraints for side in (c.left, c.right)]
+    replacement: dict[Expression, Expression] = {d.target: d.variable for d in dos}
+    objective, *rest = substitute([problem.objective, *sides], replacement)
+    pairs = zip(problem.constraints, rest[::2], rest[1::2], strict=True)
+    constraints = [Constraint(left, right, c.flipped) for c, left, right in pairs]
+    if problem.sense == 1:
+        return Problem(minimize=objective, subject_to=constraints)
+    return Problem(maximize=objective, subject_to=constraints)
+
+
+def substitute(
+    expressions: Sequence[Expression], replacement: Mapping[Expression, Expression]
+) -> list[Expression]:
+    """Expressions with others in place of some that they read, except behind `natural`.
+
+    Args:
+        expressions: What is rewritten.
+        replacement: What stands in place of an expression and of all that are equal to it.
+    """
+    program = Program([*expressions, *replacement])
+    put = {program.position[old]: new for old, new in replacement.items()}
+    written: list[Expression] = []
+    for position, node in enumerate(program.nodes):
+        old = node.expression
+        arguments = tuple(written[a] for a in node.arguments)
+        kept = [program.nodes[a].expression for a in node.arguments]
+        if position in put:
+            written.append(put[position])
+        elif is_natural(old) or all(a is b for a, b in zip(arguments, kept, strict=True)):
+            written.append(old)
+        elif isinstance(old, Operation):
+            written.append(Operation(old.atom, arguments, old.parameters))
+        else:
+            assert isinstance(old, Call)
+            written.append(Call(old.box, arguments))
+    return [written[program.position[e]] for e in expressions]
+
+
+def misfit(function: Callable[..., Any], *arguments: Any) -> str:
+    """Why a function cannot be called with some arguments; "" if it can, or if nobody knows."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built-in functions may hide their signature
+        return ""
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        return f"{name}{signature}, {error}"
+    return ""
+
+
+def is_natural(expression: Expression) -> bool:
+    """Whether interventions do not reach through an expression."""
+    return isinstance(expression, Operation) and expression.atom is unreached
+
+
+def natural_reads(parts: Sequence[Expression]) -> set[str]:
+    """Names of the variables whose natural values expressions read; what calls read is left out."""
+    found: set[str] = set()
+    stack = list(parts)
+    seen: set[Expression] = set()
+    while stack:
+        part = stack.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        if is_natural(part):
+            found |= _read_calls(part.arguments)
+        elif not isinstance(part, Call):
+            stack.extend(part.arguments)
+    return found
+
+
+def _read_calls(parts: Sequence[Expression]) -> set[str]:
+    """Names of the calls that expressions read, directly or through known parts."""
+    found: set[str] = set()
+    stack = list(parts)
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Call):
+            found.add(part.box.name)
+        else:
+            stack.extend(part.arguments)
+    return found

@@ -1,0 +1,156 @@
+"""Optimization over interventions, as an ordinary problem with one black box: the system.
+
+A trial sets the variables of one intervention set and lets the system run; the system answers with
+every variable, run by run. What the trials and the observational data say about each mechanism is
+read off here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.language.causal.do import Do, intervene, natural_reads
+from grisaille.language.causal.system import INTERVENTION, set_number
+from grisaille.language.expression import Variable
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, Program
+
+Array = NDArray[np.float64]
+Rows = Mapping[str, Array]
+"""What was seen together: the values of each variable of the system by name, (n,); of the model's
+own variables (n, entries)."""
+
+MechanismData = tuple[str, Array, Array]
+"""Name of a mechanism, inputs (n, d) and outputs (n, 1)."""
+
+SYSTEM = "system"
+"""Name of the black box that stands for the real system."""
+
+
+@dataclass(frozen=True, eq=False)
+class CausalModel:
+    """What a problem over interventions is about.
+
+    Attributes:
+        model: Objective and constraints in terms of mechanisms, without intervention.
+        sets: The intervention sets; an empty one stands for watching.
+        runs: How often the system runs in one trial.
+        observations: Observational data: joint rows by name; arrays of length 0 if there are none.
+        nodes: The variables of the system, causes before effects.
+        variables: The variables of the problem over interventions, in its order.
+    """
+
+    model: Problem
+    sets: tuple[tuple[Do, ...], ...]
+    runs: int
+    observations: Rows
+    nodes: tuple[str, ...]
+    variables: tuple[Variable, ...]
+    _problems: tuple[Problem, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        problems = tuple(intervene(self.model, *dos) if dos else self.model for dos in self.sets)
+        object.__setattr__(self, "_problems", problems)
+
+    def intervened(self, number: int) -> Problem:
+        """The model under the intervention set of that number; the model itself if it is empty."""
+        return self._problems[number]
+
+    def read(self, x: Array) -> tuple[int, Array]:
+        """Number of the set, and a flat point of `intervened(number)`.
+
+        Args:
+            x: A flat design point of the problem over interventions.
+        """
+        values = self._values(x)
+        number = set_number(values.get(INTERVENTION), len(self.sets))
+        return number, self.under(number, x)
+
+    def under(self, number: int, x: Array) -> Array:
+        """What a design point says for a set that need not be its own, as a point of that set."""
+        values = self._values(x)
+        wanted = self.intervened(number).variables
+        return np.concatenate([np.zeros(0), *(values[v.name] for v in wanted)])
+
+    def design(self, number: int, values: Array) -> Array:
+        """The inverse of `read`: entries that are not part of the set are in mid-range."""
+        known = {INTERVENTION: np.array([float(number)])}
+        start = 0
+        for variable in self.intervened(number).variables:
+            known[variable.name] = np.asarray(values[start : start + variable.size], dtype=float)
+            start += variable.size
+        middle = {v.name: (v.lower.ravel() + v.upper.ravel()) / 2 for v in self.variables}
+        return np.concatenate([known.get(v.name, middle[v.name]) for v in self.variables])
+
+    def describe(self, x: Array) -> dict[str, float]:
+        """What a design point sets: the value of each target of its set, by name."""
+        values = self._values(x)
+        return {d.name: float(values[d.name][0]) for d in self.sets[self.read(x)[0]]}
+
+    def runs_of(self, outputs: Array) -> dict[str, Array]:
+        """What the system answered in a trial: the values of each variable, (runs,), by name."""
+        table = np.asarray(outputs).reshape(self.runs, len(self.nodes))
+        return {name: table[:, column] for column, name in enumerate(self.nodes)}
+
+    def rows(self, x: Array, outputs: Array) -> dict[str, Array]:
+        """The runs of a trial, with the model's own variables as they were set in all of them."""
+        values = self._values(x)
+        own = {v.name: np.tile(values[v.name], (self.runs, 1)) for v in self.model.variables}
+        return {**self.runs_of(outputs), **own}
+
+    def mechanism_data(self, number: int, rows: Rows) -> tuple[MechanismData, ...]:
+        """What joint rows say about the mechanisms, for those they say something about.
+
+        The inputs of a mechanism are its argument expressions at the values of the row. A variable
+        that the set sets tells nothing of its mechanism; nor does one that reads what a set
+        variable would have been.
+
+        Args:
+            number: The intervention set that the rows were made under.
+            rows: Values by name; those of the model's own variables, if it has any, too.
+        """
+        return self._read_off(frozenset(d.name for d in self.sets[number]), rows)
+
+    def tells(self, number: int, name: str) -> bool:
+        """Whether rows made under a set say something about the mechanism of a variable."""
+        names = frozenset(d.name for d in self.sets[number])
+        call = next(c for c in self.model.program.calls if c.box.name == name)
+        return name not in names and names.isdisjoint(natural_reads(call.arguments))
+
+    def observed(self) -> tuple[MechanismData, ...]:
+        """What the observational data say about the mechanisms; empty if there are none."""
+        empty = not len(next(iter(self.observations.values())))
+        return () if empty else self._read_off(frozenset(), self.observations)
+
+    def _read_off(self, set_names: frozenset[str], rows: Rows) -> tuple[MechanismData, ...]:
+        count = len(rows[self.nodes[0]])
+        own = [np.asarray(rows[v.name]).reshape(count, -1) for v in self.model.variables]
+        design = torch.tensor(np.concatenate([np.zeros((count, 0)), *own], axis=1))
+
+        def resolve(call: BoxCall, _states: Tensor) -> Tensor:
+            return torch.tensor(np.asarray(rows[call.box.name], dtype=float)).unsqueeze(1)
+
+        found: list[MechanismData] = []
+        for call in self.model.program.calls:
+            name = call.box.name
+            if name in set_names or not set_names.isdisjoint(natural_reads(call.arguments)):
+                continue
+            with torch.no_grad():
+                parts = Program(call.arguments, self.model.variables).run(design, resolve)
+            flat = [p.numpy().reshape(count, -1) for p in parts]
+            inputs = np.concatenate([np.zeros((count, 0)), *flat], axis=1)
+            outputs = np.array(rows[name], dtype=float).reshape(-1, 1)
+            usable = np.isfinite(inputs).all(1)  # a known part may have no value somewhere
+            found.append((name, inputs[usable], outputs[usable]))
+        return tuple(found)
+
+    def _values(self, x: Array) -> dict[str, Array]:
+        ends = np.cumsum([v.size for v in self.variables])[:-1]
+        parts = np.split(np.asarray(x, dtype=float), ends)
+        return {v.name: part for v, part in zip(self.variables, parts, strict=True)}

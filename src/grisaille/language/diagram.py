@@ -1,0 +1,171 @@
+"""The graph of a problem: variables, black boxes, and the known formulas between them.
+
+Known operations between two black boxes are drawn as one white node that shows its formula, so
+that the picture has as many nodes as a person would draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from grisaille.errors import ModelError
+from grisaille.language import atoms
+from grisaille.language.expression import Call, Expression, Operation, Variable
+from grisaille.language.formula_text import formula
+
+if TYPE_CHECKING:
+    from grisaille.language.problem import Problem
+
+Kind = Literal["variable", "black", "white", "goal"]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnNode:
+    """A node of the picture: its kind, its text and the positions of the nodes it reads."""
+
+    kind: Kind
+    label: str
+    reads: tuple[int, ...]
+
+
+def diagram(problem: Problem, format: Literal["text", "mermaid", "dot"]) -> str:
+    """Draw the problem; see `Problem.diagram`."""
+    writers = {"text": _text, "mermaid": _mermaid, "dot": _dot}
+    if format not in writers:
+        raise ModelError(f"diagram format {format!r} is unknown: use text, mermaid or dot")
+    return writers[format](draw(problem))
+
+
+def draw(problem: Problem) -> list[DrawnNode]:
+    """The nodes of the picture in topological order, goals last."""
+    program = problem.program
+    canonical = {n.key: n.expression for n in program.nodes}
+    key_of = {e: program.nodes[p].key for e, p in program.position.items()}
+    nodes: list[DrawnNode] = []
+    position: dict[bytes, int] = {}
+    names: dict[Expression, str] = {}
+    uses: dict[str, int] = {}
+
+    def leaves(expression: Expression) -> tuple[int, ...]:
+        """Positions of the variables and calls that a known formula reads."""
+        found: dict[int, None] = {}
+        seen: set[Expression] = set()
+        stack = [expression]
+        while stack:
+            part = canonical[key_of[stack.pop()]]
+            if part in seen:
+                continue
+            seen.add(part)
+            if key_of[part] in position:
+                found[position[key_of[part]]] = None
+            else:
+                stack.extend(reversed(part.arguments))
+        return tuple(found)
+
+    def add(expression: Expression, kind: Kind, label: str, reads: tuple[int, ...]) -> None:
+        position[key_of[expression]] = len(nodes)
+        nodes.append(DrawnNode(kind, label, reads))
+
+    def rename(key: bytes, name: str) -> None:
+        names.update({e: name for e, k in key_of.items() if k == key})
+
+    for node in program.nodes:
+        expression = node.expression
+        if isinstance(expression, Variable):
+            bounds = f"{_span(expression)}"
+            size = f"[{expression.size}]" if expression.shape else ""
+            add(expression, "variable", f"{expression.name}{size} in {bounds}", ())
+        elif isinstance(expression, Call):
+            for argument in (canonical[key_of[a]] for a in expression.arguments):
+                if _is_formula(argument) and key_of[argument] not in position:
+                    name = f"w{1 + sum(n.kind == 'white' for n in nodes)}"
+                    text = formula(argument, names)
+                    add(argument, "white", f"{name} = {text}", leaves(argument))
+                    rename(key_of[argument], name)
+            box = expression.box
+            uses[box.name] = uses.get(box.name, 0) + 1
+            label = box.name if uses[box.name] == 1 else f"{box.name} #{uses[box.name]}"
+            arguments = [canonical[key_of[a]] for a in expression.arguments]
+            reads = tuple(dict.fromkeys(p for a in arguments for p in leaves(a)))
+            add(expression, "black", label, reads)
+            rename(node.key, label)
+    verb = "minimize" if problem.sense == 1 else "maximize"
+    goals = [(f"{verb} {formula(problem.objective, names)}", problem.objective)]
+    for constraint in problem.constraints:
+        relation = constraint.describe(lambda side: formula(side, names))
+        goals.append((f"subject to {relation}", constraint.body))
+    for label, expression in goals:
+        nodes.append(DrawnNode("goal", label, leaves(expression)))
+    return nodes
+
+
+def _is_formula(expression: Expression) -> bool:
+    """Whether an argument is worth a node of its own: more than a variable or a pick from one."""
+    seen: set[Expression] = set()
+    stack = [expression]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Operation) and part not in seen:
+            if part.atom not in (atoms.take, atoms.join):
+                return True
+            seen.add(part)
+            stack.extend(part.arguments)
+    return False
+
+
+def _span(variable: Variable) -> str:
+    low, high = variable.lower, variable.upper
+    if low.min() == low.max() and high.min() == high.max():
+        return f"[{low.min():g}, {high.max():g}]"
+    return f"[{low.min():g} .. {high.max():g}]"
+
+
+def _text(nodes: list[DrawnNode]) -> str:
+    marks = {"variable": "( )", "black": "███", "white": "[ ]", "goal": "==>"}
+    numbers = [str(i + 1) for i in range(len(nodes))]
+    width = len(numbers[-1])
+    lines = []
+    for number, node in zip(numbers, nodes, strict=True):
+        reads = ", ".join(numbers[p] for p in node.reads)
+        source = f"   <- {reads}" if reads else ""
+        lines.append(f"{number:>{width}}  {marks[node.kind]}  {node.label}{source}")
+    lines.append("")
+    lines.append("( ) variable   ███ black box   [ ] white box   ==> goal   <- reads")
+    return "\n".join(lines)
+
+
+def _mermaid(nodes: list[DrawnNode]) -> str:
+    shapes = {
+        "variable": ("([", "])"),
+        "black": ("[", "]"),
+        "white": ("[", "]"),
+        "goal": ("{{", "}}"),
+    }
+    lines = ["flowchart LR"]
+    for i, node in enumerate(nodes):
+        opening, closing = shapes[node.kind]
+        label = node.label.replace('"', "'").replace("<", "&lt;").replace(">", "&gt;")
+        lines.append(f'    n{i}{opening}"{label}"{closing}:::{node.kind}')
+    lines += [f"    n{p} --> n{i}" for i, node in enumerate(nodes) for p in node.reads]
+    lines.append("    classDef black fill:#222,color:#fff,stroke:#000")
+    lines.append("    classDef white fill:#fff,color:#000,stroke:#555")
+    lines.append("    classDef variable fill:#eee,color:#000,stroke:#555")
+    lines.append("    classDef goal fill:#bbb,color:#000,stroke:#000")
+    return "\n".join(lines)
+
+
+def _dot(nodes: list[DrawnNode]) -> str:
+    styles = {
+        "variable": 'shape=ellipse style=filled fillcolor="#eeeeee"',
+        "black": 'shape=box style=filled fillcolor="#222222" fontcolor=white',
+        "white": "shape=box",
+        "goal": 'shape=hexagon style=filled fillcolor="#bbbbbb"',
+    }
+    lines = ["digraph problem {", "    rankdir=LR;"]
+    for i, node in enumerate(nodes):
+        label = node.label.replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'    n{i} [label="{label}" {styles[node.kind]}];')
+    lines += [f"    n{p} -> n{i};" for i, node in enumerate(nodes) for p in node.reads]
+    lines.append("}")
+    return "\n".join(lines)

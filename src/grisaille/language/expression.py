@@ -1,0 +1,486 @@
+"""Expressions: variables, constants, known operations and black-box calls, with operators.
+
+An expression is immutable and has a NumPy shape. Operators and NumPy functions applied to one
+record a new expression (`numpy_dispatch` has the table); nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.typing import ArrayLike, NDArray
+
+from grisaille.errors import ModelError
+from grisaille.language import atoms
+from grisaille.language.atoms import Atom, Shape
+
+if TYPE_CHECKING:
+    from grisaille.language.black_box import BlackBox
+
+STRICT = (
+    "strict comparisons (<, >) cannot be recorded: write <= or >= for a constraint, np.maximum or "
+    "np.minimum instead of max() or min(), and np.where(a <= b, ...) instead of if"
+)
+
+
+class Expression:
+    """A symbolic value: what variables, black boxes, operators and NumPy functions build.
+
+    Expressions support `+ - * / ** @`, indexing, slicing, iteration, NumPy functions, and `<=` and
+    `>=`, which make a `Constraint`.
+
+    Attributes:
+        shape: NumPy shape of the value; `()` for a scalar.
+        arguments: The expressions this one is computed from.
+    """
+
+    __slots__ = ("arguments", "shape")
+    shape: Shape
+    arguments: tuple[Expression, ...]
+
+    def __init__(self, shape: Shape, arguments: tuple[Expression, ...] = ()) -> None:
+        self.shape = shape
+        self.arguments = arguments
+
+    # --- shape -----------------------------------------------------------------------------
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return int(np.prod(self.shape))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> Expression:
+        """The transpose."""
+        return self._relaid(np.transpose)
+
+    def reshape(self, *shape: Any) -> Expression:
+        """The same entries in another shape, as `numpy.reshape`."""
+        return self._relaid(lambda positions: positions.reshape(*shape))
+
+    def ravel(self) -> Expression:
+        """The entries as a vector."""
+        return self.reshape(-1)
+
+    def sum(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """Sum over all entries, or along `axis`."""
+        return reduce(atoms.total, self, axis)
+
+    def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """Mean over all entries, or along `axis`."""
+        summed = self.sum(axis)
+        return summed / (self.size / summed.size)
+
+    def max(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """Largest entry, or along `axis`."""
+        return reduce(atoms.largest, self, axis)
+
+    def min(self, axis: int | tuple[int, ...] | None = None) -> Expression:
+        """Smallest entry, or along `axis`."""
+        return reduce(atoms.smallest, self, axis)
+
+    def __getitem__(self, key: Any) -> Expression:
+        return self._relaid(lambda positions: positions[key])
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"{self!r} is a scalar: it has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Expression]:
+        return (self[i] for i in range(len(self)))
+
+    def _relaid(self, layout: Any) -> Expression:
+        """The entries that `layout` picks from an array of their flat positions."""
+        try:
+            picked = np.asarray(layout(np.arange(self.size).reshape(self.shape)))
+        except ValueError as error:
+            raise ModelError(f"{self!r} has shape {self.shape}: {error}") from error
+        source, positions = self, tuple(int(i) for i in picked.ravel())
+        if isinstance(self, Operation) and self.atom is atoms.take:
+            # A pick from a pick is one pick, so that x[1:][0] and x[1] are the same node.
+            source = self.arguments[0]
+            positions = tuple(self.parameters[0][i] for i in positions)
+        if picked.shape == source.shape and positions == tuple(range(source.size)):
+            return source
+        return Operation(atoms.take, (source,), (positions, picked.shape))
+
+    # --- operators -------------------------------------------------------------------------
+    def __add__(self, other: Any) -> Expression:
+        return operate(atoms.add, self, other)
+
+    def __radd__(self, other: Any) -> Expression:
+        return operate(atoms.add, other, self)
+
+    def __sub__(self, other: Any) -> Expression:
+        return operate(atoms.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Expression:
+        return operate(atoms.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Expression:
+        return operate(atoms.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Expression:
+        return operate(atoms.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return operate(atoms.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return operate(atoms.divide, other, self)
+
+    def __floordiv__(self, other: Any) -> Expression:
+        return operate(atoms.floor, self / other)
+
+    def __rfloordiv__(self, other: Any) -> Expression:
+        return operate(atoms.floor, operate(atoms.divide, other, self))
+
+    def __mod__(self, other: Any) -> Expression:
+        return operate(atoms.subtract, self, (self // other) * other)
+
+    def __rmod__(self, other: Any) -> Expression:
+        return operate(atoms.subtract, other, self * (other // self))
+
+    def __xor__(self, other: Any) -> NoReturn:
+        raise ModelError(f"{self!r} ^ ... is no power in Python: write **")
+
+    def __pow__(self, other: Any) -> Expression:
+        return operate(atoms.power, self, other)
+
+    def __rpow__(self, other: Any) -> Expression:
+        return operate(atoms.power, other, self)
+
+    def __matmul__(self, other: Any) -> Expression:
+        return operate(atoms.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Expression:
+        return operate(atoms.matmul, other, self)
+
+    def __neg__(self) -> Expression:
+        return operate(atoms.negative, self)
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def __abs__(self) -> Expression:
+        return operate(atoms.absolute, self)
+
+    # --- relations -------------------------------------------------------------------------
+    def __le__(self, other: Any) -> Constraint:
+        return Constraint(self, as_expression(other))
+
+    def __ge__(self, other: Any) -> Constraint:
+        return Constraint(as_expression(other), self, flipped=True)
+
+    def __lt__(self, other: Any) -> NoReturn:
+        raise ModelError(STRICT)
+
+    def __gt__(self, other: Any) -> NoReturn:
+        raise ModelError(STRICT)
+
+    def __eq__(self, other: object) -> Any:
+        raise ModelError(
+            f"{self!r} == ... cannot be recorded: write an equality as abs(a - b) <= tolerance, or "
+            "substitute one side for the other"
+        )
+
+    def __ne__(self, other: object) -> Any:
+        return self.__eq__(other)
+
+    # Identity, so that expressions can key dictionaries in spite of __eq__.
+    __hash__ = object.__hash__
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Expression:
+        return self  # immutable, and known by identity
+
+    # --- what cannot be recorded -------------------------------------------------------------
+    def __bool__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} has no truth value before it is evaluated: write np.where(a <= b, x, y) "
+            "instead of if, and, or, not"
+        )
+
+    def __float__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} is not a number yet: use NumPy's functions (np.sin, not math.sin), or "
+            "gs.white_box for a function of your own"
+        )
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise ModelError(
+            f"{self!r} cannot be put into a NumPy array: join expressions with np.stack or "
+            "np.concatenate, and wrap functions NumPy cannot record with gs.white_box"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        from grisaille.language.numpy_functions import apply_ufunc
+
+        return apply_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
+        from grisaille.language.numpy_functions import apply_function
+
+        return apply_function(function, args, kwargs)
+
+    def __repr__(self) -> str:
+        from grisaille.language.formula_text import formula
+
+        return formula(self)
+
+
+class Variable(Expression):
+    """What the optimizer chooses: a scalar or an array with finite bounds.
+
+    Args:
+        name: How messages and tables call it; unique within a problem.
+        shape: `()` for a scalar, an integer for a vector, or a tuple.
+        lower: Lower bound, a number or an array of that shape.
+        upper: Upper bound, likewise; above `lower` in every entry.
+    """
+
+    __slots__ = ("lower", "name", "upper")
+
+    def __init__(
+        self,
+        name: str,
+        shape: int | Sequence[int] = (),
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"a variable needs a name, got {name!r}: gs.Variable('x', ...)")
+        super().__init__(_dimensions(name, shape))
+        self.name = name
+        self.lower = self._bound("lower", lower)
+        self.upper = self._bound("upper", upper)
+        wrong = np.argwhere(~(self.lower < self.upper))
+        if len(wrong):
+            entry = tuple(int(i) for i in wrong[0])
+            where = f" at entry {list(entry)}" if entry else ""
+            raise ModelError(
+                f"variable {name!r} has lower bound {self.lower[entry]:g} and upper bound "
+                f"{self.upper[entry]:g}{where}: the lower must be below the upper (use a plain "
+                "number for a fixed value)"
+            )
+
+    def _bound(self, side: str, given: ArrayLike | None) -> NDArray[np.float64]:
+        if given is None:
+            raise ModelError(
+                f"variable {self.name!r} has no {side} bound: bounds are required, because the "
+                f"search covers the whole box; pass {side}=..."
+            )
+        try:
+            bound = np.array(np.broadcast_to(real_numbers(given), self.shape))
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"variable {self.name!r} has shape {self.shape}, but its {side} bound is "
+                f"{given!r}: pass a number or an array of that shape"
+            ) from error
+        if not np.isfinite(bound).all():
+            raise ModelError(
+                f"variable {self.name!r} has {side} bound {given!r}: bounds must be finite numbers"
+            )
+        bound.setflags(write=False)
+        return bound
+
+
+def _dimensions(name: str, shape: int | Sequence[int]) -> Shape:
+    try:
+        dimensions = tuple(shape) if np.iterable(shape) else (shape,)
+        if all(operator.index(size) >= 1 for size in dimensions):
+            return tuple(operator.index(size) for size in dimensions)
+    except TypeError:
+        pass
+    raise ModelError(
+        f"variable {name!r} has shape {shape!r}: pass () for a scalar, or how many entries each "
+        "axis has, at least one"
+    )
+
+
+class Constant(Expression):
+    """A known number or array."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: ArrayLike) -> None:
+        array = real_numbers(value)
+        array.setflags(write=False)
+        super().__init__(array.shape)
+        self.value = array
+
+
+class Operation(Expression):
+    """A known operation on expressions."""
+
+    __slots__ = ("atom", "parameters")
+
+    def __init__(
+        self, atom: Atom, arguments: tuple[Expression, ...], parameters: tuple[Any, ...] = ()
+    ) -> None:
+        try:
+            shape = atom.shape(*(a.shape for a in arguments), *parameters)
+        except ValueError as error:
+            shapes = " and ".join(f"{a!r} of shape {a.shape}" for a in arguments)
+            raise ModelError(f"{atom.name} does not fit {shapes}: {error}") from error
+        super().__init__(shape, arguments)
+        self.atom = atom
+        self.parameters = parameters
+
+
+class Call(Expression):
+    """A black box applied to expressions: its outputs, a scalar, or a vector that may have names.
+
+    `call["name"]` picks a named output.
+    """
+
+    __slots__ = ("box",)
+
+    def __init__(self, box: BlackBox, arguments: tuple[Expression, ...]) -> None:
+        super().__init__(box.output_shape, arguments)
+        self.box = box
+
+    def __getitem__(self, key: Any) -> Expression:
+        if isinstance(key, str):
+            if key not in self.box.output_names:
+                names = ", ".join(map(repr, self.box.output_names)) or "none"
+                raise ModelError(
+                    f"black box {self.box.name!r} has no output named {key!r}: its names are "
+                    f"{names} (declare them with outputs=[...])"
+                )
+            key = self.box.output_names.index(key)
+        return super().__getitem__(key)
+
+
+class Constraint:
+    """A relation `left <= right`: a constraint of a problem, or the condition of `np.where`.
+
+    `a & b` holds where both hold, `a | b` where one holds.
+
+    Attributes:
+        left: The side that must not be larger.
+        right: The side that must not be smaller.
+        flipped: Whether it was written `right >= left`.
+        body: `left - right`, at most 0 where the relation holds.
+    """
+
+    __slots__ = ("body", "flipped", "left", "right")
+
+    def __init__(self, left: Expression, right: Expression, flipped: bool = False) -> None:
+        self.left = left
+        self.right = right
+        self.flipped = flipped
+        self.body = left if _is_zero(right) else -right if _is_zero(left) else left - right
+
+    def __and__(self, other: Constraint) -> Constraint:
+        return self._combined(atoms.maximum, "&", other)
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return self._combined(atoms.minimum, "|", other)
+
+    def _combined(self, atom: Atom, sign: str, other: Any) -> Constraint:
+        if not isinstance(other, Constraint):
+            raise ModelError(
+                f"({self!r}) {sign} {other!r}: both sides must be comparisons of expressions, "
+                f"each in parentheses, such as (y <= 1) {sign} (z >= 0)"
+            )
+        return Constraint(operate(atom, self.body, other.body), Constant(0.0))
+
+    def __bool__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} has no truth value before it is evaluated: write 0 <= y <= 1 as two "
+            "constraints, 'a and b' as a & b, and np.where(y <= 0, a, b) instead of if"
+        )
+
+    __array_function__ = Expression.__array_function__
+    __array_ufunc__ = None
+
+    def describe(self, write: Callable[[Expression], str] = repr) -> str:
+        """The relation in the direction it was written in, its sides as `write` writes them."""
+        if self.flipped:
+            return f"{write(self.right)} >= {write(self.left)}"
+        return f"{write(self.left)} <= {write(self.right)}"
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+
+def _is_zero(expression: Expression) -> bool:
+    return isinstance(expression, Constant) and not expression.shape and expression.value == 0
+
+
+def real_numbers(value: Any) -> NDArray[np.float64]:
+    """A new array of floats.
+
+    Raises:
+        TypeError: Text (even "3"), complex numbers, None; ValueError: other things NumPy refuses.
+    """
+    array = np.asarray(value)
+    if value is None or array.dtype.kind not in "biufO":
+        raise TypeError(f"{value!r} is not made of real numbers")
+    return array.astype(float)
+
+
+def as_expression(value: Any) -> Expression:
+    """The expression itself, or a number or array as a constant."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Constraint):
+        raise ModelError(f"{value!r} is a relation, not a value: use it in np.where or subject_to")
+    if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
+        return join([as_expression(v) for v in value], np.stack)
+    try:
+        constant = Constant(value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"{value!r} is neither an expression nor numbers: pass one of these"
+        ) from error
+    if np.isnan(constant.value).any():
+        raise ModelError(f"the constant {value!r} contains NaN: replace it by a number")
+    return constant
+
+
+def operate(atom: Atom, *arguments: Any) -> Expression:
+    """Apply an atom to expressions and constants."""
+    return Operation(atom, tuple(as_expression(a) for a in arguments))
+
+
+def reduce(atom: Atom, value: Any, axis: int | tuple[int, ...] | None) -> Expression:
+    """Apply a reduction over all axes, or over those given."""
+    expression = as_expression(value)
+    given = tuple(range(expression.ndim)) if axis is None else axis
+    try:
+        axes = sorted(normalize_axis_tuple(given, expression.ndim))
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"{atom.name} over axis {axis!r} of {expression!r}, which has shape "
+            f"{expression.shape}: {error}"
+        ) from error
+    return Operation(atom, (expression,), (tuple(axes),))
+
+
+def join(parts: Sequence[Any], arrange: Any) -> Expression:
+    """Put expressions together as `arrange` (`np.stack`, say) puts arrays together."""
+    expressions = tuple(as_expression(p) for p in parts)
+    ends = np.cumsum([0, *(e.size for e in expressions)])
+    positions = [
+        np.arange(start, start + e.size).reshape(e.shape)
+        for start, e in zip(ends[:-1], expressions, strict=True)
+    ]
+    try:
+        layout = np.asarray(arrange(positions))
+    except ValueError as error:
+        shapes = ", ".join(str(e.shape) for e in expressions)
+        raise ModelError(f"shapes {shapes} cannot be joined: {error}") from error
+    return Operation(atoms.join, expressions)._relaid(lambda flat: flat[layout])

@@ -1,0 +1,82 @@
+"""Formulas as a person would write them, for messages, diagrams and reports."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from grisaille.language import atoms
+from grisaille.language.expression import Call, Constant, Expression, Operation, Variable
+
+_BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "@": 2, "**": 3}
+_ATOMIC = 4
+_LONGEST = 72
+_DEEPEST = 12
+
+
+def formula(expression: Expression, names: Mapping[Expression, str] | None = None) -> str:
+    """The expression as text, with `names` in place of the expressions they are given for."""
+    text = _write(expression, names or {}, itertools.count(), depth=0)[0]
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _write(
+    expression: Expression, names: Mapping[Expression, str], written: Iterator[int], depth: int
+) -> tuple[str, int]:
+    """Text and how tightly it binds; `written` counts the parts so far."""
+    if expression in names:
+        return names[expression], _ATOMIC
+    if isinstance(expression, Variable):
+        return expression.name, _ATOMIC
+    if isinstance(expression, Constant):
+        return _number(expression)
+    # Every part adds a letter, so what comes this late or this deep is beyond the longest text;
+    # writing it out regardless would take forever where parts are shared many times over.
+    if depth > _DEEPEST or next(written) > _LONGEST + _DEEPEST:
+        return "...", _ATOMIC
+
+    def write(part: Expression) -> str:
+        return _write(part, names, written, depth + 1)[0]
+
+    def bound(part: Expression, binding: int) -> str:
+        text, own = _write(part, names, written, depth + 1)
+        return text if own >= binding else f"({text})"
+
+    if isinstance(expression, Call):
+        return f"{expression.box.name}({', '.join(map(write, expression.arguments))})", _ATOMIC
+    assert isinstance(expression, Operation)
+    atom, parts = expression.atom, expression.arguments
+    if atom is atoms.take and len(expression.parameters[0]) == 1 and parts[0].ndim == 1:
+        position = expression.parameters[0][0]
+        inner = parts[0]
+        label = str(position)
+        if isinstance(inner, Call) and inner.box.output_names:
+            label = repr(inner.box.output_names[position])
+        return f"{bound(inner, _ATOMIC)}[{label}]", _ATOMIC
+    if atom is atoms.take:
+        return f"{bound(parts[0], _ATOMIC)}[...]", _ATOMIC
+    if atom is atoms.join:
+        return f"[{', '.join(map(write, parts))}]", _ATOMIC
+    if atom is atoms.negative:
+        return f"-{bound(parts[0], 2)}", 1
+    if atom.infix:
+        binding = _BINDING[atom.infix]
+        left = bound(parts[0], binding + (atom.infix == "**"))
+        right = bound(parts[1], binding + (atom.infix != "+"))
+        sign = atom.infix if atom.infix == "**" else f" {atom.infix} "
+        return f"{left}{sign}{right}", binding
+    if atom is atoms.where:
+        condition, yes, no = map(write, parts)
+        return f"where({condition} <= 0, {yes}, {no})", _ATOMIC
+    return f"{atom.name}({', '.join(map(write, parts))})", _ATOMIC
+
+
+def _number(constant: Constant) -> tuple[str, int]:
+    if constant.shape == ():
+        value = float(constant.value)
+        return f"{value:.6g}", _ATOMIC if value >= 0 else 1
+    if constant.size <= 4:
+        return np.array2string(constant.value, precision=3, separator=", "), _ATOMIC
+    return "const" + str(list(constant.shape)).replace(", ", "x"), _ATOMIC

@@ -1,0 +1,190 @@
+"""What NumPy's functions record when they meet an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from grisaille.errors import ModelError
+from grisaille.language import atoms
+from grisaille.language.expression import (
+    Constraint,
+    Expression,
+    as_expression,
+    join,
+    operate,
+    reduce,
+)
+
+_ATOM_OF_UFUNC = {
+    np.add: atoms.add,
+    np.subtract: atoms.subtract,
+    np.multiply: atoms.multiply,
+    np.divide: atoms.divide,
+    np.power: atoms.power,
+    np.float_power: atoms.power,
+    np.matmul: atoms.matmul,
+    np.negative: atoms.negative,
+    np.reciprocal: atoms.reciprocal,
+    np.absolute: atoms.absolute,
+    np.fabs: atoms.absolute,
+    np.minimum: atoms.minimum,
+    np.fmin: atoms.minimum,
+    np.maximum: atoms.maximum,
+    np.fmax: atoms.maximum,
+    np.arctan2: atoms.arctan2,
+    np.exp: atoms.exp,
+    np.expm1: atoms.expm1,
+    np.log: atoms.log,
+    np.log1p: atoms.log1p,
+    np.log2: atoms.log2,
+    np.log10: atoms.log10,
+    np.sqrt: atoms.sqrt,
+    np.square: atoms.square,
+    np.sin: atoms.sin,
+    np.cos: atoms.cos,
+    np.tan: atoms.tan,
+    np.arcsin: atoms.arcsin,
+    np.arccos: atoms.arccos,
+    np.arctan: atoms.arctan,
+    np.sinh: atoms.sinh,
+    np.cosh: atoms.cosh,
+    np.tanh: atoms.tanh,
+    np.arcsinh: atoms.arcsinh,
+    np.arccosh: atoms.arccosh,
+    np.arctanh: atoms.arctanh,
+    np.sign: atoms.sign,
+    np.floor: atoms.floor,
+    np.ceil: atoms.ceil,
+}
+
+_RECORD_UFUNC: dict[Any, Callable[..., Any]] = {
+    np.positive: lambda a: a,
+    np.floor_divide: lambda a, b: as_expression(a) // b,
+    np.remainder: lambda a, b: as_expression(a) % b,
+    np.less_equal: lambda a, b: as_expression(a) <= b,
+    np.greater_equal: lambda a, b: as_expression(a) >= b,
+    np.less: lambda a, b: as_expression(a) < b,
+    np.greater: lambda a, b: as_expression(a) > b,
+    np.equal: lambda a, b: as_expression(a) == b,
+    np.not_equal: lambda a, b: as_expression(a) != b,
+}
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
+    """Record a NumPy ufunc such as `np.exp`."""
+    if method != "__call__":
+        raise ModelError(
+            f"np.{ufunc.__name__}.{method} cannot be recorded on an expression: use np.sum, "
+            "np.prod, np.max or np.min, or gs.white_box"
+        )
+    if options:
+        raise ModelError(
+            f"np.{ufunc.__name__} with {', '.join(options)}= cannot be recorded on an expression: "
+            "leave it out (an array a that is changed by a += y: write a = a + y)"
+        )
+    if ufunc in _ATOM_OF_UFUNC:
+        return operate(_ATOM_OF_UFUNC[ufunc], *inputs)
+    if ufunc in _RECORD_UFUNC:
+        return _RECORD_UFUNC[ufunc](*inputs)
+    raise _unknown(ufunc.__name__)
+
+
+def apply_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Record any other NumPy function such as `np.sum`."""
+    if function not in _RECORD_FUNCTION:
+        raise _unknown(function.__name__)
+    try:
+        return _RECORD_FUNCTION[function](*args, **kwargs)
+    except TypeError as error:
+        reason = str(error).split("() ", 1)[-1]  # Python names the function of our table first
+        raise ModelError(
+            f"np.{function.__name__} was given arguments that cannot be recorded on an "
+            f"expression: {reason}"
+        ) from error
+
+
+def _unknown(name: str) -> ModelError:
+    return ModelError(
+        f"np.{name} cannot be recorded on an expression: use operators and the NumPy functions "
+        f"listed in docs/language.md, or wrap your own function with gs.white_box"
+    )
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Expression:
+    if not isinstance(condition, Constraint):
+        raise ModelError(
+            f"np.where needs a comparison such as y <= 0 as its condition, got {condition!r}"
+        )
+    return operate(atoms.where, condition.body, yes, no)
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    raised = a if low is None else operate(atoms.maximum, a, low)
+    return raised if high is None else operate(atoms.minimum, raised, high)
+
+
+def _dot(a: Any, b: Any) -> Expression:
+    left, right = as_expression(a), as_expression(b)
+    if left.ndim > 1 and right.ndim > 2:
+        raise ModelError(
+            f"np.dot of shapes {left.shape} and {right.shape} cannot be recorded: use @ for a "
+            "stack of matrix products"
+        )
+    return left @ right if left.shape and right.shape else left * right
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None) -> Expression:
+    value = as_expression(x)
+    if value.ndim == 0:
+        return abs(value)
+    of_matrix = value.ndim > 1 if axis is None else np.ndim(axis) > 0 and len(axis) > 1
+    if of_matrix and ord not in (None, "fro"):
+        raise ModelError(
+            f"np.linalg.norm of a matrix with ord={ord!r} cannot be recorded: only the Frobenius "
+            "norm can; for norms of its rows or columns pass axis=1 or axis=0"
+        )
+    if ord in (None, 2) or of_matrix:
+        return reduce(atoms.norm, value, axis)
+    if ord == 1:
+        return reduce(atoms.total, abs(value), axis)
+    if ord == np.inf:
+        return reduce(atoms.largest, abs(value), axis)
+    raise ModelError(f"np.linalg.norm with ord={ord!r} cannot be recorded: use 1, 2 or np.inf")
+
+
+def _stack(arrays: Sequence[Any], axis: int = 0) -> Expression:
+    return join(list(arrays), lambda parts: np.stack(parts, axis=axis))
+
+
+def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Expression:
+    return join(list(arrays), lambda parts: np.concatenate(parts, axis=axis))
+
+
+_RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
+    np.sum: lambda a, axis=None: reduce(atoms.total, a, axis),
+    np.mean: lambda a, axis=None: as_expression(a).mean(axis),
+    np.prod: lambda a, axis=None: reduce(atoms.product, a, axis),
+    np.max: lambda a, axis=None: reduce(atoms.largest, a, axis),
+    np.min: lambda a, axis=None: reduce(atoms.smallest, a, axis),
+    np.amax: lambda a, axis=None: reduce(atoms.largest, a, axis),
+    np.amin: lambda a, axis=None: reduce(atoms.smallest, a, axis),
+    np.clip: _clip,
+    np.where: _where,
+    np.dot: _dot,
+    np.linalg.norm: _norm,
+    np.stack: _stack,
+    np.concatenate: _concatenate,
+    np.hstack: lambda parts: join(list(parts), np.hstack),
+    np.vstack: lambda parts: join(list(parts), np.vstack),
+    np.reshape: lambda a, shape: a.reshape(shape),
+    np.ravel: lambda a: a.ravel(),
+    np.transpose: lambda a: a.T,
+    np.squeeze: lambda a: a._relaid(np.squeeze),
+    np.shape: lambda a: a.shape,
+    np.size: lambda a: a.size,
+    np.ndim: lambda a: a.ndim,
+}

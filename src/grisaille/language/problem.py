@@ -1,0 +1,213 @@
+"""Problems: an objective and constraints over shared variables and black boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from grisaille.errors import ModelError
+from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Constraint, Expression, Variable, as_expression
+from grisaille.language.program import Program
+
+if TYPE_CHECKING:
+    from grisaille.language.causal.model import CausalModel
+    from grisaille.records import Trial
+    from grisaille.strategies.strategy import Strategy
+    from grisaille.study.result import Result
+
+
+class Problem:
+    """Minimize or maximize an expression subject to constraints.
+
+    Args:
+        minimize: The objective, a scalar expression; or
+        maximize: the objective to maximize.
+        subject_to: Constraints `a <= b` or `a >= b`, one or a list; arrays count entry by entry.
+
+    Attributes:
+        objective: The objective as the user wrote it.
+        sense: 1 when minimizing, -1 when maximizing.
+        constraints: The constraints as the user wrote them.
+        program: `sense * objective` and then the body of each constraint, compiled.
+        causal: What the problem is about if it is one over interventions (`causal_problem`); else
+            None.
+    """
+
+    causal: CausalModel | None = None
+
+    def __init__(
+        self,
+        *,
+        minimize: Any = None,
+        maximize: Any = None,
+        subject_to: Constraint | Iterable[Constraint] = (),
+    ) -> None:
+        if (minimize is None) == (maximize is None):
+            raise ModelError("a problem needs one objective: pass either minimize= or maximize=")
+        self.sense = 1 if maximize is None else -1
+        self.objective = _scalar(as_expression(minimize if maximize is None else maximize))
+        self.constraints = _constraints(subject_to)
+        signed = self.objective if self.sense == 1 else -self.objective
+        self.program = Program([signed, *(c.body for c in self.constraints)])
+        # Without a variable, what has no known cause still varies: a model to intervene in.
+        if not self.program.variables and not self.program.calls:
+            raise ModelError(
+                "the problem has no variable: its objective and constraints are constants; build "
+                "them from a gs.Variable"
+            )
+        for number, constraint in enumerate(self.constraints):
+            compiled = Program([constraint.body])
+            if not compiled.variables and not compiled.calls:
+                raise ModelError(
+                    f"constraint {number} ({constraint!r}) reads no variable: leave it out"
+                )
+        _check_names("variables", self.program.variables)
+        _check_names("black boxes", self.program.boxes)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables, in the order of a flat design point."""
+        return self.program.variables
+
+    @property
+    def boxes(self) -> tuple[BlackBox, ...]:
+        """The black boxes, in order of first use."""
+        return self.program.boxes
+
+    @property
+    def chain_cost(self) -> float:
+        """What evaluating the whole chain once costs."""
+        return float(sum(call.box.cost for call in self.program.calls))
+
+    @property
+    def constraint_labels(self) -> list[str]:
+        """One text per scalar constraint: array constraints count entry by entry."""
+        labels = []
+        for constraint in self.constraints:
+            for index in np.ndindex(constraint.body.shape):
+                entry = f"  [{', '.join(map(str, index))}]" if index else ""
+                labels.append(f"{constraint!r}{entry}")
+        return labels
+
+    def solve(
+        self,
+        trials: int | None = None,
+        *,
+        strategy: Strategy | None = None,
+        evaluation: Literal["separate", "chained"] = "separate",
+        seed: int = 0,
+        timeout: float | None = None,
+        gap_tol: float | None = None,
+        max_cost: float | None = None,
+        executor: Any = None,
+        workers: int | None = None,
+        callback: Callable[[Trial], object] | None = None,
+        progress: bool | None = None,
+    ) -> Result:
+        """Optimize: choose where to evaluate the black boxes, and return the best feasible point.
+
+        A `Study` does the same, and can be interrupted, resumed and shared.
+
+        Args:
+            trials: How many trials in all, the initial design included; by default 50, or as many
+                as `max_cost` pays for.
+            strategy: How to choose; `Optimistic()` by default, and `MCBO()` for a problem over
+                interventions.
+            evaluation: "separate" evaluates each black box also at its optimistic state (the
+                paper); "chained" observes only the real chain.
+            seed: Makes the run repeatable.
+            timeout: Seconds after which no new trial starts.
+            gap_tol: Stop when best value and bound are this close, in the objective's units.
+            max_cost: What all evaluations together may cost.
+            executor: Who evaluates: anything with `submit`, such as a process pool of
+                `concurrent.futures` or a Dask client. None for this process.
+            workers: How many evaluations at once; without an executor, child processes make them.
+            callback: Called with each `Trial`; a true return value stops the run.
+            progress: True for a live table, False for silence, None for a live table in a
+                terminal and plain lines elsewhere.
+
+        Returns:
+            The result. Ctrl-C ends the run with the result so far.
+
+        Raises:
+            EvaluationError: No trial succeeds; what happened is in the error's `result`.
+        """
+        from grisaille.study.solve import solve
+
+        return solve(
+            self,
+            trials=trials,
+            strategy=strategy,
+            evaluation=evaluation,
+            seed=seed,
+            timeout=timeout,
+            gap_tol=gap_tol,
+            max_cost=max_cost,
+            executor=executor,
+            workers=workers,
+            callback=callback,
+            progress=progress,
+        )
+
+    def diagram(self, format: Literal["text", "mermaid", "dot"] = "text") -> str:
+        """The graph of the problem, black and white boxes told apart.
+
+        Args:
+            format: "text" for a terminal, "mermaid" for Markdown, "dot" for Graphviz.
+        """
+        from grisaille.language.diagram import diagram
+
+        return diagram(self, format)
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Problem:
+        return self  # it never changes, and its variables are known by identity
+
+    def __repr__(self) -> str:
+        verb = "minimize" if self.sense == 1 else "maximize"
+        lines = [f"{verb} {self.objective!r}"]
+        lines += [f"  subject to {c!r}" for c in self.constraints]
+        return "\n".join(lines)
+
+
+def _scalar(objective: Expression) -> Expression:
+    if objective.size != 1:
+        raise ModelError(
+            f"the objective {objective!r} has shape {objective.shape}: it must be one number, for "
+            "example np.sum(...) of it"
+        )
+    return objective.reshape(())
+
+
+def _constraints(given: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
+    items: Any = given
+    single = isinstance(items, Constraint | Expression) or not isinstance(items, Iterable)
+    constraints: tuple[Any, ...] = (items,) if single else tuple(items)
+    for number, constraint in enumerate(constraints):
+        if isinstance(constraint, bool | np.bool_ | np.ndarray):
+            raise ModelError(
+                f"subject_to[{number}] is {constraint!r}, a plain value: it compares numbers, not "
+                "expressions, so it constrains nothing; leave it out or use the problem's variables"
+            )
+        if isinstance(constraint, Expression):
+            raise ModelError(
+                f"subject_to[{number}] is the expression {constraint!r}: compare it with a bound, "
+                f"for example {constraint!r} <= 0"
+            )
+        if not isinstance(constraint, Constraint):
+            raise ModelError(
+                f"subject_to[{number}] is {constraint!r}: constraints are written a <= b or a >= b"
+            )
+    return constraints
+
+
+def _check_names(what: str, named: Iterable[Variable | BlackBox]) -> None:
+    seen: set[str] = set()
+    for thing in named:
+        if thing.name in seen:
+            raise ModelError(
+                f"two different {what} are named {thing.name!r}: give each its own name"
+            )
+        seen.add(thing.name)

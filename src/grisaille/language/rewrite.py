@@ -1,0 +1,99 @@
+"""Rewrites: pure functions from problem to problem, which forget what is known about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from grisaille.errors import ModelError
+from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Constraint, Expression
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, Program
+
+Array = NDArray[np.float64]
+
+COLLAPSED = "collapsed"
+"""Name of the black box that stands for everything unknown."""
+
+
+def collapse(
+    problem: Problem,
+    *,
+    kernel: Any = None,
+    noise: ArrayLike | None = None,
+    norm_bound: ArrayLike | None = None,
+) -> Problem:
+    """The problem as ordinary Bayesian optimization sees it: inside, nothing is known any more.
+
+    The objective and each scalar constraint that read a black box become one output each of one
+    black box of all variables, learned independently; its evaluation is one run of the real chain.
+    What reads no black box stays known.
+
+    Args:
+        problem: The grey-box problem.
+        kernel: Kernel of the outputs; None to learn it.
+        noise: Standard deviation of the outputs' noise, one or one per output; None for 0 if the
+            boxes inside are free of noise, and else to learn it.
+        norm_bound: Bound on the norms of the outputs, one or one per output.
+    """
+    if not isinstance(problem, Problem):
+        raise ModelError(f"collapse({problem!r}): pass a gs.Problem")
+    parts = _parts(problem)
+    inside = Program([p for p in parts if _is_unknown(p)], problem.variables)
+    if not inside.calls:
+        raise ModelError("the problem has no black box: there is nothing to collapse")
+    if noise is None and all(b.noise is not None and not b.noise.any() for b in inside.boxes):
+        noise = 0.0
+
+    def chain(*values: Any) -> Array:
+        """One run of the real chain at a value for each variable."""
+        x = np.concatenate([np.ravel(v) for v in values])
+        with torch.no_grad():
+            outputs = inside.run(torch.tensor(x).unsqueeze(0), _ask)
+        return np.concatenate([o.numpy().ravel() for o in outputs])
+
+    box = BlackBox(
+        chain,
+        name=COLLAPSED,
+        outputs=int(unknown_outputs(problem).sum()),
+        noise=noise,
+        kernel=kernel,
+        norm_bound=norm_bound,
+    )
+    outputs = box(*problem.variables)
+    bodies: list[Expression] = []
+    start = 0
+    for part in parts:
+        body = part
+        if _is_unknown(part):
+            body = outputs if box.outputs == 1 else outputs[start : start + part.size]
+            body = body.reshape(part.shape)
+            start += part.size
+        bodies.append(body)
+    objective, *rest = bodies
+    constraints: list[Constraint] = [body <= 0 for body in rest]
+    if problem.sense == 1:
+        return Problem(minimize=objective, subject_to=constraints)
+    return Problem(maximize=objective, subject_to=constraints)
+
+
+def unknown_outputs(problem: Problem) -> NDArray[np.bool_]:
+    """Which of the objective and the scalar constraints read a black box, (1 + K,)."""
+    return np.concatenate([np.full(p.size, _is_unknown(p)) for p in _parts(problem)])
+
+
+def _parts(problem: Problem) -> list[Expression]:
+    return [problem.objective, *(c.body for c in problem.constraints)]
+
+
+def _is_unknown(part: Expression) -> bool:
+    return bool(Program([part]).calls)
+
+
+def _ask(call: BoxCall, states: Tensor) -> Tensor:
+    return torch.tensor(call.box.evaluate(states[0].numpy().copy())).unsqueeze(0)

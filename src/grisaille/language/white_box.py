@@ -1,0 +1,305 @@
+"""White boxes: cheap, known functions that operators and NumPy functions cannot express."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, outward, widened
+from grisaille.errors import EvaluationError, ModelError
+from grisaille.language.atoms import Atom, Shape
+from grisaille.language.declarations import is_symbolic, name_of, output_shape
+from grisaille.language.expression import Operation, as_expression, real_numbers
+
+Array = NDArray[np.float64]
+
+
+class WhiteBox:
+    """A known, cheap function that operators and NumPy functions cannot express.
+
+    Its derivatives are taken by central differences, so it should be smooth to about 1e-6.
+
+    Args:
+        fn: The function, of NumPy values shaped like the arguments, to `outputs` numbers.
+        name: How messages and diagrams call it.
+        outputs: How many numbers it returns; 1 gives a scalar expression.
+        vectorized: True if `fn` takes arrays with one more leading axis, many points at once, and
+            returns its values with that leading axis: much faster.
+        lipschitz: How fast outputs can change with each input number, all arguments taken
+            together: |f(a) - f(b)| is at most the sum of lipschitz * |a - b|. One number, one per
+            input, or an array (outputs, inputs). Proofs of bounds need it, or `interval`.
+        interval: A function that bounds the outputs: it takes a pair (lower, upper) for each
+            argument, shaped as `fn` takes the argument, and returns the pair (lower, upper) of the
+            outputs. With `lipschitz` as well, both hold.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        name: str | None = None,
+        outputs: int = 1,
+        vectorized: bool = False,
+        lipschitz: ArrayLike | None = None,
+        interval: Callable[..., Any] | None = None,
+    ) -> None:
+        if fn is None:
+            raise ModelError("gs.white_box needs a function, got None")
+        self.fn = fn
+        self.name = name_of(fn, name, "white box")
+        self.vectorized = vectorized
+        _, self.output_shape = output_shape(outputs, f"white box {self.name!r}")
+        self.lipschitz = self._slopes(lipschitz)
+        if interval is not None and not callable(interval):
+            raise ModelError(
+                f"white box {self.name!r} has interval={interval!r}: pass a function of one pair "
+                "(lower, upper) per argument that returns the pair (lower, upper) of the outputs"
+            )
+        self.interval = interval
+        bounded = self.lipschitz is not None or interval is not None
+        self.atom = Atom(
+            self.name,
+            self._evaluate,
+            lambda *_shapes: self.output_shape,
+            enclose=self._enclose if bounded else None,
+        )
+        self.__doc__ = fn.__doc__
+
+    def __call__(self, *args: Any) -> Any:
+        """An expression when an argument is one, else the plain function's value."""
+        if any(is_symbolic(a) for a in args):
+            expressions = tuple(as_expression(a) for a in args)
+            self._check_lipschitz(tuple(e.shape for e in expressions))
+            return Operation(self.atom, expressions)
+        return self.fn(*args)
+
+    def _evaluate(self, *arguments: Tensor) -> Tensor:
+        value: Tensor = _NumericalDerivative.apply(self._values, *arguments)  # type: ignore[no-untyped-call]
+        return value
+
+    def _values(self, *arguments: Tensor) -> Tensor:
+        batch = max(a.shape[0] for a in arguments)
+        # Copies, because a function may change its arguments in place.
+        arrays = [a.detach().expand(batch, *a.shape[1:]).numpy().copy() for a in arguments]
+        try:
+            if self.vectorized:
+                answers = self.fn(*arrays)
+                nothing = answers is None
+            else:
+                rows = zip(*arrays, strict=True)
+                answers = [self.fn(*(float(v) if v.ndim == 0 else v for v in row)) for row in rows]
+                nothing = any(answer is None for answer in answers)
+            if nothing:
+                raise TypeError("it returned None (does it lack a return statement?)")
+            values = real_numbers(answers).copy(order="C")
+            if values.shape[:1] != (batch,):
+                raise ValueError(
+                    f"it returned shape {values.shape} for {batch} points: the first axis must "
+                    "count the points"
+                )
+            return torch.as_tensor(values.reshape((batch, *self.output_shape)))
+        except Exception as error:
+            example = ", ".join(np.array2string(a[0], precision=6) for a in arrays)
+            raise EvaluationError(
+                f"white box {self.name!r} (outputs={int(np.prod(self.output_shape))}, "
+                f"vectorized={self.vectorized}) failed near {example}: {error}"
+            ) from error
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers it returns."""
+        return math.prod(self.output_shape)
+
+    def _slopes(self, given: ArrayLike | None) -> Array | None:
+        if given is None:
+            return None
+        try:
+            slopes = real_numbers(given)
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"white box {self.name!r} has lipschitz={given!r}: pass one number, one per input, "
+                "or an array (outputs, inputs)"
+            ) from error
+        if not (np.isfinite(slopes) & (slopes >= 0)).all():
+            raise ModelError(
+                f"white box {self.name!r} has lipschitz={slopes.tolist()}: it must be finite and "
+                "at least 0; leave it out if there is no such number"
+            )
+        return slopes
+
+    def _check_lipschitz(self, arguments: tuple[Shape, ...]) -> None:
+        inputs = sum(math.prod(shape) for shape in arguments)
+        shapes = ((), (inputs,), (self.outputs, inputs))
+        if self.lipschitz is not None and self.lipschitz.shape not in shapes:
+            raise ModelError(
+                f"white box {self.name!r} has {self.outputs} outputs of {inputs} inputs, but "
+                f"lipschitz has shape {self.lipschitz.shape}: pass one number, one per input, or "
+                f"an array of shape {shapes[-1]}"
+            )
+
+    def _enclose(self, *arguments: Interval) -> Enclosure:
+        """Bounds over boxes from what the user declared; none where an argument has none."""
+        boxes = max(a.lower.shape[0] for a in arguments)
+        lower, upper = (
+            [end.detach().expand(boxes, *end.shape[1:]) for end in side]
+            for side in ([a.lower for a in arguments], [a.upper for a in arguments])
+        )
+        flat_lower, flat_upper = (
+            torch.cat([end.reshape(boxes, -1) for end in side], 1) for side in (lower, upper)
+        )
+        bounded = (flat_lower.isfinite() & flat_upper.isfinite()).all(1)
+        ends = outward(3) * torch.full((2, boxes, self.outputs), math.inf, dtype=torch.float64)
+        if bounded.any():
+            # Picked by a mask these are copies, which a careless function may change.
+            lower, upper = [e[bounded] for e in lower], [e[bounded] for e in upper]
+            found = []
+            if self.lipschitz is not None:
+                found.append(self._around_center(lower, upper))
+            if self.interval is not None:
+                found.append(self._declared(lower, upper))
+            pairs = torch.stack(found)
+            ends[:, bounded] = torch.stack((pairs[:, 0].amax(0), pairs[:, 1].amin(0)))
+            self._check_order(ends[:, bounded], lower, upper)
+        low, high = ends.reshape(2, boxes, *self.output_shape)
+        return Enclosure(Interval(low, high), Plane((), low), Plane((), high))
+
+    def _around_center(self, lower: list[Tensor], upper: list[Tensor]) -> Tensor:
+        """Ends (2, boxes, outputs) from the values at the centers and the Lipschitz constants."""
+        centers = [0.5 * low + 0.5 * high for low, high in zip(lower, upper, strict=True)]
+        boxes = len(centers[0])
+        reach = torch.cat(
+            [
+                torch.maximum(high - center, center - low).reshape(boxes, -1)
+                for low, center, high in zip(lower, centers, upper, strict=True)
+            ],
+            1,
+        )
+        inputs = reach.shape[1]
+        slopes = np.broadcast_to(np.asarray(self.lipschitz), (self.outputs, inputs))
+        change = reach @ torch.tensor(slopes).T
+        value = self._values(*centers).reshape(boxes, self.outputs)
+        change = change * (1 + 4 * (inputs + 2) * EPSILON)  # above all rounding of the sum
+        return widened(torch.stack((value - change, value + change)))
+
+    def _declared(self, lower: list[Tensor], upper: list[Tensor]) -> Tensor:
+        """Ends (2, boxes, outputs) that the user's own function gives."""
+        assert self.interval is not None
+        boxes = len(lower[0])
+        pairs = [(low.numpy(), high.numpy()) for low, high in zip(lower, upper, strict=True)]
+        try:
+            if self.vectorized:
+                answers = [self.interval(*pairs)]
+            else:
+                answers = [
+                    self.interval(*((low[box], high[box]) for low, high in pairs))
+                    for box in range(boxes)
+                ]
+            parts = [[real_numbers(end) for end in self._pair(answer)] for answer in answers]
+            rows = boxes // len(parts)
+            sides = [
+                np.concatenate([self._rows(part[side], rows) for part in parts]) for side in (0, 1)
+            ]
+        except Exception as error:
+            raise EvaluationError(
+                f"interval of white box {self.name!r} (outputs={self.outputs}, "
+                f"vectorized={self.vectorized}) failed near {_box_text(lower, upper, 0)}: {error}"
+            ) from error
+        ends = torch.tensor(np.stack(sides))
+        wrong = ends.isnan().any(0) | (ends[0] > ends[1])
+        if wrong.any():
+            box, output = (int(i) for i in wrong.nonzero()[0])
+            raise EvaluationError(
+                f"interval of white box {self.name!r} over {_box_text(lower, upper, box)} returned "
+                f"lower {ends[0, box, output]:g} and upper {ends[1, box, output]:g} for output "
+                f"{output}: return numbers with lower <= upper"
+            )
+        return widened(ends)
+
+    def _pair(self, answer: Any) -> tuple[Any, Any]:
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            raise TypeError(f"it returned {answer!r}: return the pair (lower, upper)")
+        return answer[0], answer[1]
+
+    def _rows(self, end: Array, rows: int) -> Array:
+        shape = (rows, *self.output_shape) if self.vectorized else self.output_shape
+        if end.shape != shape:
+            raise ValueError(f"it returned an end of shape {end.shape}, expected {shape}")
+        return end.reshape(rows, self.outputs)
+
+    def _check_order(self, ends: Tensor, lower: list[Tensor], upper: list[Tensor]) -> None:
+        wrong = ends[0] > ends[1]
+        if wrong.any():
+            box, output = (int(i) for i in wrong.nonzero()[0])
+            raise EvaluationError(
+                f"white box {self.name!r} over {_box_text(lower, upper, box)}: interval and "
+                f"lipschitz leave no value for output {output} ({ends[0, box, output]:g} to "
+                f"{ends[1, box, output]:g}): one of them is wrong"
+            )
+
+    def __repr__(self) -> str:
+        return f"WhiteBox({self.name!r})"
+
+
+def _box_text(lower: list[Tensor], upper: list[Tensor], box: int) -> str:
+    """A box as text, argument by argument."""
+    return ", ".join(
+        " to ".join(np.array2string(end[box].numpy(), precision=6) for end in ends)
+        for ends in zip(lower, upper, strict=True)
+    )
+
+
+@overload
+def white_box(fn: Callable[..., Any], /, **options: Any) -> WhiteBox: ...
+@overload
+def white_box(**options: Any) -> Callable[[Callable[..., Any]], WhiteBox]: ...
+def white_box(
+    fn: Callable[..., Any] | None = None, /, **options: Any
+) -> WhiteBox | Callable[[Callable[..., Any]], WhiteBox]:
+    """Declare a known function: `gs.white_box(fn)`, `@gs.white_box` or with options in between.
+
+    Takes the options of `WhiteBox`.
+    """
+    if fn is not None:
+        return WhiteBox(fn, **options)
+    return lambda function: WhiteBox(function, **options)
+
+
+class _NumericalDerivative(torch.autograd.Function):
+    """A function of NumPy arrays with its gradient by central differences."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
+        ctx.values = values
+        ctx.save_for_backward(*arguments)
+        return values(*arguments)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
+        arguments = [a.detach() for a in ctx.saved_tensors]
+        answers: list[Tensor | None] = [None]
+        for i, argument in enumerate(arguments):
+            if not ctx.needs_input_grad[i + 1]:
+                answers.append(None)
+                continue
+            flat = argument.reshape(argument.shape[0], -1)
+            columns = []
+            for j in range(flat.shape[1]):
+                step = 1e-6 * (1.0 + flat[:, j].abs())
+                sides = []
+                for sign in (1.0, -1.0):
+                    moved = flat.clone()
+                    moved[:, j] += sign * step
+                    changed = [*arguments]
+                    changed[i] = moved.reshape(argument.shape)
+                    sides.append(ctx.values(*changed))
+                slope = (sides[0] - sides[1]) / (2 * step).reshape(-1, *[1] * (gradient.ndim - 1))
+                columns.append((gradient * slope).reshape(gradient.shape[0], -1).sum(1))
+            answers.append(torch.stack(columns, 1).reshape(argument.shape))
+        return tuple(answers)

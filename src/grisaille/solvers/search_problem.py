@@ -1,0 +1,156 @@
+"""What solvers solve: a box with K inequalities, and what they answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from grisaille.solvers.proof import Proof, Relaxation
+
+# How far a search around a point goes, in widths of the whole box.
+_NEARBY = 0.02
+# A constraint counts as met when it is violated by at most this part of its own spread.
+FEASIBILITY = 1e-7
+
+Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""Batched: points (batch, D) to objectives (batch,) and constraints (batch, K), met when <= 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxProblem:
+    """Minimize an objective over a box, subject to inequalities.
+
+    Attributes:
+        lower: (D,).
+        upper: (D,).
+        evaluate: Objective and constraints of a batch of points, differentiable where smooth.
+        continuous: False when objective or constraints jump, so that a search should also try
+            steps that no gradient suggests.
+        relax: Bounds over boxes for a global search; None if there are none. Raises `NoRelaxation`.
+    """
+
+    lower: Tensor
+    upper: Tensor
+    evaluate: Evaluate
+    continuous: bool = True
+    relax: Callable[[], Relaxation] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The best point a solver found.
+
+    Attributes:
+        point: (D,), the best feasible point, else the point of least violation.
+        value: Objective there; infinite when it is a finite number nowhere.
+        violation: Largest violation of a constraint there, at least 0, in the constraint's units.
+        feasible: Whether the point meets all constraints to rounding. False proves nothing: a
+            search that finds no feasible point has not shown that there is none.
+        evaluations: How many points were evaluated.
+        proof: What a global search has shown; None for a search that shows nothing.
+    """
+
+    point: Tensor
+    value: float
+    violation: float
+    feasible: bool
+    evaluations: int
+    proof: Proof | None = None
+
+
+def nearby(problem: BoxProblem, point: Tensor, entries: int) -> BoxProblem:
+    """The same search around a point, which resolves what is small beside the whole range.
+
+    Args:
+        problem: The search.
+        point: (D,).
+        entries: How many of the first entries to keep near; the others may be anywhere.
+    """
+    reach = _NEARBY * (problem.upper - problem.lower)
+    reach[entries:] = torch.inf
+    lower = torch.maximum(problem.lower, point - reach)
+    return replace(problem, lower=lower, upper=torch.minimum(problem.upper, point + reach))
+
+
+class Solver(Protocol):
+    """A search of a box."""
+
+    def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
+        """Search the box.
+
+        Args:
+            problem: What to minimize.
+            hints: (H, D), points worth starting from: the incumbent, the last solution.
+            seed: Where randomness comes from.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Typical spreads of the objective and of each constraint, so that they can be compared.
+
+    Attributes:
+        objective: A positive number.
+        constraints: (K,), positive.
+    """
+
+    objective: Tensor
+    constraints: Tensor
+
+    @staticmethod
+    def of(objectives: Tensor, constraints: Tensor) -> Scale:
+        """Spreads seen in a sample: half the distance between the 10 % and 90 % quantiles."""
+        spreads = []
+        for column in [objectives, *constraints.T]:
+            finite = column[torch.isfinite(column)]
+            if not len(finite):
+                spreads.append(torch.ones((), dtype=column.dtype))
+                continue
+            low, high = torch.quantile(finite, torch.tensor([0.1, 0.9], dtype=column.dtype))
+            width = (high - low) / 2
+            size = finite.abs().median()
+            usable = width > 1e-12 * size
+            spreads.append(width if usable else torch.where(size > 0, size, torch.ones_like(size)))
+        return Scale(spreads[0], torch.stack(spreads[1:]) if len(spreads) > 1 else constraints[0])
+
+    def violation(self, constraints: Tensor) -> Tensor:
+        """Sum of scaled violations, (batch, K) to (batch,); infinite where not a number."""
+        excess = (constraints / self.constraints).clamp_min(0).sum(-1)
+        return torch.nan_to_num(excess, nan=torch.inf)
+
+
+def best_of(
+    points: Tensor, objectives: Tensor, constraints: Tensor, scale: Scale, evaluations: int
+) -> Solution:
+    """The feasible point of least objective, or else the point of least violation."""
+    violation = scale.violation(constraints)
+    # Where the objective is infinite or not a number, the point is of no use at all.
+    usable = torch.isfinite(objectives)
+    feasible = usable & (violation <= FEASIBILITY)
+    if feasible.any():
+        index = int(torch.where(feasible, objectives, torch.inf).argmin())
+    else:
+        index = int(torch.where(usable, violation, torch.inf).argmin())
+    excess = torch.nan_to_num(constraints[index], nan=torch.inf).clamp_min(0)
+    return Solution(
+        point=points[index],
+        value=objectives[index].item() if usable[index] else math.inf,
+        violation=excess.max().item() if len(excess) else 0.0,
+        feasible=bool(feasible[index]),
+        evaluations=evaluations,
+    )
+
+
+def evaluate_in_chunks(
+    problem: BoxProblem, points: Tensor, chunk: int = 4096
+) -> tuple[Tensor, Tensor]:
+    """Objective and constraints of many points without gradients, memory kept small."""
+    with torch.no_grad():
+        parts = [problem.evaluate(part) for part in points.split(chunk)]
+    return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])

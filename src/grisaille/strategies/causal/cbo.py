@@ -1,0 +1,292 @@
+"""Causal Bayesian optimization: improvement over interventions, with a prior from watching."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.checks import is_whole
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.errors import ModelError
+from grisaille.language.causal.intervention_sets import distinct_sets
+from grisaille.language.causal.model import CausalModel
+from grisaille.language.problem import Problem
+from grisaille.metrics import violations
+from grisaille.records import Suggestion, TrialKind
+from grisaille.solvers.multistart import MultiStart
+from grisaille.solvers.search_problem import BoxProblem, Solver
+from grisaille.strategies.acquisition_search import check_solver
+from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watches
+from grisaille.strategies.causal.history import FailedInterventions
+from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
+from grisaille.strategies.normal_improvement import log_feasibility, log_improvement, log_worth
+from grisaille.strategies.strategy import Bound, Situation
+
+Array = NDArray[np.float64]
+
+# A set has few variables, and every point of a search costs many runs of the learned system.
+_SEARCH = MultiStart(starts=4, samples=128, iterations=15, again=False)
+# Points per set that are tried first when nothing was watched.
+_BLIND_POINTS = 2
+# Posterior deviations with which constraints must hold at a trial for it to count as feasible.
+_CONFIDENCE = 2.0
+# Bodies of constraints that a search keeps exactly may be positive by this much.
+_ROUNDING = 1e-6
+# Rows that are watched on top of the given ones at most: those of the published program.
+_MORE_ROWS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class CBO:
+    """Causal Bayesian optimization (Aglietti, Lu, Paleyes and Gonzalez 2020).
+
+    For each set s of interventions, f_s(x) = E[Y | do(X_s = x)] is a Gaussian process with mean
+    m(x) = Ê[Y | do(X_s = x)] and covariance v exp(-|(x - x') / l|^2 / 2) + s(x) s(x'),
+    s(x)^2 = V̂[Y | do(X_s = x)], where Ê and V̂ are of the system as learned from watching alone:
+    observational data, and trials that set nothing. Set and values maximize the expected
+    improvement per cost, E[max(best - f_s(x), 0)] / |s|, over the best posterior mean at a trial,
+    of whatever set; |s| counts the numbers that are set. Where trials are noisy, which the
+    publication does not consider, it is also multiplied by how much of an answer would be news,
+    1 - tau / sqrt(sigma_s(x)^2 + tau^2), tau the deviation of that noise: augmented expected
+    improvement (Huang, Allen, Notz and Zeng 2006). The noise of a trial is known from the spread of
+    its runs, and learned when it is a single run.
+
+    If there is a set that sets nothing, a trial watches with probability
+    Vol(hull of what was watched) / Vol(domain) * N_max / N, N the number of rows watched.
+
+    Sets that equal a smaller one, because what else they set is no longer read, are not tried.
+
+    Attributes:
+        initial: Sobol points per set that are tried first; by default none if there is something to
+            learn the mechanisms from, else 2.
+        most_observations: N_max, the number of rows from which nothing is watched any more; by
+            default 50 more than were given.
+        solver: Searches each set; by default `MultiStart` with little effort.
+    """
+
+    initial: int | None = None
+    most_observations: int | None = None
+    solver: Solver | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("initial", "most_observations"):
+            given = getattr(self, name)
+            if given is not None and not (is_whole(given) and given >= 0):
+                raise ModelError(
+                    f"{type(self).__name__}({name}={given!r}): pass a whole number of at least 0, "
+                    "or None"
+                )
+        check_solver(type(self).__name__, self.solver, "gs.MultiStart() or gs.Grid()")
+
+    def check(self, problem: Problem) -> None:
+        """Problems over interventions, without constraints."""
+        _checked(type(self).__name__, problem)
+        if problem.constraints:
+            raise ModelError(
+                f"CBO knows no constraints, and this problem has {problem.constraints[0]!r}: use "
+                "gs.ConstrainedCBO() or gs.MCBO()"
+            )
+
+    def suggest(self, situation: Situation) -> Suggestion:
+        """The next point of the initial design, a look at the system, or the best intervention."""
+        causal = _checked(type(self).__name__, situation.problem)
+        knowledge = CausalKnowledge(causal, situation.history)
+        busy = len(situation.pending)
+        watching = [n for n in range(len(causal.sets)) if watches(causal, n)]
+        if watching and self._watches(situation, knowledge):
+            x = causal.design(watching[0], np.zeros(0))
+            return Suggestion(TrialKind.OBSERVING, x, pending=busy)
+        sets = distinct_sets(causal)
+        if not sets:
+            return Suggestion(TrialKind.OBSERVING, causal.design(0, np.zeros(0)), pending=busy)
+        first = self._initial(situation, knowledge, sets)
+        if first is not None:
+            return Suggestion(TrialKind.INITIAL, first, pending=busy)
+        x = self._acquired(situation, knowledge, sets)
+        return Suggestion(TrialKind.ACQUIRED, x, pending=busy)
+
+    def bound(self, situation: Situation) -> Bound:
+        """None: an expectation bounds nothing."""
+        return Bound(reason=f"{type(self).__name__} gives no bound")
+
+    def incumbent(self, situation: Situation) -> Incumbent | None:
+        """The trial that is best in the posterior mean; None before the first one."""
+        causal = _checked(type(self).__name__, situation.problem)
+        return _best(CausalKnowledge(causal, situation.history))
+
+    def learned(self, problem: Problem) -> list[str]:
+        """The mechanisms, and the effects of interventions."""
+        causal = _checked(type(self).__name__, problem)
+        return [*causal.nodes, "the effects of interventions"]
+
+    def _watches(self, situation: Situation, knowledge: CausalKnowledge) -> bool:
+        """Whether the coin says to watch; N counts what is being watched as well."""
+        causal = knowledge.causal
+        if any(watches(causal, number) for number in knowledge.failed):
+            return False
+        given = len(causal.observations[causal.nodes[0]])
+        under_way = sum(watches(causal, causal.read(p.suggestion.x)[0]) for p in situation.pending)
+        rows, lower, upper = knowledge.watched_rows()
+        count = len(rows) + causal.runs * under_way
+        most = given + _MORE_ROWS if self.most_observations is None else self.most_observations
+        chance = chance_of_watching(coverage(rows, lower, upper), count, most)
+        return bool(np.random.default_rng(situation.trial_seed).uniform() < chance)
+
+    def _initial(
+        self, situation: Situation, knowledge: CausalKnowledge, sets: list[int]
+    ) -> Array | None:
+        """The next point of the set that has fewest, or None when all have enough."""
+        causal = knowledge.causal
+        wanted = self.initial
+        if wanted is None:
+            wanted = 0 if knowledge.informed else _BLIND_POINTS
+        tried = [causal.read(p.suggestion.x)[0] for p in situation.pending]
+        tried += knowledge.outcomes.sets
+        # A failure is followed by another point, not by the same one.
+        counts = {number: (tried + knowledge.failed).count(number) for number in sets}
+        number = min(sets, key=lambda s: counts[s])
+        # There must be something to improve on: a trial, or the system as it is.
+        if counts[number] >= wanted and (tried or knowledge.untouched() is not None):
+            return None
+        program = causal.intervened(number).program
+        engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.seed)
+        unit: Array = engine.draw(counts[number] + 1, dtype=torch.float64)[-1].numpy()
+        return causal.design(number, program.lower + (program.upper - program.lower) * unit)
+
+    def _acquired(self, situation: Situation, knowledge: CausalKnowledge, sets: list[int]) -> Array:
+        """The intervention of greatest expected improvement per cost."""
+        causal = knowledge.causal
+        under_way = [causal.read(p.suggestion.x) for p in situation.pending]
+        expected = {n: _expected(under_way, n, knowledge.effects(n)) for n in sets}
+        hopes = [_reference(knowledge), *(hope for _, hope in expected.values())]
+        best = min((hope for hope in hopes if hope is not None), default=None)
+        failed = FailedInterventions(causal, situation.history, knowledge.useless)
+        offers: list[tuple[float, float, Array]] = []
+        for number in sets:
+            problem = failed.around(number, _box_problem(expected[number][0], best))
+            solver = _SEARCH if self.solver is None else self.solver
+            hints = knowledge.best_tried(number)
+            solution = solver.solve(problem, hints, situation.trial_seed)
+            gain = -solution.value if solution.feasible else -math.inf
+            x = causal.design(number, np.array(solution.point.numpy()))
+            offers.append((gain, -solution.violation, x))
+        return max(offers, key=lambda offer: offer[:2])[2]
+
+
+@dataclass(frozen=True, slots=True)
+class ConstrainedCBO(CBO):
+    """Constrained causal Bayesian optimization (Aglietti, Malek, Ktena and Chiappa 2023).
+
+    As `CBO`, with constraints on expected values of variables of the system: each body g_k has a
+    Gaussian process with a causal prior of its own for each set. Set and values maximize
+    E[max(best - f_s(x), 0)] prod_k P(g_ks(x) <= 0) / |s|, best being the least posterior mean at a
+    trial whose constraints hold with two posterior deviations to spare, since they are seen with
+    noise; and prod_k P(g_ks(x) <= 0) / |s| while there is none. Constraints that read no mechanism
+    under a set are kept exactly. These are the publication's single-task surrogates with causal
+    prior; its multi-task ones are not here.
+
+    Attributes:
+        initial: As in `CBO`.
+        most_observations: As in `CBO`.
+        solver: As in `CBO`.
+    """
+
+    def check(self, problem: Problem) -> None:
+        """Problems over interventions; without constraints it is `CBO`."""
+        _checked(type(self).__name__, problem)
+
+
+def _checked(who: str, problem: Problem) -> CausalModel:
+    """What a problem over interventions is about.
+
+    Raises:
+        ModelError: The problem is none.
+    """
+    if problem.causal is None:
+        raise ModelError(
+            f"{who} chooses interventions, and this problem has none: make one with "
+            "gs.causal_problem(...), or use gs.Optimistic()"
+        )
+    return problem.causal
+
+
+def _best(knowledge: CausalKnowledge) -> Incumbent | None:
+    """The feasible trial of least posterior mean, else the one nearest to being feasible."""
+    found = knowledge.outcomes
+    if not len(found.sets):
+        return None
+    means, deviations = np.empty_like(found.means), np.empty_like(found.means)
+    for number in set(found.sets):
+        here = [i for i, s in enumerate(found.sets) if s == number]
+        effects = knowledge.effects(number)
+        with torch.no_grad():
+            predicted = effects.predict(torch.tensor(np.array([found.values[i] for i in here])))
+        means[here], deviations[here] = (p.numpy() for p in predicted)
+    worst = violations(means[:, 1:]).max(1, initial=0.0)
+    doubts = violations(means[:, 1:] + _CONFIDENCE * deviations[:, 1:]).max(1, initial=0.0)
+    # A point without a value is of no use.
+    doubts = np.where(np.isfinite(found.means).all(1), doubts, np.inf)
+    feasible = doubts <= 0
+    merit = np.where(feasible, means[:, 0], np.inf) if feasible.any() else doubts
+    best = int(merit.argmin())
+    return Incumbent(best, float(means[best, 0]), float(worst[best]), bool(feasible[best]))
+
+
+def _reference(knowledge: CausalKnowledge) -> float | None:
+    """The value to improve on: of the best trial, or of doing nothing; None if there is none."""
+    incumbent = _best(knowledge)
+    if incumbent is not None and not knowledge.useless.all():
+        return incumbent.objective if incumbent.feasible else None
+    untouched = knowledge.untouched()
+    if untouched is None or (untouched[1:] > 0).any():
+        return None
+    return float(untouched[0])
+
+
+def _expected(
+    under_way: list[tuple[int, Array]], number: int, effects: Effects
+) -> tuple[Effects, float | None]:
+    """What is believed if trials under way had come out as expected, and the best of them.
+
+    Args:
+        under_way: Set and values of the trials under way.
+        number: The set in question.
+        effects: What is believed of it.
+
+    Returns:
+        The belief, and the least posterior mean at those trials of the set whose constraints are
+        expected to hold; None if there is none.
+    """
+    here = [values for s, values in under_way if s == number]
+    if not here:
+        return effects, None
+    values = torch.tensor(np.array(here))
+    effects = effects.with_expected(values)
+    with torch.no_grad():
+        means = effects.predict(values)[0].numpy()
+    hopes = means[(means[:, 1:] <= _ROUNDING).all(1), 0]
+    return effects, float(hopes.min()) if len(hopes) else None
+
+
+def _box_problem(effects: Effects, best: float | None) -> BoxProblem:
+    """Maximize the logarithm of the expected improvement, feasible, per number that is set."""
+    program = effects.program
+    cost = math.log(program.size)
+    known = torch.tensor([process is None for process in effects.processes[1:]], dtype=torch.bool)
+
+    def evaluate(values: Tensor) -> tuple[Tensor, Tensor]:
+        mean, deviation = effects.predict(values)
+        bodies, doubts = mean[:, 1:], deviation[:, 1:]
+        gain = log_feasibility(bodies[:, ~known], doubts[:, ~known])
+        if best is not None:
+            gain = gain + log_improvement(mean[:, 0], deviation[:, 0], best)
+            gain = gain + log_worth(deviation[:, 0], effects.noise)
+        return cost - gain, bodies[:, known]
+
+    lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
+    return BoxProblem(lower, upper, evaluate, program.continuous)

@@ -1,0 +1,200 @@
+"""Plain Bayesian optimization with BoTorch: the yardstick."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grisaille.confidence.beliefs import is_exact
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.errors import ModelError
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, Program, split_outputs
+from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
+from grisaille.records import Suggestion, TrialKind
+from grisaille.strategies.acquisition_search import best_trial, spreads
+from grisaille.strategies.collapsed_history import collapsed
+from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
+from grisaille.strategies.strategy import Bound, Situation
+
+# Noise variance of standardized outputs that are free of noise.
+_NOISE_FREE = 1e-6
+# How sharply a known constraint is kept, in spreads of what was seen.
+_SHARPNESS = 1e-3
+# How far to keep from points that are taken, in ranges of the variables.
+_NEXT_TO = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class LogEI:
+    """Logarithmic expected improvement on the collapsed problem, all BoTorch's own.
+
+    x^t maximizes log E[max(best - f(x), 0)] (Ament et al. 2023), and with constraints
+    log E[max(best - f(x), 0)] + sum_k log P(g_k(x) <= 0), objective and constraints being
+    independent Gaussian processes of x: `SingleTaskGP`, `LogExpectedImprovement` or
+    `LogConstrainedExpectedImprovement`, and `optimize_acqf`, with BoTorch's defaults. What is
+    inside is not known to it. Constraints that read no black box are kept as they are. Trials under
+    way, and those that broke off, count as if they had come out as predicted, and are kept away
+    from.
+
+    Attributes:
+        restarts: Local searches, by default 20.
+        raw_samples: Points to start them from, by default 512.
+        initial: As in `Optimistic`.
+    """
+
+    restarts: int = 20
+    raw_samples: int = 512
+    initial: int | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.restarts, self.raw_samples) < 1:
+            raise ModelError(f"{self}: restarts and raw_samples must be at least 1")
+        check_initial("LogEI", self.initial)
+
+    def check(self, problem: Problem) -> None:
+        """Every problem whose objective reads a black box."""
+        if not unknown_outputs(problem)[0]:
+            raise ModelError(
+                "LogEI learns the objective, but this one reads no black box: use "
+                "gs.Optimistic() or gs.CUQB()"
+            )
+
+    def suggest(self, situation: Situation) -> Suggestion:
+        """The next point of the initial design, or the one of greatest expected improvement."""
+        inside = collapsed(situation, collapse(situation.problem))
+        if still_initial(inside, self.initial, [COLLAPSED]):
+            return initial_suggestion(situation)
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.manual_seed(situation.trial_seed)
+            x = self._most_improving(inside)
+        return Suggestion(TrialKind.ACQUIRED, x, pending=len(situation.pending))
+
+    def bound(self, situation: Situation) -> Bound:
+        """None: an expectation bounds nothing."""
+        return Bound(reason="LogEI gives no bound")
+
+    def incumbent(self, situation: Situation) -> Incumbent | None:
+        """The best point tried; None before the first trial."""
+        return best_trial(collapsed(situation, collapse(situation.problem)))
+
+    def learned(self, problem: Problem) -> list[str]:
+        """Objective and constraints."""
+        return ["objective and constraints"]
+
+    def _most_improving(self, situation: Situation) -> np.ndarray[Any, np.dtype[np.float64]]:
+        from botorch.optim import optimize_acqf
+
+        program = situation.problem.program
+        lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
+        unit = torch.stack([torch.zeros_like(lower), torch.ones_like(lower)])
+        acquisition = _restrained(_acquisition(situation), situation)
+        best, _ = optimize_acqf(
+            acquisition, unit, 1, num_restarts=self.restarts, raw_samples=self.raw_samples
+        )
+        return np.asarray((lower + (upper - lower) * best[0]).numpy())
+
+
+def _acquisition(situation: Situation) -> Any:
+    """BoTorch's own acquisition function, of inputs in the unit box."""
+    from botorch.acquisition.analytic import (
+        LogConstrainedExpectedImprovement,
+        LogExpectedImprovement,
+        LogProbabilityOfFeasibility,
+    )
+
+    sense = situation.problem.sense
+    model, center, spread = _fitted(situation)
+    taken = _taken(situation)
+    incumbent = best_trial(situation)
+    assert incumbent is not None  # the initial design is over
+    # The first output is the objective, in the user's sense; the others are met when <= 0.
+    limits = {k: (None, -center[k] / spread[k]) for k in range(1, len(center))}
+    if limits and not incumbent.feasible:
+        return LogProbabilityOfFeasibility(model, limits)
+    best = (sense * incumbent.objective - center[0]) / spread[0]
+    if len(taken):  # what they are expected to give is not to be improved on once more
+        expected = model.posterior(taken).mean[:, 0].detach()
+        best = float(sense * min(sense * best, float((sense * expected).min())))
+    if not limits:
+        return LogExpectedImprovement(model, best, maximize=sense < 0)
+    return LogConstrainedExpectedImprovement(model, best, 0, limits, maximize=sense < 0)
+
+
+def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
+    """A model of standardized outputs over the unit box, and their centers and spreads."""
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    program = situation.problem.program
+    box = program.boxes[0]
+    inputs, outputs = situation.history.data(box.name, program.size, box.outputs)
+    center, spread = outputs.mean(0), outputs.std(0)
+    spread = np.where(spread > 0, spread, 1.0)
+    width = program.upper - program.lower
+    x = torch.tensor((inputs - program.lower) / width)
+    y = torch.tensor((outputs - center) / spread)
+    noise = torch.full_like(y, _NOISE_FREE) if is_exact(box) else None
+    model = SingleTaskGP(x, y, train_Yvar=noise, outcome_transform=None)
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    model.eval()
+    taken = _taken(situation)
+    if len(taken):
+        predicted = model.posterior(taken).mean.detach()
+        known = None if noise is None else noise[:1].expand_as(predicted)
+        model = model.condition_on_observations(taken, predicted, noise=known)
+    return model, center.tolist(), spread.tolist()
+
+
+def _taken(situation: Situation) -> Tensor:
+    """Points under way, and points where a trial broke off, in the unit box."""
+    program = situation.problem.program
+    points = [p.suggestion.x for p in situation.pending]
+    points += [f.inputs for f in situation.history.failures]
+    taken = torch.tensor(np.array(points, dtype=float).reshape(-1, program.size))
+    lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
+    return (taken - lower) / (upper - lower)
+
+
+def _restrained(acquisition: Any, situation: Situation) -> Any:
+    """The acquisition function, falling steeply where it is not wanted.
+
+    That is where a constraint without black box is broken, and next to points that are taken.
+    """
+    from botorch.acquisition import AcquisitionFunction
+    from botorch.utils.transforms import t_batch_mode_transform
+
+    problem, taken = situation.problem, _taken(situation)
+    known = torch.tensor(~unknown_outputs(problem)[1:])
+    if not known.any() and not len(taken):
+        return acquisition
+    bodies = [c.body for c in problem.constraints if not Program([c.body]).calls]
+    program = Program([problem.variables[0], *bodies], problem.variables)
+    spread = spreads(situation.history)[1][known]
+    lower, upper = torch.tensor(problem.program.lower), torch.tensor(problem.program.upper)
+
+    class Restrained(AcquisitionFunction):  # type: ignore[misc]
+        @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
+        def forward(self, X: Tensor) -> Tensor:  # noqa: N803 (BoTorch passes it by this name)
+            unit = X.squeeze(-2)
+            design = lower + (upper - lower) * unit
+            excess = split_outputs(program.run(design, _unasked))[1] / spread
+            room = -excess / _SHARPNESS
+            if len(taken):
+                distance = (unit.unsqueeze(1) - taken).square().sum(-1).clamp_min(1e-18).sqrt()
+                room = torch.cat([room, (distance - _NEXT_TO) / (0.1 * _NEXT_TO)], 1)
+            value: Tensor = acquisition(X) + torch.nn.functional.logsigmoid(room).sum(-1)
+            return value
+
+    return Restrained(model=acquisition.model)
+
+
+def _unasked(call: BoxCall, _states: Tensor) -> Tensor:
+    raise AssertionError(f"a known constraint reads {call.box!r}")

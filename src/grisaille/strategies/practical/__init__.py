@@ -1,0 +1,1 @@
+"""What the default adds to the paper's algorithm."""

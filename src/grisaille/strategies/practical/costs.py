@@ -1,0 +1,125 @@
+"""Which evaluations of a trial are worth their cost.
+
+The bounds on regret add up A_i beta_i sigma_i(s̄_i) over the black boxes (Lemma discrepancy_bound):
+what trial t can be wrong by, box by box. Where evaluations cost the same, all are made. Where they
+do not, the part of each box is measured at the optimum, as how much of the promise goes when its
+band is replaced by its mean, and boxes that tell much less for their cost than another are left
+out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.language.problem import Problem
+from grisaille.records import History, Probe, Suggestion
+from grisaille.strategies.strategy import Situation
+
+Array = NDArray[np.float64]
+
+# An evaluation is left out when another one tells this many times as much for its cost.
+_MUCH_MORE = 2.0
+
+
+def costs_differ(problem: Problem) -> bool:
+    """Whether some black box costs more than another."""
+    return len({box.cost for box in problem.boxes}) > 1
+
+
+def cheapest_initial(situation: Situation, suggestion: Suggestion, wanted: int) -> Suggestion:
+    """A point of the initial design, without boxes that know enough for a start.
+
+    Boxes further down need the whole chain; once they have as many observations as their own number
+    of inputs asks for, only those of the first layer are evaluated.
+    """
+    problem = situation.problem
+    deep = {call.box.name: call.box for call in problem.program.calls if not call.first_layer}
+    if any(missing_for_a_start(situation, name, wanted) for name in deep):
+        return suggestion
+    states = problem.program.first_states(suggestion.x)
+    lacking = {
+        call: state
+        for call, state in states.items()
+        if missing_for_a_start(situation, problem.program.calls[call].box.name, wanted)
+    }
+    probes = tuple(Probe(call, state) for call, state in lacking.items())
+    return replace(suggestion, chain=False, probes=probes) if probes else suggestion
+
+
+def missing_for_a_start(situation: Situation, name: str, wanted: int) -> bool:
+    """Whether a black box has fewer observations than 2 (d + 1), or than the initial design."""
+    box = next(b for b in situation.problem.boxes if b.name == name)
+    seen = sum(o.box == name for o in situation.history.observations())
+    return seen < min(wanted, 2 * (box.inputs + 1))
+
+
+def without_what_is_not_worth_it(
+    situation: Situation,
+    suggestion: Suggestion,
+    plausible: PlausibleSet,
+    point: Tensor,
+    states: list[Array],
+) -> Suggestion:
+    """A suggestion with only those evaluations that tell enough for their cost.
+
+    Args:
+        situation: The situation.
+        suggestion: The chain at x, and probes.
+        plausible: The plausible set it comes from.
+        point: Its solution (x, eta).
+        states: The optimistic state of each call.
+    """
+    calls = situation.problem.program.calls
+    value = worth(plausible, point, situation.history) / [call.box.cost for call in calls]
+    best = float(value.max())
+    if not best > 0:
+        return suggestion
+    chosen = [i for i in range(len(calls)) if value[i] * _MUCH_MORE >= best]
+    alone = [
+        calls[i].first_layer or (calls[i].box.separable and situation.evaluation == "separate")
+        for i in chosen
+    ]
+    if len(chosen) == len(calls) or not all(alone):
+        return suggestion
+    return replace(suggestion, chain=False, probes=tuple(Probe(i, states[i]) for i in chosen))
+
+
+def worth(plausible: PlausibleSet, point: Tensor, history: History) -> Array:
+    """How much of the promise rests on each call's band, in spreads of what was seen, (calls,).
+
+    For each call, the largest rise of the objective or a constraint when its eta goes to 0.
+    """
+    program = plausible.program
+    eta_of = [
+        slice(program.size + c.columns.start, program.size + c.columns.stop) for c in program.calls
+    ]
+    points = point.repeat(1 + len(eta_of), 1)
+    for row, columns in enumerate(eta_of, 1):
+        points[row, columns] = 0.0
+    with torch.no_grad():
+        objective, constraints = plausible.evaluate(points)
+    values = torch.cat([objective.unsqueeze(1), constraints], 1).numpy()
+    seen = np.array([[t.objective, *t.constraints] for t in history]).reshape(
+        len(history), values.shape[1]
+    )
+    spread = np.nan_to_num(seen, posinf=0, neginf=0).std(0) if len(seen) else np.zeros(1)
+    spread = np.where(spread > 0, spread, 1.0)
+    rise = np.nan_to_num((values[1:] - values[0]) / spread)
+    return np.asarray(np.clip(rise, 0, None).max(1))
+
+
+def within_budget(situation: Situation, suggestion: Suggestion) -> Suggestion:
+    """A suggestion without probes if they would cost more than is left."""
+    problem = situation.problem
+    if situation.budget is None or not suggestion.chain:
+        return suggestion
+    probes = sum(problem.program.calls[p.call].box.cost for p in suggestion.probes)
+    if problem.chain_cost + probes > situation.budget:
+        return replace(suggestion, probes=())
+    return suggestion

@@ -1,0 +1,101 @@
+"""Points that are believed feasible and good, and when one is worth a trial."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from grisaille.confidence.beliefs import all_exact
+from grisaille.confidence.failures import Avoidance
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.records import TrialKind
+from grisaille.solvers.multistart import MultiStart
+from grisaille.solvers.search_problem import nearby
+from grisaille.strategies.practical.repetition import repeats
+from grisaille.strategies.strategy import Situation
+
+Array = NDArray[np.float64]
+
+# The last trials go to recommendations, because a user wants a feasible point.
+_CLOSING_TRIALS = 2
+# How many other trials follow a recommendation that was not the best.
+_PAUSE = 3
+# Distance kept from constraints, in their spreads: the search is that exact, and no more.
+_MARGIN = 1e-6
+# The part of their deviations and distances that constraints must bear once the gap is closed.
+_SHARP = 0.01
+# It searches the design space alone, so it needs less than the auxiliary problem.
+_CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
+
+
+def is_closing(situation: Situation) -> bool:
+    """Whether these are the last trials."""
+    return situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
+
+
+def recommendation(
+    plausible: PlausibleSet,
+    situation: Situation,
+    incumbent: Incumbent | None,
+    promise: float | None,
+    closed: bool,
+) -> Array | None:
+    """A believed-feasible point worth a trial now, or None.
+
+    Args:
+        plausible: The bands that constraints must hold with.
+        situation: The situation.
+        incumbent: The best point tried.
+        promise: What the bands that points are chosen by promise.
+        closed: Whether what is left to gain is a matter of digits.
+    """
+    history = situation.history
+    if incumbent is None:
+        return None
+    latest = [p.suggestion for p in situation.pending]
+    if any(s.kind is TrialKind.RECOMMENDED for s in latest):
+        return None  # until its answers are in, the next one would be the same
+    if not is_closing(situation) and _recommended_in_vain(situation, incumbent):
+        return None
+    # A margin may be infinite (y <= inf); it says nothing about the spread.
+    constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
+    margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
+    hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
+    if closed and all_exact(situation.problem.boxes):
+        # Where next to nothing is left to gain, deviations are rounding, answers are exact, and a
+        # search nearby is finer.
+        plausible, margin = plausible.widened(_SHARP), _SHARP * margin
+    cautious = plausible.cautious_problem(torch.tensor(margin))
+    if closed:
+        cautious = nearby(cautious, hints[0], len(hints[0]))
+    avoidance = Avoidance(plausible.program, history)
+    if avoidance:
+        cautious = avoidance.around(plausible, cautious)
+    solution = _CAUTIOUS_SEARCH.solve(cautious, hints, situation.trial_seed)
+    if not solution.feasible:
+        return None
+    if incumbent.feasible and promise is not None:
+        gain = incumbent.objective - solution.value
+        worth_it = 0.0 if closed else (incumbent.objective - promise) / 2
+        if gain <= 0 or (not is_closing(situation) and gain < worth_it):
+            return None
+    point: Array = np.array(solution.point.numpy())
+    return None if repeats(point, situation) else point
+
+
+def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
+    """Whether the latest recommendation is too recent for another one.
+
+    One is followed by another kind of trial; if it is not the best point now, by several.
+    """
+    trials = situation.history.trials
+    latest = max(
+        (i for i, t in enumerate(trials) if t.suggestion.kind is TrialKind.RECOMMENDED),
+        default=None,
+    )
+    if latest is None:
+        return False
+    pause = 1 if incumbent.trial == latest else _PAUSE
+    return situation.started - trials[latest].number < pause

@@ -1,0 +1,66 @@
+"""What can be settled without evaluating any black box."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grisaille.certification.relaxation import relaxed
+from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.language.problem import Problem
+from grisaille.language.program import Program
+from grisaille.records import History, Refutation, Suggestion, Trial, TrialKind
+from grisaille.solvers.certified import Certified
+from grisaille.solvers.multistart import MultiStart
+from grisaille.solvers.proof import ProofStatus
+from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.strategy import Bound, Situation
+from grisaille.study.chain import Chain
+from grisaille.study.progress_summary import Standing
+from grisaille.study.result import Result, Status
+
+# Most boxes spent on constraints that read no black box, before any trial.
+_KNOWN_BOXES = 1000
+
+
+def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
+    """A problem without black boxes needs no learning: search it once, and prove the answer."""
+    box = relaxed(PlausibleSet(problem.program, {}, {}))
+    search = MultiStart(starts=48, samples=8192, iterations=200)
+    solver = Certified(1e-9, 1e-4, 20_000, search=search)
+    solution = solver.solve(box, box.lower.new_zeros(0, problem.program.size), seed)
+    proof = solution.proof
+    assert proof is not None
+    x = np.array(solution.point.numpy())
+    objective, constraints, chain = Chain(problem).outcome(x, {})
+    trial = Trial(1, Suggestion(TrialKind.RECOMMENDED, x), objective, constraints, chain, ())
+    standing = Standing(Optimistic(), Situation(problem, History((trial,)), seed))
+    if proof.status is ProofStatus.INFEASIBLE:
+        refutation = Refutation(problem, History(), proof.leaves)
+        return standing.result(Status.INFEASIBLE, Bound(), refutation=refutation)
+    proved = proof.lower if np.isfinite(proof.lower) else None
+    bound = Bound(solution.value if solution.feasible else None, proved, proof.reason)
+    if proof.status is ProofStatus.OPTIMAL and trial.violation == 0:
+        message = "the problem has no black box: solved at once, and proved"
+        return standing.result(Status.OPTIMAL, bound, message)
+    return standing.result(Status.NO_BLACK_BOX, bound)
+
+
+def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
+    """Proof that constraints which read no black box cannot be met together, if it is found."""
+    program = problem.program
+    known = [
+        constraint
+        for constraint in problem.constraints
+        if not Program([constraint.body], problem.variables).calls
+    ]
+    if not known:
+        return None
+    # Any objective will do; this one names all variables, in their order.
+    anything = sum((np.sum(v) for v in problem.variables[1:]), np.sum(problem.variables[0]))
+    demands = Problem(minimize=anything, subject_to=known)
+    box = relaxed(PlausibleSet(demands.program, {}, {}))
+    nothing = box.lower.new_zeros(0, program.size)
+    proof = Certified(boxes=_KNOWN_BOXES).solve(box, nothing, seed).proof
+    if proof is None or proof.status is not ProofStatus.INFEASIBLE:
+        return None
+    return Refutation(demands, History(), proof.leaves)

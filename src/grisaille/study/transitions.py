@@ -1,0 +1,303 @@
+"""What is written in a turn, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grisaille.errors import AssumptionError, EvaluationError, ProtocolError
+from grisaille.language.black_box import BlackBox
+from grisaille.language.problem import Problem
+from grisaille.records import Suggestion, Trial
+from grisaille.storage.log import Kind, Turn
+from grisaille.study.chain import Chain
+from grisaille.study.encoding import suggestion_to_plain, to_plain
+from grisaille.study.state import (
+    Ledger,
+    QueryEntry,
+    QueryState,
+    TrialEntry,
+    TrialState,
+    probe_of,
+    query_id,
+)
+
+Array = NDArray[np.float64]
+
+# A worker may be lost this often before the query counts as failed: machines are switched off.
+_MOST_LOSSES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A turn to write, with the ledger that follows it.
+
+    Attributes:
+        turn: The turn.
+        ledger: The state of the study, kept up to date with what is written.
+        problem: The problem.
+        chain: Its chain.
+        retries: How often a failed evaluation is tried again.
+    """
+
+    turn: Turn
+    ledger: Ledger
+    problem: Problem
+    chain: Chain
+    retries: int
+
+    def append(self, kind: Kind, data: dict[str, Any]) -> None:
+        """Write one event."""
+        self.ledger.apply([self.turn.append(kind, data)])
+
+    def start(
+        self,
+        suggestion: Suggestion,
+        remaining: int | None,
+        budget: float | None,
+        known: int,
+        seconds: float,
+    ) -> None:
+        """Write a suggestion as the next trial; see `TrialEntry`."""
+        number = len(self.ledger.trials) + 1
+        reason = ""
+        queries: list[dict[str, Any]] = []
+        try:
+            queries = self._first_queries(number, suggestion)
+        except EvaluationError as error:
+            reason = str(error)
+        data = {
+            "trial": number,
+            "suggestion": suggestion_to_plain(suggestion),
+            "remaining": remaining,
+            "budget": budget,
+            "known": known,
+            "seconds": seconds,
+            "queries": queries,
+        }
+        self.append(Kind.SUGGESTED, data)
+        if reason:
+            self.append(Kind.ABANDONED, {"trial": number, "reason": reason})
+
+    def find_lost(self, me: str) -> None:
+        """Take queries back from workers that are gone."""
+        alive: dict[str, bool] = {me: True}
+        for entry in self.ledger.asked():
+            holder = entry.holder
+            if holder is not None:
+                if holder not in alive:
+                    alive[holder] = self.turn.alive(holder)
+                if not alive[holder]:
+                    self.fail(entry, f"its worker {holder} is gone", lost=True)
+            elif entry.until is not None and entry.until < self.turn.now():
+                self.append(Kind.RELEASED, {"query": entry.id})
+
+    def open_entry(self, name: str) -> QueryEntry:
+        """A query that may still be answered."""
+        entry = self.ledger.queries.get(name)
+        if entry is None:
+            trials = len(self.ledger.trials)
+            raise ProtocolError(
+                f"the study has no query {name!r}: it has {trials} trials, and ids look like "
+                "'12-1' or '12-p1'"
+            )
+        if entry.state is QueryState.TOLD:
+            assert entry.outputs is not None
+            raise ProtocolError(
+                f"query {name} has an answer already, {entry.outputs.tolist()}: an answer counts "
+                "once; use observe to add another observation of the same inputs"
+            )
+        if entry.state is QueryState.FAILED:
+            raise ProtocolError(
+                f"query {name} has failed for good ({entry.reason}): use observe to add an answer "
+                "after all"
+            )
+        return entry
+
+    def tell(self, entry: QueryEntry, outputs: Array, seconds: float) -> Trial | None:
+        """Write an answer, and what it makes possible; the trial that it completes, if it does."""
+        trial = self.ledger.trials[entry.trial]
+        answers = {**trial.answers(), **dict.fromkeys(entry.calls, outputs)}
+        ready: list[dict[str, Any]] = []
+        reason = ""
+        if trial.state is TrialState.PENDING and trial.suggestion.chain:
+            try:
+                found = self.chain.ready(trial.suggestion.x, answers)
+            except EvaluationError as error:
+                reason, found = str(error), {}
+            ready = self._new_queries(trial, found)
+        data = {
+            "query": entry.id,
+            "outputs": to_plain(outputs),
+            "seconds": seconds,
+            "ready": ready,
+        }
+        self.append(Kind.TOLD, data)
+        if reason:
+            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
+            return None
+        # A new query may have the inputs of one that is answered: then more may be ready.
+        if any(c not in answers for q in trial.told for c in q.calls):
+            return self._settle_shared(trial)
+        return self._finish(trial)
+
+    def _settle_shared(self, trial: TrialEntry) -> Trial | None:
+        """Go on after an answer turned out to serve a further call."""
+        try:
+            found = self.chain.ready(trial.suggestion.x, trial.answers())
+        except EvaluationError as error:
+            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
+            return None
+        ready = self._new_queries(trial, found)
+        if not ready:
+            return self._finish(trial)
+        self.append(Kind.READY, {"trial": trial.number, "ready": ready})
+        if any(self.ledger.queries[r["id"]].state is QueryState.TOLD for r in ready):
+            return self._settle_shared(trial)
+        return None
+
+    def _new_queries(self, trial: TrialEntry, ready: dict[int, Array]) -> list[dict[str, Any]]:
+        """Queries for calls that are ready; equal inputs of a box within a trial share one."""
+        made: list[dict[str, Any]] = []
+        for call, inputs in ready.items():
+            if trial.query_for(call) is not None:
+                continue
+            box = self.problem.program.calls[call].box.name
+            same = [
+                (q.id, q.inputs)
+                for q in trial.queries
+                if q.box == box and q.state is not QueryState.FAILED
+            ]
+            same += [(m["id"], np.array(m["inputs"])) for m in made if m["box"] == box]
+            known = next((name for name, seen in same if np.array_equal(seen, inputs)), None)
+            name = known or query_id(trial.number, call)
+            made.append({"id": name, "box": box, "inputs": to_plain(inputs), "calls": [call]})
+        return made
+
+    def _first_queries(self, number: int, suggestion: Suggestion) -> list[dict[str, Any]]:
+        trial = TrialEntry(number, suggestion, None, None, 0, 0.0)
+        made: list[dict[str, Any]] = []
+        if suggestion.chain:
+            made = self._new_queries(trial, self.chain.ready(suggestion.x, {}))
+        for place, probe in enumerate(suggestion.probes):
+            box = self.problem.program.calls[probe.call].box.name
+            inputs = to_plain(probe.inputs)
+            if any(m["box"] == box and m["inputs"] == inputs for m in made):
+                continue
+            name = query_id(number, probe=place)
+            made.append({"id": name, "box": box, "inputs": inputs, "calls": []})
+        return made
+
+    def fail(
+        self, entry: QueryEntry, reason: str, lost: bool = False, may_retry: bool = True
+    ) -> bool:
+        """Record a failed attempt; whether there will be another."""
+        trial = self.ledger.trials[entry.trial]
+        again = entry.losses + 1 < _MOST_LOSSES if lost else entry.attempts < self.retries
+        again = again and may_retry and trial.state is TrialState.PENDING
+        if not again and probe_of(entry) is not None and not entry.calls:
+            reason += (
+                "; this input is an optimistic guess, which the real chain may never reach: "
+                f"declare input_lower= and input_upper= of {entry.box!r}, or separable=False, or "
+                "use evaluation='chained'"
+            )
+        # A lost worker says little about the input, unless it is always lost there.
+        counts = not again and (not lost or entry.losses + 1 >= _MOST_LOSSES)
+        data = {
+            "query": entry.id,
+            "reason": reason,
+            "lost": lost,
+            "final": not again,
+            "counts": counts,
+        }
+        self.append(Kind.FAILED, data)
+        if again:
+            return True
+        if entry.calls and trial.state is TrialState.PENDING:
+            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
+        else:
+            self._finish(trial)
+        return False
+
+    def _finish(self, trial: TrialEntry) -> Trial | None:
+        """Complete a trial if nothing of it is missing."""
+        if trial.state is not TrialState.PENDING or any(q.is_open for q in trial.queries):
+            return None
+        data: dict[str, Any] = {"trial": trial.number, "objective": None}
+        if trial.suggestion.chain:
+            answers = trial.answers()
+            if len(answers) < len(self.problem.program.calls):
+                return None
+            try:
+                outcome = self.chain.outcome(trial.suggestion.x, answers)
+            except EvaluationError as error:
+                self.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
+                return None
+            data |= outcome_to_plain(*outcome)
+        self.append(Kind.COMPLETED, data)
+        return trial.record
+
+    def recompute(self) -> None:
+        """After the problem has changed: trials anew, from the answers there are."""
+        known: dict[tuple[str, bytes], Array] = {}
+        for seen in self.ledger.history().observations():
+            known.setdefault((seen.box, seen.inputs.tobytes()), seen.outputs)
+        for trial in list(self.ledger.trials.values()):
+            if trial.state is not TrialState.BROKEN:
+                self.append(Kind.COMPLETED, self._again(trial, known))
+
+    def _again(self, trial: TrialEntry, known: dict[tuple[str, bytes], Array]) -> dict[str, Any]:
+        """A trial under the changed problem: without an objective if answers are missing."""
+        nothing = {"trial": trial.number, "objective": None}
+        x, program = trial.suggestion.x, self.problem.program
+        inside = x.shape == program.lower.shape and bool(
+            ((x >= program.lower) & (x <= program.upper)).all()
+        )
+        if not (inside and trial.suggestion.chain):
+            return nothing
+        # Its own answers first: with noise, others at the same inputs differ.
+        known = known | {
+            (q.box, q.inputs.tobytes()): q.outputs for q in trial.told if q.outputs is not None
+        }
+        answers: dict[int, Array] = {}
+        try:
+            while len(answers) < len(program.calls):
+                ready = self.chain.ready(x, answers)
+                found = {
+                    call: known[place]
+                    for call, inputs in ready.items()
+                    if (place := (program.calls[call].box.name, inputs.tobytes())) in known
+                }
+                if not found:
+                    return nothing
+                answers |= found
+            outcome = self.chain.outcome(x, answers)
+        except EvaluationError:
+            return nothing
+        return {"trial": trial.number, **outcome_to_plain(*outcome)}
+
+
+def outcome_to_plain(objective: float, constraints: Array, chain: Array) -> dict[str, Any]:
+    """What a chain came to, as plain data."""
+    return {
+        "objective": to_plain([objective])[0],
+        "constraints": to_plain(constraints),
+        "chain": to_plain(chain),
+    }
+
+
+def check_range(box: BlackBox, inputs: Array, outputs: Array) -> None:
+    """Refuse an answer that contradicts what was declared."""
+    if box.noise is not None and box.noise.any():
+        return  # noise may carry an observation out of the range of the function itself
+    low = -np.inf if box.lower is None else box.lower
+    high = np.inf if box.upper is None else box.upper
+    if (outputs < low).any() or (outputs > high).any():
+        raise AssumptionError(
+            f"black box {box.name!r} at {box.describe(inputs)} returned {outputs.tolist()}, "
+            f"outside the range [{np.min(low):g}, {np.max(high):g}] it was declared "
+            "with: widen lower= or upper=, or leave them out"
+        )

@@ -1,0 +1,1 @@
+"""What the theorems promise: beta, information gain, Lipschitz constants, regret bounds."""

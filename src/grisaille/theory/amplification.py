@@ -1,0 +1,77 @@
+"""A_i: how much the uncertainty of one black-box output can move objective and constraints.
+
+|f(x) - z_m| <= sum_i A_i beta_i sigma_i(s_i) for every plausible z (Lemma discrepancy_bound).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grisaille.errors import ModelError
+from grisaille.language.program import Program
+from grisaille.theory.affine_steps import passing_nodes
+from grisaille.theory.lipschitz import KnownSlopes, Lipschitz
+
+Array = NDArray[np.float64]
+
+Form = Literal["tight", "corrected", "printed"]
+"""Which A_i.
+
+"printed": 2 times the sum over all paths from i to the last node of the product of 2 L along them.
+The sum is empty, and A_i = 0, when the last node itself is the black box i: as it stands in the
+paper the lemma is wrong there. "corrected": with the last node's own term. "tight": without the
+doubling of L, which the triangle inequality does not need, and with one constant per edge instead
+of one per node.
+"""
+
+
+def amplification(
+    program: Program, boxes: Mapping[str, Lipschitz], known: KnownSlopes, form: Form
+) -> Array:
+    """A_i of each black-box output, for the objective and each scalar constraint, (1 + K, M).
+
+    Args:
+        program: A problem's.
+        boxes: Lipschitz constants of each black box.
+        known: Slopes of what is known.
+        form: See `Form`.
+    """
+    if form not in get_args(Form):
+        raise ModelError(f"form={form!r}: use 'tight', 'corrected' or 'printed'")
+    passing = passing_nodes(program)
+    total = program.box_outputs
+    edges = np.zeros((total, total))  # [to, from], both among the outputs of all calls
+    for call, slopes in zip(program.calls, known.states, strict=True):
+        constants = boxes[call.box.name].constants
+        if form == "tight":
+            edges[call.columns] = constants @ slopes
+        else:
+            arguments = program.nodes[call.node].arguments
+            rows = _as_nodes(slopes, _flags(program, arguments, passing))
+            edges[call.columns] = np.outer(2 * constants.max(1), rows.sum(0))
+    direct = _flags(program, program.outputs, passing)
+    ends = known.outputs if form == "tight" else _as_nodes(known.outputs, direct)
+    # Paths of any length: ends (I + edges + edges^2 + ...), a finite sum, for edges lead forward.
+    paths = np.linalg.solve((np.eye(total) - edges).T, ends.T).T
+    if form == "printed":
+        paths = paths - np.where(direct[:, None], ends, 0.0)
+    return np.asarray(2 * paths)
+
+
+def _flags(program: Program, nodes: Sequence[int], passing: list[bool]) -> NDArray[np.bool_]:
+    """Whether each scalar entry of some nodes is passed on as it is."""
+    sizes = [program.nodes[n].expression.size for n in nodes]
+    return np.repeat([passing[n] for n in nodes], sizes)
+
+
+def _as_nodes(slopes: Array, passing: NDArray[np.bool_]) -> Array:
+    """Rows of slopes as the paper's white nodes: one constant each, doubled; (rows, M).
+
+    What is merely passed on is no node of its own.
+    """
+    constants = np.where(passing, 1.0, 2 * slopes.max(1, initial=0.0))
+    return np.where(slopes > 0, constants[:, None], 0.0)

@@ -1,0 +1,195 @@
+"""What the theorems promise about a problem: bounds on regret, violations and infeasibility."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grisaille.checks import is_number, is_whole
+from grisaille.confidence.beliefs import given_kernel, input_domain
+from grisaille.errors import ModelError
+from grisaille.language.black_box import BlackBox
+from grisaille.language.problem import Problem
+from grisaille.records import History
+from grisaille.surrogates.kernels import Linear
+from grisaille.theory.amplification import Form, amplification
+from grisaille.theory.information_gain import largest_variance, maximum_information_gain
+from grisaille.theory.lipschitz import Source, known_slopes, lipschitz
+from grisaille.theory.theory import Round, Theory
+
+Array = NDArray[np.float64]
+
+# A horizon that no one will reach.
+_NEVER = 1 << 40
+
+
+class Guarantee:
+    """The bounds of the theorems, before a single evaluation.
+
+    With probability 1 - delta, if every auxiliary problem is solved globally. All assumptions of
+    the paper are taken as given; `print` lists the constants and where they come from.
+
+    Attributes:
+        problem: The problem.
+        theory: delta and horizon.
+        form: Which constants A_i; see the notes at `amplification`.
+        evaluation: "separate" (the paper), or "chained", which the theorems allow only for
+            problems of one layer.
+        lipschitz: Lipschitz constants of each black box.
+        known: Slopes of the known parts.
+        amplification: A_i, (1 + K, M): for the objective and each constraint, and for each output
+            of each black-box call.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        theory: Theory,
+        *,
+        form: Form = "tight",
+        evaluation: Literal["separate", "chained"] = "separate",
+    ) -> None:
+        if not isinstance(problem, Problem) or not isinstance(theory, Theory):
+            raise ModelError(
+                f"Guarantee of {type(problem).__name__} and {type(theory).__name__}: pass a "
+                "gs.Problem and a gs.Theory()"
+            )
+        if evaluation not in ("separate", "chained"):
+            raise ModelError(f"Guarantee(evaluation={evaluation!r}): use 'separate' or 'chained'")
+        program = problem.program
+        if not program.boxes:
+            raise ModelError("the problem has no black box, so there is nothing to guarantee")
+        theory.check(program)
+        for call in program.calls:
+            if not call.first_layer and not (evaluation == "separate" and call.box.separable):
+                raise ModelError(
+                    f"the theorems need black box {call.box.name!r} evaluated at its optimistic "
+                    "state (Assumption eval_model), which evaluation='chained' and separable=False "
+                    "rule out: only the realized bounds of a finished study hold there"
+                )
+        for box in program.boxes:
+            if np.isnan(np.concatenate(input_domain(program, box))).any():
+                raise ModelError(
+                    f"bounds on regret need the range of the inputs of black box {box.name!r} "
+                    "(Assumption var_inter): pass input_lower= and input_upper="
+                )
+        self.problem = problem
+        self.theory = theory
+        self.form: Form = form
+        self.evaluation = evaluation
+        self.lipschitz = {b.name: lipschitz(program, b, None, History()) for b in program.boxes}
+        self.known = known_slopes(program, History())
+        self.amplification = amplification(program, self.lipschitz, self.known, form)
+
+    def regret(self, trials: int) -> float:
+        """Bound on the cumulative positive regret, and so on R_T (Theorems R_bound, RV_bound).
+
+        sum_i 2 A_i beta_{i,T} sqrt((T + 2) gamma_{i,T}); with the doubling trick, the sum of that
+        over the rounds. The "tight" form has a slightly smaller factor than 4 (T + 2).
+        """
+        return float(self.amplification[0] @ self._deviations(trials))
+
+    def violations(self, trials: int) -> Array:
+        """Bound on the cumulative violation of each constraint, (K,) (Theorem RV_bound)."""
+        return np.asarray(self.amplification[1:] @ self._deviations(trials))
+
+    def best_iterate(self, trials: int) -> float:
+        """Some point among `trials` has at most this positive regret plus sum of violations.
+
+        The sum of all bounds over T (Theorems best_ite_conv and converge_constrained_opt).
+        """
+        return (self.regret(trials) + float(self.violations(trials).sum())) / trials
+
+    def infeasible_by(self, margin: float, constraint: int = 0) -> int | None:
+        """T-bar: by then an infeasible problem must have been found infeasible.
+
+        A number of trials T with this theory whose bound on the violation of a constraint is below
+        T margin (Theorem declare_inf, with its constant written out): the least one, up to steps
+        between the rounds of the doubling trick.
+
+        Args:
+            margin: epsilon, the least value that the constraint's body can take.
+            constraint: Which scalar constraint cannot be met.
+
+        Returns:
+            T-bar; None when there is none: the horizon is too short, or the bound on the
+            information gain too coarse for so small a margin.
+        """
+        if not (is_number(margin) and margin > 0):
+            raise ModelError(f"infeasible_by(margin={margin!r}): pass a positive number")
+        if not 0 <= constraint < len(self.amplification) - 1:
+            raise ModelError(
+                f"infeasible_by(constraint={constraint!r}): the problem has "
+                f"{len(self.amplification) - 1} scalar constraints, counted from 0"
+            )
+
+        def declared(trials: int) -> bool:
+            return bool(self.violations(trials)[constraint] < trials * margin)
+
+        high = 1
+        while not declared(high):
+            if high >= _NEVER:
+                return None
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if declared(middle) else (middle, high)
+        return high
+
+    def _deviations(self, trials: int) -> Array:
+        """Bound on sum_t beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each black-box output, (M,)."""
+        if not is_whole(trials) or trials < 1:
+            raise ModelError(f"a bound for {trials!r} trials: pass a whole number of at least 1")
+        trials, theory = int(trials), self.theory
+        sums = np.zeros(self.problem.program.box_outputs)
+        start = 0
+        while start < trials:
+            current = theory.round(start)
+            end = trials if theory.horizon is not None else min(trials, start + current.horizon)
+            for call in self.problem.program.calls:
+                sums[call.columns] += self._round_deviations(call.box, current, start, end)
+            start = end
+        return sums
+
+    def _round_deviations(self, box: BlackBox, current: Round, start: int, end: int) -> Array:
+        """The same for one round: Lemma bound_cumu_sd, times the largest beta."""
+        program = self.problem.program
+        domain = input_domain(program, box)
+        scale = current.regularization
+        gain = maximum_information_gain(given_kernel(box), *domain, end - start, scale)
+        beta = self.theory.beta(program, box, self._answers_per_trial(box) * (end - 1), current)
+        far = np.max(np.abs(domain), axis=0) if isinstance(box.kernel, Linear) else np.zeros(1)
+        most = largest_variance(given_kernel(box), far)
+        # sigma^2 <= C log(1 + sigma^2 / lambda): the paper takes 2 lambda, right for lambda >= 1.
+        factor = most / math.log1p(most / scale)
+        if self.form != "tight" and scale >= 1:
+            factor = 2 * scale
+        return beta * math.sqrt((end - start) * factor * 2 * gain)
+
+    def _answers_per_trial(self, box: BlackBox) -> int:
+        """How often a black box answers in one trial, at most: along the chain, and beside it."""
+        calls = [c for c in self.problem.program.calls if c.box is box]
+        return sum(1 if c.first_layer else 2 for c in calls)
+
+    def __repr__(self) -> str:
+        def text(values: Array | None) -> str:
+            return np.array2string(np.asarray(values), precision=4, separator=", ")
+
+        lines = [f"guarantee with probability {1 - self.theory.delta:g}, A_i {self.form}"]
+        for call in self.problem.program.calls:
+            box, constants = call.box, self.lipschitz[call.box.name]
+            factors = " | ".join(text(row) for row in self.amplification[:, call.columns])
+            lines += [
+                f"{box.name}",
+                f"  B {text(box.norm_bound)}, noise {text(box.noise)}",
+                f"  Lipschitz constants {text(constants.constants)} ({constants.source})",
+                f"  A for objective | constraints: {factors}",
+            ]
+        lines.append(f"slopes of known parts: {self.known.source}")
+        if self.known.source is Source.ESTIMATED:
+            lines.append("  they come from samples, so the bounds are estimates too")
+        return "\n".join(lines)

@@ -1,0 +1,211 @@
+"""How fast black boxes and known parts change (Assumption Lip).
+
+For black boxes: as declared, else as the norm bound implies, else estimated from the posterior. For
+known parts: by their derivatives.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from grisaille.confidence.beliefs import given_kernel, input_domain, is_exact, known_range
+from grisaille.errors import AssumptionError, ModelError
+from grisaille.language.black_box import BlackBox
+from grisaille.language.program import BoxCall, Program
+from grisaille.records import History
+from grisaille.surrogates.kernels import Kernel, Matern
+from grisaille.surrogates.posterior import Surrogate
+from grisaille.theory.affine_steps import affine_nodes, jumping_nodes
+
+Array = NDArray[np.float64]
+
+_SAMPLES = 16384
+
+
+class Source(StrEnum):
+    """Where Lipschitz constants come from.
+
+    DECLARED: by the user; NORM: they follow from the norm bound and the kernel; EXACT: the known
+    part is affine; ESTIMATED: the steepest slope seen, of the posterior mean or of a known part, at
+    sampled points.
+    """
+
+    DECLARED = "declared"
+    NORM = "norm bound"
+    EXACT = "exact"
+    ESTIMATED = "estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class Lipschitz:
+    """Lipschitz constants of one black box.
+
+    Attributes:
+        constants: |phi_o(s) - phi_o(s')| <= sum_j constants[o, j] |s_j - s'_j|, (outputs, inputs).
+        source: Where they come from.
+    """
+
+    constants: Array
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSlopes:
+    """Largest slopes of the known parts with respect to the M outputs of all black-box calls.
+
+    Attributes:
+        states: For each call the slopes of its inputs, (inputs, M).
+        outputs: Slopes of the objective and of each scalar constraint, (1 + K, M).
+        source: EXACT or ESTIMATED.
+    """
+
+    states: tuple[Array, ...]
+    outputs: Array
+    source: Source
+
+
+def lipschitz(
+    program: Program, box: BlackBox, surrogate: Surrogate | None, history: History
+) -> Lipschitz:
+    """Lipschitz constants of a black box, from the best source there is.
+
+    Args:
+        program: What the box is part of.
+        box: The black box.
+        surrogate: Its belief, to estimate from when nothing was declared; None not to.
+        history: The points it was seen at: where to estimate when its domain is not declared.
+    """
+    shape = (box.outputs, box.inputs)
+    if box.lipschitz is not None:
+        declared = np.broadcast_to(box.lipschitz, shape)
+        _check_declared(box, declared, history)
+        return Lipschitz(declared, Source.DECLARED)
+    steepness = None if box.kernel is None else _steepness(box.kernel)
+    if box.norm_bound is not None and steepness is not None:
+        scales = np.broadcast_to(np.asarray(given_kernel(box).lengthscale), box.inputs)
+        constants = box.norm_bound[:, None] * steepness / scales
+        return Lipschitz(constants, Source.NORM)
+    if surrogate is None:
+        raise ModelError(
+            f"a Lipschitz constant of black box {box.name!r} does not follow from its norm bound "
+            "and kernel: pass lipschitz="
+        )
+    lower, upper = input_domain(program, box)
+    seen, _ = history.data(box.name, *reversed(shape))
+    what = f"the range of the inputs of black box {box.name!r}"
+    samples = _sample(*_filled(lower, upper, seen, what), _SAMPLES).requires_grad_()
+    mean, _ = surrogate.predict(samples)
+    return Lipschitz(_steepest(mean, samples), Source.ESTIMATED)
+
+
+def _check_declared(box: BlackBox, constants: Array, history: History) -> None:
+    """Refuse constants that two answers without noise contradict."""
+    inputs, outputs = history.data(box.name, box.inputs, box.outputs)
+    if not is_exact(box):
+        return
+    allowed = np.abs(inputs[:, None] - inputs[None]) @ constants.T
+    change = np.abs(outputs[:, None] - outputs[None])
+    wrong = np.argwhere(change > allowed * (1 + 1e-9) + 1e-9 * np.abs(outputs).max(initial=0.0))
+    if len(wrong):
+        first, second, output = place = tuple(wrong[0])
+        raise AssumptionError(
+            f"output {output} of black box {box.name!r} changes by {change[place]:g} from "
+            f"{box.describe(inputs[first])} to {box.describe(inputs[second])}, where the declared "
+            f"lipschitz allows {allowed[place]:g}: raise it, or leave it out"
+        )
+
+
+def known_slopes(program: Program, history: History) -> KnownSlopes:
+    """Slopes of everything known between black boxes, and between them and the outputs.
+
+    Args:
+        program: A problem's.
+        history: What black-box outputs were seen: where to sample when their range is not declared.
+    """
+    ranges = [(program.lower, program.upper)]
+    for call in program.calls:
+        _, seen = history.data(call.box.name, call.box.inputs, call.box.outputs)
+        ends = known_range(program.nodes[call.node].expression)
+        ranges.append(_filled(*ends, seen, f"the range of black box {call.box.name!r}"))
+    lower, upper = (np.concatenate(e) for e in zip(*ranges, strict=True))
+    samples = _sample(lower, upper, _SAMPLES)
+    answers = samples[:, program.size :].clone().requires_grad_()
+    states: list[Array] = []
+
+    def resolve(call: BoxCall, inputs: Tensor) -> Tensor:
+        states.append(_steepest(inputs.expand(len(samples), -1), answers))
+        return answers[:, call.columns]
+
+    jumping = jumping_nodes(program)
+    if jumping:
+        raise ModelError(
+            f"{program.nodes[jumping[0]].expression!r} may jump with a black box's output, so no "
+            "Lipschitz constant, and no bound on regret, exists (Assumption Lip)"
+        )
+    outputs = program.run(samples[:, : program.size], resolve)
+    rows = [_steepest(o.reshape(len(samples), -1), answers) for o in outputs]
+    if not all(np.isfinite(slopes).all() for slopes in (*states, *rows)):
+        raise ModelError(
+            "a known part is infinitely steep somewhere in the range that its black boxes are "
+            "declared to have: narrow lower= and upper=, or there is no bound (Assumption Lip)"
+        )
+    exact = all(affine_nodes(program))
+    return KnownSlopes(
+        tuple(states), np.concatenate(rows), Source.EXACT if exact else Source.ESTIMATED
+    )
+
+
+def _steepness(kernel: Kernel) -> float | None:
+    """The slope of sqrt(k(s, s) + k(s', s') - 2 k(s, s')) in the scaled distance, at most.
+
+    By the reproducing property, |f(s) - f(s')| is at most the norm of f times that distance.
+    """
+    if kernel.variance is None:
+        return None
+    factor = 1.0
+    if isinstance(kernel, Matern):
+        if kernel.smoothness == 0.5:
+            return None  # such functions need not be Lipschitz
+        factor = math.sqrt(kernel.smoothness / (kernel.smoothness - 1))
+    return factor * math.sqrt(kernel.variance)
+
+
+def _steepest(values: Tensor, inputs: Tensor) -> Array:
+    """The largest absolute slopes seen, values (N, a) of inputs (N, b) to (a, b)."""
+    rows = []
+    for column in values.T:
+        if not column.requires_grad:
+            rows.append(np.zeros(inputs.shape[1]))
+            continue
+        (slopes,) = torch.autograd.grad(
+            column.sum(), inputs, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        # Where a known part has no value, the root of a negative number say, it has no slope.
+        rows.append(torch.nan_to_num(slopes.abs(), nan=0.0, posinf=torch.inf).amax(0).numpy())
+    return np.array(rows).reshape(-1, inputs.shape[1])
+
+
+def _filled(lower: Array, upper: Array, seen: Array, what: str) -> tuple[Array, Array]:
+    """A range, with what was seen in place of what is not declared."""
+    if not np.isnan(lower + upper).any():
+        return lower, upper
+    if not len(seen):
+        raise ModelError(f"{what} is neither declared nor seen: pass bounds, or a norm bound")
+    lower = np.where(np.isnan(lower), seen.min(0), lower)
+    return lower, np.where(np.isnan(upper), seen.max(0), upper)
+
+
+def _sample(lower: Array, upper: Array, count: int) -> Tensor:
+    """Points of a box, (count, d): a Sobol sequence, every other point moved to a corner."""
+    engine = torch.quasirandom.SobolEngine(len(lower), scramble=True, seed=0)
+    unit = engine.draw(count, dtype=torch.float64)
+    unit[1::2] = unit[1::2].round()
+    low, high = torch.tensor(lower), torch.tensor(upper)
+    return low + (high - low) * unit

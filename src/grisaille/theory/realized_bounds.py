@@ -1,0 +1,58 @@
+"""Bounds for a finished study, from the deviations it really met."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grisaille.confidence.plausible_set import plausible_set
+from grisaille.language.problem import Problem
+from grisaille.records import History, TrialKind
+from grisaille.theory.amplification import Form, amplification
+from grisaille.theory.lipschitz import KnownSlopes, Lipschitz, known_slopes, lipschitz
+from grisaille.theory.theory import Theory
+
+Array = NDArray[np.float64]
+
+
+def discrepancy_bounds(
+    problem: Problem, history: History, beta: float | Theory, form: Form
+) -> Array:
+    """sum_i A_i beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each trial (Lemma discrepancy_bound).
+
+    While the bands hold, no trial's objective, and none of its constraints, is further than that
+    from the optimistic value. So neither its regret nor a violation is larger, unless no plausible
+    feasible point was found for it.
+
+    Args:
+        problem: The problem.
+        history: Its trials.
+        beta: What the strategy used.
+        form: Which A_i.
+
+    Returns:
+        (T, 1 + K), for the objective and each constraint; NaN for trials that the algorithm did not
+        choose.
+    """
+    program = problem.program
+    constants, known = constants_of(problem, history, beta)
+    factors = amplification(program, constants, known, form)
+    bounds = np.full((len(history), len(factors)), np.nan)
+    for t, trial in enumerate(history):
+        optimum = trial.suggestion.optimum
+        if trial.suggestion.kind is TrialKind.OPTIMISTIC and optimum is not None:
+            # Trials may have come to their end in another order than they were decided in.
+            earlier = tuple(other for other in history if other.number < trial.number)
+            before = plausible_set(program, History(earlier), beta)
+            bounds[t] = factors @ before.reaches(*optimum)
+    return bounds
+
+
+def constants_of(
+    problem: Problem, history: History, beta: float | Theory
+) -> tuple[dict[str, Lipschitz], KnownSlopes]:
+    """Lipschitz constants of each black box, and slopes of the known parts, after a study."""
+    program = problem.program
+    beliefs = plausible_set(program, history, beta).beliefs
+    constants = {b.name: lipschitz(program, b, beliefs[b.name], history) for b in program.boxes}
+    return constants, known_slopes(program, history)

@@ -1,0 +1,202 @@
+"""The paper's setting to the letter: nothing fitted, bands that hold with probability 1 - delta.
+
+beta_{i,t} = B_i + sigma_i sqrt(2 (gamma_{i,t-1} + 1 + ln(m / delta))), lambda = 1 + 2 / T (Def.
+hpb_int, Lemma conf_int).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from grisaille.checks import is_number, is_whole
+from grisaille.confidence.beliefs import believe, given_kernel, input_domain, is_exact
+from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.errors import ModelError
+from grisaille.language.black_box import BlackBox
+from grisaille.language.program import Program
+from grisaille.records import History
+from grisaille.surrogates.kernels import Linear, check_kernel
+from grisaille.surrogates.posterior import LEAST_NOISE
+from grisaille.theory.information_gain import (
+    information_gain,
+    largest_variance,
+    maximum_information_gain,
+)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A stretch of trials with one lambda, and its share of the risk.
+
+    Attributes:
+        horizon: T.
+        regularization: lambda.
+        delta: Probability that a band fails in it.
+    """
+
+    horizon: int
+    regularization: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class Theory:
+    """The theorems' own beta and lambda: `Optimistic(beta=Theory(delta=0.1, horizon=50))`.
+
+    Every black box needs a kernel with hyper-parameters and k(s, s) <= 1, its noise (a sub-Gaussian
+    constant) and its norm bound B_i. Then all bands contain their functions everywhere and at all
+    steps with probability 1 - delta (Lemma hpb), and the theorems hold.
+
+    Attributes:
+        delta: The probability that anything promised is wrong.
+        horizon: T, the number of trials. None for the doubling trick: rounds of T = 1, 2, 4, ...
+            trials. Nothing seen is forgotten between rounds, and round r gets the share
+            delta / (r (r + 1)) of the risk.
+        gain: "maximum" for the paper's gamma, an upper bound of the maximum information gain over
+            what a box accepts; "observed" for the gain of the points actually seen, for which the
+            same proof works, and which is smaller. Without noise it does not matter.
+        regularization: lambda in place of 1 + 2 / T. Only without noise, where any positive lambda
+            is valid: beta is then B_i, the bands are certain, and a small lambda makes them
+            narrow.
+    """
+
+    delta: float = 0.1
+    horizon: int | None = None
+    gain: Literal["maximum", "observed"] = "maximum"
+    regularization: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.delta) and 0 < self.delta < 1):
+            raise ModelError(f"Theory(delta={self.delta!r}): a probability between 0 and 1")
+        if self.horizon is not None and not (is_whole(self.horizon) and self.horizon >= 1):
+            raise ModelError(
+                f"Theory(horizon={self.horizon!r}): a number of trials of at least 1, or None for "
+                "the doubling trick"
+            )
+        if self.gain not in ("maximum", "observed"):
+            raise ModelError(f"Theory(gain={self.gain!r}): use 'maximum' or 'observed'")
+        given = self.regularization
+        if given is not None and not (is_number(given) and given >= LEAST_NOISE):
+            raise ModelError(
+                f"Theory(regularization={self.regularization!r}): at least {LEAST_NOISE:g}, which "
+                "rounding needs, or None"
+            )
+
+    def check(self, program: Program) -> None:
+        """Ask for every constant that the theorems need and the boxes lack, by name.
+
+        Raises:
+            ModelError: Lists them all.
+        """
+        missing = [text for box in program.boxes for text in self._missing(program, box)]
+        if missing:
+            raise ModelError("theory mode needs more than was declared: " + "; ".join(missing))
+
+    def _missing(self, program: Program, box: BlackBox) -> list[str]:
+        who = f"black box {box.name!r}"
+        missing = []
+        if box.process_noise:
+            missing.append(
+                f"{who} has process noise, which the theorems do not cover: use gs.MCBO(), or a "
+                "number as beta"
+            )
+        if box.model is not None or box.kernel is None or box.kernel.lengthscale is None:
+            missing.append(
+                f"{who} has no kernel with hyper-parameters, and nothing may be fitted: pass "
+                "kernel=gs.SquaredExponential(lengthscale=..., variance=...)"
+            )
+        if box.noise is None:
+            missing.append(f"{who} has no noise: pass noise=0, or its standard deviation")
+        if box.norm_bound is None:
+            missing.append(f"{who} has no norm_bound, B_i (Assumption bounded_norm)")
+        if self.regularization is not None and not is_exact(box):
+            missing.append(
+                f"{who} has noise, for which lambda is 1 + 2 / T: leave out regularization="
+            )
+        if missing:
+            return missing
+        check_kernel(box.kernel, box.name, box.inputs)
+        lower, upper = input_domain(program, box)
+        needs_domain = self.gain == "maximum" and not is_exact(box)
+        linear = isinstance(box.kernel, Linear)
+        if (needs_domain or linear) and np.isnan(lower + upper).any():
+            return [
+                f"the range of the inputs of {who} does not follow from declarations: pass "
+                "input_lower= and input_upper="
+                + ("" if linear else ", or choose gs.Theory(gain='observed')")
+            ]
+        far = np.maximum(np.abs(lower), np.abs(upper)) if linear else np.zeros(box.inputs)
+        most = largest_variance(given_kernel(box), far)
+        if most > 1 + 1e-12:
+            return [
+                f"the kernel of {who} reaches k(s, s) = {most:g}, more than 1 (Assumption "
+                f"regular_kernel): divide its variance by {most:g} and multiply norm_bound by "
+                f"{math.sqrt(most):g}, which describes the same functions"
+            ]
+        return []
+
+    def round(self, trials: int) -> Round:
+        """The round that the trial after `trials` trials belongs to."""
+        if self.horizon is not None:
+            horizon, delta = int(self.horizon), float(self.delta)
+        else:
+            number = int(trials + 1).bit_length()
+            horizon, delta = 1 << (number - 1), self.delta / (number * (number + 1))
+        return Round(horizon, self.regularization or 1 + 2 / horizon, delta)
+
+    def plausible_set(self, program: Program, history: History) -> PlausibleSet:
+        """The plausible set after a history: beliefs with lambda, bands with beta_{i,t}."""
+        self.check(program)
+        current = self.round(len(history))
+        beliefs = believe(program, history, current.regularization)
+        widths = {}
+        for box in program.boxes:
+            inputs, _ = history.data(box.name, box.inputs, box.outputs)
+            widths[box.name] = torch.tensor(self._beta(program, box, inputs, current))
+        return PlausibleSet(program, beliefs, widths)
+
+    def beta(self, program: Program, box: BlackBox, observations: int, current: Round) -> Array:
+        """beta_{i,t} of each output before the round's trials, (k,), with gamma the maximum.
+
+        Args:
+            program: The problem's.
+            box: The black box.
+            observations: How many answers it has given.
+            current: The round.
+        """
+        gain = 0.0
+        if not is_exact(box):
+            gain = maximum_information_gain(
+                given_kernel(box), *input_domain(program, box), observations, current.regularization
+            )
+        return self._formula(program, box, gain, observations, current)
+
+    def _beta(self, program: Program, box: BlackBox, inputs: Array, current: Round) -> Array:
+        if is_exact(box):
+            return self._formula(program, box, 0.0, len(inputs), current)
+        seen = information_gain(given_kernel(box), inputs, current.regularization)
+        beta = self._formula(program, box, seen, len(inputs), current)
+        if self.gain == "maximum":
+            # Noise may carry the chain out of a declared range, and what was seen beyond gamma.
+            return np.maximum(beta, self.beta(program, box, len(inputs), current))
+        return beta
+
+    def _formula(
+        self, program: Program, box: BlackBox, gain: float, observations: int, current: Round
+    ) -> Array:
+        assert box.norm_bound is not None
+        assert box.noise is not None
+        functions = sum(b.outputs for b in program.boxes)
+        # The proof's term is observations / T. The paper, with one observation per step, uses its
+        # largest value, 1; a box that answers more often than once per trial goes beyond.
+        excess = max(1.0, observations / current.horizon)
+        root = math.sqrt(2 * (gain + excess + math.log(functions / current.delta)))
+        return np.asarray(box.norm_bound + box.noise * root)

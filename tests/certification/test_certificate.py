@@ -1,0 +1,249 @@
+"""A certificate of infeasibility is checked from the observations on, and tells who is to blame."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import grisaille as gs
+from grisaille.certification.certificate import Certificate, _is_partition
+from grisaille.certification.relaxation import PlausibleRelaxation
+from grisaille.records import History
+from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
+from grisaille.solvers.proof import ProofStatus
+from tests.confidence.confidence_helpers import history_at, known_kernel, plausible_set
+
+LIMITS = Limits(1e-3, 1e-4, 20_000, None, 32)
+DESIGN = [[-1.0], [-0.5], [0.0], [0.5], [1.0]]
+
+
+def wave(name, offset=0.0, **options):
+    return gs.BlackBox(
+        lambda s: np.sin(2 * s) + offset, name=name, noise=0.02, kernel=known_kernel(0.8), **options
+    )
+
+
+def alone():
+    """One constraint is never met, another one always, a third one here and there."""
+    x = gs.Variable("x", lower=-1, upper=1)
+    g = wave("g")
+    return gs.Problem(minimize=x, subject_to=[x <= 2, g(x) + 1.3 <= 0, g(x) - x <= 0])
+
+
+def pair():
+    """Two constraints that can each be met, but not together."""
+    x = gs.Variable("x", lower=-1, upper=1)
+    g = wave("g")
+    z = g(x)
+    return gs.Problem(minimize=x, subject_to=[z - 0.2 <= 0, x - 0.9 <= 0, 0.4 - z <= 0])
+
+
+def nested():
+    """A box around the output of a box: the leaves are boxes of (x, z)."""
+    x = gs.Variable("x", lower=-1, upper=1)
+    f, g = wave("f"), wave("g")
+    return gs.Problem(minimize=x, subject_to=[g(f(x)) + 1.4 <= 0, f(x) ** 2 - 4 <= 0])
+
+
+MAKE = {"alone": alone, "pair": pair, "nested": nested}
+
+
+def certified(problem, history=None, beta=2.0) -> Certificate:
+    history = history_at(problem, DESIGN) if history is None else history
+    plausible = plausible_set(problem, history, beta)
+    with torch.no_grad():
+        relaxation = PlausibleRelaxation(plausible)
+        scale = torch.ones(1 + relaxation.constraints, dtype=torch.float64)
+        proof = branch_and_bound(relaxation, scale, math.inf, LIMITS, lambda _a, _b: math.inf)
+    assert proof.status is ProofStatus.INFEASIBLE
+    return Certificate(problem, history, beta, proof.leaves)
+
+
+def with_leaf(certificate, index, **changes) -> Certificate:
+    boxes = list(certificate.boxes)
+    boxes[index] = dataclasses.replace(boxes[index], **changes)
+    return dataclasses.replace(certificate, boxes=tuple(boxes))
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_real_certificate_withstands_being_checked(name):
+    certificate = certified(MAKE[name]())
+    assert len(certificate.boxes) > 1
+    assert certificate.least_violation > 0
+    assert certificate.verify()
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_certificate_with_a_hole_does_not(name):
+    certificate = certified(MAKE[name]())
+    for index in range(0, len(certificate.boxes), max(1, len(certificate.boxes) // 6)):
+        rest = certificate.boxes[:index] + certificate.boxes[index + 1 :]
+        assert not dataclasses.replace(certificate, boxes=rest).verify()
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_certificate_with_a_smaller_box_does_not(name):
+    certificate = certified(MAKE[name]())
+    for index in (0, len(certificate.boxes) // 2, len(certificate.boxes) - 1):
+        leaf = certificate.boxes[index]
+        for axis in range(len(leaf.lower)):
+            lower, upper = leaf.lower.clone(), leaf.upper.clone()
+            step = 1e-9 * (upper[axis] - lower[axis])
+            lower[axis] += step
+            assert not with_leaf(certificate, index, lower=lower).verify()
+            upper[axis] -= step
+            assert not with_leaf(certificate, index, upper=upper).verify()
+
+
+def test_a_certificate_that_leaves_out_an_end_of_the_range_does_not():
+    certificate = certified(alone())
+    lowest = min(range(len(certificate.boxes)), key=lambda i: certificate.boxes[i].lower[0])
+    moved = certificate.boxes[lowest].lower + 1e-6
+    assert not with_leaf(certificate, lowest, lower=moved).verify()
+
+
+@pytest.mark.parametrize("name", ["alone", "pair"])
+def test_a_certificate_that_blames_a_constraint_that_can_be_met_does_not(name):
+    certificate = certified(MAKE[name]())
+    harmless = {"alone": 0, "pair": 1}[name]
+    weights = torch.zeros(3, dtype=torch.float64)
+    weights[harmless] = 1.0
+    for index in range(0, len(certificate.boxes), max(1, len(certificate.boxes) // 4)):
+        assert not with_leaf(certificate, index, multipliers=weights).verify()
+        assert not with_leaf(certificate, index, multipliers=torch.zeros(3).double()).verify()
+
+
+def test_a_certificate_with_negative_weights_does_not():
+    # The constraint x <= 2 is always met, so that its body times -1 is always positive.
+    certificate = certified(alone())
+    weights = torch.tensor([-1.0, 0.0, 0.0], dtype=torch.float64)
+    forged = tuple(
+        dataclasses.replace(leaf, multipliers=weights, margin=-10.0) for leaf in certificate.boxes
+    )
+    assert not dataclasses.replace(certificate, boxes=forged).verify()
+    for index in range(len(certificate.boxes)):
+        assert not with_leaf(certificate, index, multipliers=weights).verify()
+
+
+def test_a_certificate_that_claims_too_large_a_violation_does_not():
+    certificate = certified(alone())
+    forged = tuple(
+        dataclasses.replace(leaf, margin=leaf.margin + 0.5) for leaf in certificate.boxes
+    )
+    assert not dataclasses.replace(certificate, boxes=forged).verify()
+
+
+@pytest.mark.parametrize("name", ["alone", "nested"])
+def test_a_certificate_for_other_observations_does_not(name):
+    problem = MAKE[name]()
+    certificate = certified(problem)
+    # Answers that are three lower leave room for what was impossible before.
+    feasible = history_at(problem, DESIGN, [-3.0] * 5)
+    assert not dataclasses.replace(certificate, history=feasible).verify()
+    assert not dataclasses.replace(certificate, history=History()).verify()
+
+
+def test_wider_bands_need_a_certificate_of_their_own():
+    problem = alone()
+    certificate = certified(problem, beta=3.0)
+    assert certificate.verify()
+    assert dataclasses.replace(certificate, beta=2.0).verify()
+    assert not dataclasses.replace(certificate, beta=100.0).verify()
+    assert not dataclasses.replace(certificate, beta=100.0).verify()
+
+
+def test_blamed_is_the_constraint_that_cannot_be_met():
+    problem = alone()
+    certificate = certified(problem)
+    assert certificate.blame() == [problem.constraint_labels[1]]
+    assert "g(x) + 1.3" in certificate.blame()[0]
+    assert certificate.blame()[0] in str(certificate)
+
+
+def test_blamed_are_both_constraints_that_cannot_be_met_together():
+    problem = pair()
+    labels = problem.constraint_labels
+    assert certified(problem).blame() == [labels[0], labels[2]]
+
+
+def test_blamed_is_the_only_culprit_though_others_are_violated_more():
+    # g(x) + 1.3 <= 0 alone is never met; the others are violated more in most boxes, not in all.
+    x = gs.Variable("x", lower=-1, upper=1)
+    g = wave("g")
+    problem = gs.Problem(
+        minimize=x, subject_to=[20 * x + 15 <= 0, g(x) + 1.3 <= 0, -15 - 20 * x <= 0]
+    )
+    assert certified(problem).blame() == [problem.constraint_labels[1]]
+
+
+def test_blamed_is_a_single_culprit_though_two_others_make_a_larger_violation_everywhere():
+    # Of {0, 2} together and {1} alone, the fewest are {1}.
+    x = gs.Variable("x", lower=-1, upper=1)
+    g = wave("g")
+    problem = gs.Problem(
+        minimize=x, subject_to=[100 * x + 60 <= 0, g(x) + 1.3 <= 0, 60 - 100 * x <= 0]
+    )
+    assert certified(problem).blame() == [problem.constraint_labels[1]]
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_no_plausible_point_violates_less_than_the_least_violation(name):
+    problem = MAKE[name]()
+    certificate = certified(problem)
+    plausible = plausible_set(problem, certificate.history)
+    axes = [torch.linspace(-1, 1, 81).double()] * len(plausible.lower)
+    points = torch.cartesian_prod(*axes[:2])
+    if len(axes) > 2:
+        third = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64)
+        points = torch.cat(
+            [points.repeat(3, 1), third.repeat_interleave(len(points)).unsqueeze(1)], 1
+        )
+    with torch.no_grad():
+        _, constraints = plausible.evaluate(points)
+    least = float(constraints.amax(1).min())
+    assert 0 < certificate.least_violation <= least + 1e-9
+    assert least < 1  # the bound is not of another kind altogether
+
+
+def test_a_study_that_ends_infeasible_carries_its_certificate():
+    problem = alone()
+    strategy = gs.Optimistic(beta=2.0, solver=gs.Certified())
+    result = problem.solve(20, strategy=strategy, progress=False)
+    assert result.status == "infeasible"
+    assert result.certificate.verify()
+    assert result.certificate.blame() == [problem.constraint_labels[1]]
+    assert not result.success
+
+
+def test_a_study_of_a_feasible_problem_carries_none():
+    x = gs.Variable("x", lower=-1, upper=1)
+    g = wave("g")
+    problem = gs.Problem(minimize=x, subject_to=[g(x) + 0.9 <= 0])
+    strategy = gs.Optimistic(beta=2.0, solver=gs.Certified())
+    result = problem.solve(8, strategy=strategy, progress=False)
+    assert result.status != "infeasible"
+    assert result.certificate is None
+
+
+@pytest.mark.parametrize(
+    ("boxes", "filled"),
+    [
+        ([([0, 0], [1, 1])], True),
+        ([([0, 0], [1, 2]), ([1, 0], [2, 2])], True),
+        ([([0, 0], [1, 2]), ([1, 0], [2, 1])], False),
+        ([([0, 0], [1, 2]), ([1, 0], [2, 1]), ([1, 1], [2, 2])], True),
+        ([([0, 0], [1, 2]), ([1.001, 0], [2, 2])], False),
+        # A pinwheel around a hole, which no cut takes apart.
+        ([([0, 0], [1, 2]), ([1, 0], [3, 1]), ([2, 1], [3, 3]), ([0, 2], [2, 3])], False),
+        ([([0, 0], [1, 1]), ([1, 1], [2, 2])], False),
+        ([([0, 0], [0, 2]), ([0, 0], [2, 0])], False),
+    ],
+)
+def test_boxes_fill_the_box_around_them_or_not(boxes, filled):
+    lower = torch.tensor([low for low, _ in boxes], dtype=torch.float64)
+    upper = torch.tensor([high for _, high in boxes], dtype=torch.float64)
+    assert _is_partition(lower, upper) == filled
