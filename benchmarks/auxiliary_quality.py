@@ -117,7 +117,7 @@ def solve_both_ways(plausible: PlausibleSet, seed: int) -> Row:
     """Default multi-start search without hints, and brute force."""
     nothing = plausible.lower.new_zeros(0, len(plausible.lower))
     started = time.perf_counter()
-    solution = MultiStart().solve(plausible.box_problem(), nothing, seed)
+    solution = MultiStart().solve(plausible.search_problem(), nothing, seed)
     searched = time.perf_counter()
     reference = solve_by_brute_force(plausible)
     finished = time.perf_counter()

@@ -130,7 +130,7 @@ def test_white_boxes_stay():
 def test_what_is_known_becomes_a_constant():
     x = free("x", 2)
     matrix = np.array([[1.0, 2.0], [3.0, 4.0]])
-    known = gs.modeling.expression.as_expression(matrix) @ matrix
+    known = gs.language.expression.as_expression(matrix) @ matrix
     (low,) = lowered([known])
     assert isinstance(low, Constant)
     np.testing.assert_array_equal(low.value, matrix @ matrix)

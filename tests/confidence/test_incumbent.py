@@ -42,20 +42,20 @@ def test_before_the_first_trial_there_is_no_incumbent(noise):
 def test_exact_boxes_give_the_best_feasible_trial_as_observed():
     problem = problem_with(noise=0)
     best = incumbent_of(problem, history_at(problem, [[1.0], [3.5], [2.5], [3.0], [1.9]]))
-    assert (best.trial, best.feasible, best.violation) == (2, True, 0.0)
+    assert (best.position, best.feasible, best.violation) == (2, True, 0.0)
     assert best.objective == 2.25
 
 
 def test_exact_boxes_count_as_feasible_on_the_very_edge_and_not_beyond():
     problem = problem_with(noise=0)
     best = incumbent_of(problem, history_at(problem, [[2.0 - 1e-12], [2.0], [3.0]]))
-    assert (best.trial, best.feasible) == (1, True)
+    assert (best.position, best.feasible) == (1, True)
 
 
 def test_exact_boxes_give_the_least_violation_when_nothing_is_feasible():
     problem = problem_with(noise=0)
     best = incumbent_of(problem, history_at(problem, [[1.0], [1.75], [0.0]]))
-    assert (best.trial, best.feasible) == (1, False)
+    assert (best.position, best.feasible) == (1, False)
     assert best.violation == pytest.approx(0.25)
     assert best.objective == pytest.approx(0.75**2)
 
@@ -65,7 +65,7 @@ def test_the_largest_violation_of_all_constraints_counts():
     h = gs.BlackBox(lambda x: x, name="h", outputs=2, noise=0, kernel=known_kernel())
     problem = gs.Problem(minimize=x[0], subject_to=[h(x) <= 1])
     best = incumbent_of(problem, history_at(problem, [[1.0, 3.0], [2.0, 2.5], [2.9, 2.9]]))
-    assert (best.trial, best.violation) == (1, 1.5)
+    assert (best.position, best.violation) == (1, 1.5)
 
 
 def test_of_equal_trials_the_first_is_the_incumbent():
@@ -76,7 +76,7 @@ def test_of_equal_trials_the_first_is_the_incumbent():
 def test_a_problem_without_constraints_has_nothing_but_feasible_trials():
     problem = problem_with(noise=0, constrained=False)
     best = incumbent_of(problem, history_at(problem, [[3.0], [1.25], [0.0]]))
-    assert (best.trial, best.feasible, best.violation, best.objective) == (1, True, 0.0, 0.0625)
+    assert (best.position, best.feasible, best.violation, best.objective) == (1, True, 0.0, 0.0625)
 
 
 def test_the_objective_of_a_maximization_is_the_minimized_one():
@@ -84,14 +84,14 @@ def test_the_objective_of_a_maximization_is_the_minimized_one():
     h = gs.BlackBox(lambda x: x, name="h", kernel=known_kernel(), noise=0)
     problem = gs.Problem(maximize=h(x))
     best = incumbent_of(problem, history_at(problem, [[3.0], [3.5], [1.0]]))
-    assert (best.trial, best.objective) == (1, -3.5)
+    assert (best.position, best.objective) == (1, -3.5)
 
 
 def test_a_problem_without_black_boxes_is_judged_by_its_values():
     x = gs.Variable("x", lower=0, upper=4)
     problem = gs.Problem(minimize=x, subject_to=[x >= 2])
     best = incumbent_of(problem, history_at(problem, [[1.0], [3.0], [2.5]]))
-    assert (best.trial, best.objective, best.feasible) == (2, 2.5, True)
+    assert (best.position, best.objective, best.feasible) == (2, 2.5, True)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
@@ -103,7 +103,7 @@ def test_a_trial_without_a_value_is_chosen_last(noise):
     history = history_at(problem, [[0.5], [3.0], [0.25]])
     assert np.isnan([t.objective for t in history]).tolist() == [True, False, True]
     best = incumbent_of(problem, history)
-    assert (best.trial, best.feasible) == (1, True)
+    assert (best.position, best.feasible) == (1, True)
     nothing = incumbent_of(problem, history_at(problem, [[0.5], [0.25]]))
     assert not nothing.feasible
 
@@ -119,7 +119,7 @@ def test_with_noise_the_luckiest_sample_does_not_win():
     observed = [t.objective for t in history]
     assert int(np.argmin(observed)) == 19
     best = incumbent_of(problem, history)
-    assert history.trials[best.trial].x.tolist() == [1.0]
+    assert history.trials[best.position].x.tolist() == [1.0]
     assert best.objective == pytest.approx(0.0, abs=0.1)
 
 
@@ -146,7 +146,7 @@ def test_with_noise_and_nothing_surely_feasible_the_least_doubtful_trial_wins():
     problem = problem_with(noise=1.0)
     history = history_at(problem, [[0.5], [2.3], [1.5]])
     best = incumbent_of(problem, history)
-    assert (best.trial, best.feasible) == (1, False)
+    assert (best.position, best.feasible) == (1, False)
 
 
 def test_a_lucky_constraint_does_not_make_a_trial_feasible():
@@ -155,7 +155,7 @@ def test_a_lucky_constraint_does_not_make_a_trial_feasible():
     history = history_at(problem, [[1.5]] * 9 + [[3.0]] * 9, [0.05] * 8 + [-0.9] + [0.0] * 9)
     assert history.trials[8].violation == 0
     best = incumbent_of(problem, history)
-    assert history.trials[best.trial].x.tolist() == [3.0]
+    assert history.trials[best.position].x.tolist() == [3.0]
     assert best.feasible
 
 
@@ -167,7 +167,7 @@ def test_the_bands_that_are_given_judge():
     history = history_at(problem, [[1.0], [2.0]])
     beliefs = {"exact": Fixed(lambda s: -s, 0.1), "noisy": Fixed(0.0, 0.1)}
     best = find_incumbent(history, fixed_set(problem, beliefs))
-    assert (best.trial, best.objective) == (1, -2.0)
+    assert (best.position, best.objective) == (1, -2.0)
     assert find_incumbent(history, None).trial == 0
 
 
@@ -182,4 +182,4 @@ def test_one_box_whose_noise_is_not_zero_is_enough_to_judge_by_the_posterior(noi
     best = gs.Optimistic().incumbent(Situation(problem, history, 0))
     believed = plausible_set(problem, history).predict(torch.tensor([[1.0], [2.0], [3.0]]).double())
     assert best.objective == pytest.approx(float(believed[0].min()), abs=1e-12)
-    assert best.objective != history.trials[best.trial].objective
+    assert best.objective != history.trials[best.position].objective

@@ -64,7 +64,7 @@ def test_the_box_is_the_variables_and_one_eta_per_output():
     plausible = plausible_set(problem, history)
     assert plausible.lower.tolist() == [-1, 0, -1, -1, -1, -1]
     assert plausible.upper.tolist() == [1, 3, 1, 1, 1, 1]
-    box = plausible.box_problem()
+    box = plausible.search_problem()
     assert torch.equal(box.lower, plausible.lower)
     assert torch.equal(box.upper, plausible.upper)
     assert box.continuous
@@ -202,7 +202,7 @@ def test_objective_and_constraints_read_one_and_the_same_value():
     np.testing.assert_allclose(constraints[:, 0], 1 - objective, atol=1e-12)
     np.testing.assert_allclose(constraints[:, 1], 2 * objective - 6, atol=1e-12)
     # With a z of its own, the objective could promise -4; sharing it knows that h is at least 1.
-    solution = gs.Grid(41).solve(plausible.box_problem(), torch.zeros(0, 2).double(), 0)
+    solution = gs.Grid(41).solve(plausible.search_problem(), torch.zeros(0, 2).double(), 0)
     assert solution.value == pytest.approx(1.0)
 
 
@@ -229,7 +229,7 @@ def test_jumps_of_the_model_are_told_to_the_solver():
     x = gs.Variable("x", lower=0, upper=9)
     h = gs.BlackBox(None, name="h")
     plausible = fixed_set(gs.Problem(minimize=np.floor(h(x))), {"h": Fixed(0.0, 1.0)})
-    assert not plausible.box_problem().continuous
+    assert not plausible.search_problem().continuous
     assert not plausible.cautious_problem(torch.zeros(0)).continuous
 
 

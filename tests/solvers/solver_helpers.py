@@ -9,19 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.solvers.search_problem import BoxProblem, Scale, Solution
+from grisaille.solvers.search_problem import Scale, SearchProblem, Solution
 
 Function = Callable[[Tensor], Tensor]
 """Points (batch, D) to values (batch,)."""
 
 
-def box_problem(
+def search_problem(
     lower: Any,
     upper: Any,
     objective: Function,
     constraints: Sequence[Function] = (),
     continuous: bool = True,
-) -> BoxProblem:
+) -> SearchProblem:
     """Minimize an objective where every constraint is <= 0."""
 
     def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
@@ -30,7 +30,7 @@ def box_problem(
         return objective(points), bodies
 
     low, high = np.broadcast_arrays(np.atleast_1d(lower), np.atleast_1d(upper))
-    return BoxProblem(
+    return SearchProblem(
         torch.tensor(low.astype(float)), torch.tensor(high.astype(float)), evaluate, continuous
     )
 
@@ -38,10 +38,10 @@ def box_problem(
 class Counting:
     """An evaluate function that remembers every point it was asked for."""
 
-    def __init__(self, problem: BoxProblem) -> None:
+    def __init__(self, problem: SearchProblem) -> None:
         self._evaluate = problem.evaluate
         self.batches: list[Tensor] = []
-        self.problem = BoxProblem(problem.lower, problem.upper, self, problem.continuous)
+        self.problem = SearchProblem(problem.lower, problem.upper, self, problem.continuous)
 
     def __call__(self, points: Tensor) -> tuple[Tensor, Tensor]:
         self.batches.append(points.detach().clone())
@@ -53,18 +53,18 @@ class Counting:
         return torch.cat(self.batches)
 
 
-def no_hints(problem: BoxProblem) -> Tensor:
+def no_hints(problem: SearchProblem) -> Tensor:
     return torch.zeros(0, len(problem.lower), dtype=torch.float64)
 
 
-def at(problem: BoxProblem, point: Tensor) -> tuple[float, np.ndarray]:
+def at(problem: SearchProblem, point: Tensor) -> tuple[float, np.ndarray]:
     """Objective and constraints at one point."""
     with torch.no_grad():
         objective, constraints = problem.evaluate(point.unsqueeze(0))
     return objective.item(), constraints[0].numpy()
 
 
-def assert_honest(problem: BoxProblem, solution: Solution, tolerance: float = 1e-6) -> None:
+def assert_honest(problem: SearchProblem, solution: Solution, tolerance: float = 1e-6) -> None:
     """The answer lies in the box, and says of itself what is true."""
     assert (solution.point >= problem.lower).all()
     assert (solution.point <= problem.upper).all()
@@ -76,7 +76,7 @@ def assert_honest(problem: BoxProblem, solution: Solution, tolerance: float = 1e
     assert solution.feasible == (worst <= tolerance)
 
 
-def reference_minimum(problem: BoxProblem, per_dimension: int) -> float:
+def reference_minimum(problem: SearchProblem, per_dimension: int) -> float:
     """The least feasible objective on a fine grid."""
     axes = [
         torch.linspace(a, b, per_dimension, dtype=torch.float64)

@@ -15,7 +15,7 @@ from grisaille.solvers import branch_and_bound as module
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.multipliers import MultiplierPool
 from grisaille.solvers.proof import NoRelaxation, ProofStatus
-from tests.solvers.solver_helpers import box_problem, no_hints
+from tests.solvers.solver_helpers import no_hints, search_problem
 
 LIMITS = Limits(absolute_gap=1e-3, relative_gap=0.0, boxes=100_000, seconds=None, batch=32)
 
@@ -452,7 +452,7 @@ def test_judging_takes_the_best_of_each_kind():
 
 
 def certified_problem(relaxation):
-    problem = box_problem(
+    problem = search_problem(
         relaxation.lower.numpy(),
         relaxation.upper.numpy(),
         relaxation.functions[0],
@@ -502,7 +502,7 @@ def test_certified_finds_a_point_that_its_first_search_misses():
 
 
 def test_without_bounds_over_boxes_nothing_is_proved_and_it_says_why():
-    problem = box_problem([-1.0], [1.0], lambda x: x[:, 0])
+    problem = search_problem([-1.0], [1.0], lambda x: x[:, 0])
     found = gs.Certified().solve(problem, no_hints(problem), 0)
     assert found.value == pytest.approx(-1)
     assert found.proof.status is ProofStatus.UNKNOWN

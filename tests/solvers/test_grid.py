@@ -7,7 +7,7 @@ import torch
 import grisaille as gs
 from grisaille.errors import ModelError
 from grisaille.solvers import grid
-from tests.solvers.solver_helpers import Counting, box_problem, no_hints
+from tests.solvers.solver_helpers import Counting, no_hints, search_problem
 
 
 def solve(points, problem, hints=None):
@@ -15,7 +15,7 @@ def solve(points, problem, hints=None):
 
 
 def test_every_point_of_the_grid_is_evaluated_bounds_included():
-    counting = Counting(box_problem([0, -1, 10], [1, 1, 30], lambda p: p.sum(1)))
+    counting = Counting(search_problem([0, -1, 10], [1, 1, 30], lambda p: p.sum(1)))
     solve(3, counting.problem)
     asked = {tuple(p) for p in counting.points.tolist()}
     axes = [[0, 0.5, 1], [-1, 0, 1], [10, 20, 30]]
@@ -23,7 +23,7 @@ def test_every_point_of_the_grid_is_evaluated_bounds_included():
 
 
 def test_the_best_feasible_grid_point_is_returned():
-    problem = box_problem(
+    problem = search_problem(
         [0, 0],
         [1, 1],
         lambda p: (p - torch.tensor([0.52, 0.68])).square().sum(1),
@@ -36,7 +36,7 @@ def test_the_best_feasible_grid_point_is_returned():
 
 
 def test_a_grid_larger_than_one_block_gives_what_one_block_gives(monkeypatch):
-    problem = box_problem(
+    problem = search_problem(
         [-2, -2],
         [2, 2],
         lambda p: torch.sin(7 * p).sum(1) + p[:, 1],
@@ -51,7 +51,7 @@ def test_a_grid_larger_than_one_block_gives_what_one_block_gives(monkeypatch):
 
 def test_an_infeasible_grid_larger_than_one_block_gives_the_least_violation(monkeypatch):
     monkeypatch.setattr(grid, "_BLOCK", 37)
-    problem = box_problem(
+    problem = search_problem(
         [-2, -2], [2, 2], lambda p: -p.sum(1), [lambda p: 1 + (p - 0.8).square().sum(1)]
     )
     solution = solve(41, problem)
@@ -60,7 +60,7 @@ def test_an_infeasible_grid_larger_than_one_block_gives_the_least_violation(monk
 
 
 def test_the_seed_does_not_matter():
-    problem = box_problem([0, 0], [1, 1], lambda p: p.sum(1))
+    problem = search_problem([0, 0], [1, 1], lambda p: p.sum(1))
     first, second = (gs.Grid(5).solve(problem, no_hints(problem), seed) for seed in (0, 1))
     assert torch.equal(first.point, second.point)
 
@@ -70,7 +70,7 @@ def test_the_seed_does_not_matter():
     [(21, 6), (4473, 2), (2, 40), (20_000_001, 1), (21, 400), (1, 2), (0, 2)],
 )
 def test_a_grid_too_large_or_too_small_is_refused_with_the_remedy(points, dimensions):
-    problem = box_problem([0] * dimensions, [1] * dimensions, lambda p: p.sum(1))
+    problem = search_problem([0] * dimensions, [1] * dimensions, lambda p: p.sum(1))
     with pytest.raises(
         ModelError,
         match=rf"a grid of {points} points in each of {dimensions} dimensions has "

@@ -10,11 +10,10 @@ from scipy.optimize import linprog, minimize
 import grisaille as gs
 from grisaille.errors import ModelError
 from grisaille.solvers.multistart import _overtaken, _spread_out
-from grisaille.solvers.search_problem import BoxProblem
-from tests.solvers.solver_helpers import (
+from grisaille.solvers.search_problem import SearchProblem
+from tests.solvers.solver_helpers import search_problem, (
     Counting,
     assert_honest,
-    box_problem,
     no_hints,
     reference_minimum,
 )
@@ -34,7 +33,7 @@ def row(*values):
 # --- closed forms --------------------------------------------------------------------------------
 def rosen_suzuki():
     """Minimum -44 at (0, 1, 2, -1), with multipliers 1, 0 and 2."""
-    return box_problem(
+    return search_problem(
         [-3] * 4,
         [3] * 4,
         lambda p: p.square() @ row(1, 1, 2, 1) + p @ row(-5, -5, -21, 7),
@@ -67,7 +66,7 @@ def test_the_answer_is_stationary_with_the_known_multipliers():
 
 def test_the_nearest_point_of_a_disc_is_found():
     # distance from (3, 4) to the unit disc is 4, at (3/5, 4/5), multiplier 4
-    problem = box_problem(
+    problem = search_problem(
         [-2, -2],
         [2, 2],
         lambda p: (p - row(3, 4)).square().sum(1),
@@ -82,7 +81,7 @@ def test_one_dimension_with_many_valleys_is_solved():
     def waves(p):
         return torch.sin(20 * p[:, 0]) + 0.1 * (p[:, 0] - 1.3).square()
 
-    problem = box_problem(-3, 3, waves)
+    problem = search_problem(-3, 3, waves)
     fine = np.linspace(-3, 3, 2_000_001)
     assert solve(problem).value <= (np.sin(20 * fine) + 0.1 * (fine - 1.3) ** 2).min() + 1e-9
 
@@ -98,7 +97,7 @@ def test_linear_programs_are_solved(seed):
         lambda p, a=a, b=b: p @ a - b
         for a, b in zip(torch.tensor(matrix), torch.tensor(bound), strict=True)
     ]
-    problem = box_problem([-1] * 20, [1] * 20, lambda p: p @ row(*cost), rows)
+    problem = search_problem([-1] * 20, [1] * 20, lambda p: p @ row(*cost), rows)
     solution = solve(problem, seed)
     assert solution.feasible
     assert solution.value == pytest.approx(expected.fun, abs=1e-5)
@@ -106,7 +105,7 @@ def test_linear_programs_are_solved(seed):
 
 def test_an_infeasible_linear_program_is_not_called_feasible():
     # sum(x) >= 25 cannot be, with 20 entries of at most 1
-    problem = box_problem([-1] * 20, [1] * 20, lambda p: p.sum(1), [lambda p: 25 - p.sum(1)])
+    problem = search_problem([-1] * 20, [1] * 20, lambda p: p.sum(1), [lambda p: 25 - p.sum(1)])
     solution = solve(problem)
     assert not solution.feasible
     assert solution.violation == pytest.approx(5.0, rel=1e-4)
@@ -127,7 +126,7 @@ def test_forty_dimensions_with_active_bounds_are_solved(seed):
     )
     assert (np.abs(expected.x) == 1).sum() > 10
     h, g = torch.tensor(hessian), torch.tensor(slope)
-    problem = box_problem([-1] * 40, [1] * 40, lambda p: ((p @ h) * p).sum(1) / 2 + p @ g)
+    problem = search_problem([-1] * 40, [1] * 40, lambda p: ((p @ h) * p).sum(1) / 2 + p @ g)
     assert solve(problem, seed).value == pytest.approx(expected.fun, rel=1e-6)
 
 
@@ -135,7 +134,7 @@ def test_rosenbrock_s_valley_is_followed_through_forty_dimensions():
     def valley(p):
         return (100 * (p[:, 1:] - p[:, :-1] ** 2).square() + (1 - p[:, :-1]).square()).sum(1)
 
-    problem = box_problem([-2] * 40, [2] * 40, valley)
+    problem = search_problem([-2] * 40, [2] * 40, valley)
     solution = solve(problem, solver=gs.MultiStart(starts=4, samples=512, iterations=400))
     assert solution.value < 1e-3
     np.testing.assert_allclose(solution.point, 1.0, atol=0.05)
@@ -147,7 +146,7 @@ def test_thirty_constraints_in_twenty_dimensions_that_are_not_linear_are_met():
     centers = rng.normal(size=(30, 20)) * 0.1
     target = row(*rng.normal(size=20))
     rows = [lambda p, c=c: (p - c).square().sum(1) - 1 for c in torch.tensor(centers)]
-    problem = box_problem([-2] * 20, [2] * 20, lambda p: (p - target).square().sum(1), rows)
+    problem = search_problem([-2] * 20, [2] * 20, lambda p: (p - target).square().sum(1), rows)
     solution = solve(problem)
     expected = minimize(
         lambda x: ((x - target.numpy()) ** 2).sum(),
@@ -177,8 +176,8 @@ def branin(p):
 
 
 NONCONVEX = {
-    "branin": (lambda: box_problem([-5, 0], [10, 15], branin)),
-    "camel": lambda: box_problem(
+    "branin": (lambda: search_problem([-5, 0], [10, 15], branin)),
+    "camel": lambda: search_problem(
         [-3, -2],
         [3, 2],
         lambda p: (
@@ -187,18 +186,18 @@ NONCONVEX = {
             + (-4 + 4 * p[:, 1] ** 2) * p[:, 1] ** 2
         ),
     ),
-    "branin outside a ring": lambda: box_problem(
+    "branin outside a ring": lambda: search_problem(
         [-5, 0], [10, 15], branin, [lambda p: 20 - (p - row(3, 3)).square().sum(1)]
     ),
     # Gardner et al.: three disconnected feasible islands
-    "islands": lambda: box_problem(
+    "islands": lambda: search_problem(
         [0, 0],
         [6, 6],
         lambda p: torch.sin(p[:, 0]) + p[:, 1],
         [lambda p: torch.sin(p[:, 0]) * torch.sin(p[:, 1]) + 0.95],
     ),
     # Gramacy et al.: one local minimum at each of three kinks
-    "kinks": lambda: box_problem(
+    "kinks": lambda: search_problem(
         [0, 0],
         [1, 1],
         lambda p: p.sum(1),
@@ -212,10 +211,10 @@ NONCONVEX = {
             lambda p: p.square().sum(1) - 1.5,
         ],
     ),
-    "rastrigin": lambda: box_problem(
+    "rastrigin": lambda: search_problem(
         [-5, -4], [4, 5], lambda p: (p**2 - 10 * torch.cos(2 * np.pi * p) + 10).sum(1)
     ),
-    "eggs": lambda: box_problem(
+    "eggs": lambda: search_problem(
         [-2, -2],
         [2, 2],
         lambda p: torch.cos(5 * p[:, 0]) * torch.cos(5 * p[:, 1]) + 0.1 * p.sum(1),
@@ -237,7 +236,7 @@ def test_no_point_of_a_fine_grid_beats_the_answer(name, seed):
 
 # --- jumps ---------------------------------------------------------------------------------------
 def test_steps_that_no_gradient_sees_are_descended():
-    problem = box_problem(
+    problem = search_problem(
         [-4, -4], [4, 4], lambda p: torch.floor(p.abs() * 3).sum(1), continuous=False
     )
     assert solve(problem).value == 0.0
@@ -245,7 +244,7 @@ def test_steps_that_no_gradient_sees_are_descended():
 
 def test_the_best_side_of_a_jump_is_found():
     # falls to -1 at x = 0.7, where it jumps up to 1: the infimum is at the jump itself
-    problem = box_problem(
+    problem = search_problem(
         [0, 0],
         [1, 1],
         lambda p: torch.where(p[:, 0] <= 0.7, -p[:, 0] / 0.7, 1.0) + (p[:, 1] - 0.3).square(),
@@ -258,7 +257,7 @@ def test_the_best_side_of_a_jump_is_found():
 
 def test_a_constraint_that_jumps_is_met():
     # allowed only where floor(4 x) is odd: x in [1/4, 1/2) or [3/4, 1); pulled to 0.6
-    problem = box_problem(
+    problem = search_problem(
         [0, 0],
         [1, 1],
         lambda p: (p - row(0.6, 0.5)).square().sum(1),
@@ -277,8 +276,8 @@ def test_jumps_are_searched_at_finer_scales():
     rough, told = (
         gs.MultiStart(6, 256, 1).solve(p, no_hints(p), 0)
         for p in (
-            box_problem([0, 0], [1, 1], jagged, continuous=True),
-            box_problem([0, 0], [1, 1], jagged, continuous=False),
+            search_problem([0, 0], [1, 1], jagged, continuous=True),
+            search_problem([0, 0], [1, 1], jagged, continuous=False),
         )
     )
     assert told.value < rough.value
@@ -290,18 +289,18 @@ def test_a_hollow_in_a_plain_is_found():
     def hollow(p):
         return ((p - row(0.37, 0.81)).square().sum(1) - 0.01).clamp_max(0)
 
-    assert solve(box_problem([0, 0], [1, 1], hollow)).value == pytest.approx(-0.01, abs=1e-8)
+    assert solve(search_problem([0, 0], [1, 1], hollow)).value == pytest.approx(-0.01, abs=1e-8)
 
 
 def test_a_locally_constant_problem_without_any_gradient_is_answered():
-    problem = box_problem([0, 0], [9, 9], lambda p: p.detach().round().sum(1), continuous=False)
+    problem = search_problem([0, 0], [9, 9], lambda p: p.detach().round().sum(1), continuous=False)
     assert solve(problem).value == 0.0
 
 
 @pytest.mark.parametrize("thickness", [1e-2, 1e-4, 1e-6])
 def test_a_thin_ring_is_kept_to(thickness):
     # within `thickness` of the unit circle, the lowest x + y is -sqrt(2 (1 + thickness))
-    problem = box_problem(
+    problem = search_problem(
         [-2, -2],
         [2, 2],
         lambda p: p.sum(1),
@@ -320,7 +319,7 @@ def test_equalities_written_as_two_inequalities_are_met():
     target = row(1.0, 0.0, 0.0)
     equalities = [lambda p: p.sum(1) - 1, lambda p: p[:, 0] - p[:, 1]]
     rows = [*equalities, *(lambda p, h=h: -h(p) for h in equalities)]
-    problem = box_problem([-2] * 3, [2] * 3, lambda p: (p - target).square().sum(1), rows)
+    problem = search_problem([-2] * 3, [2] * 3, lambda p: (p - target).square().sum(1), rows)
     solution = solve(problem)
     assert solution.feasible
     np.testing.assert_allclose(solution.point, [0.5, 0.5, 0.0], atol=1e-3)
@@ -336,7 +335,7 @@ def test_units_of_objective_and_constraints_do_not_matter(unit):
         objective, constraints = plain.evaluate(points)
         return objective * unit, constraints / unit * row(1, 1e3, 1e-3)
 
-    problem = BoxProblem(plain.lower, plain.upper, scaled)
+    problem = SearchProblem(plain.lower, plain.upper, scaled)
     solution = gs.MultiStart().solve(problem, no_hints(problem), 0)
     assert solution.feasible
     assert solution.value / unit == pytest.approx(-44, abs=1e-3)
@@ -346,12 +345,12 @@ def test_units_of_the_box_do_not_matter():
     def stretched(p):
         return branin(torch.stack([p[:, 0] * 1e-6 - 5, p[:, 1] * 1e6], 1))
 
-    problem = box_problem([0, 0], [15e6, 15e-6], stretched)
+    problem = search_problem([0, 0], [15e6, 15e-6], stretched)
     assert solve(problem).value == pytest.approx(0.3978873577, abs=1e-6)
 
 
 def test_a_constant_added_to_the_objective_does_not_matter():
-    problem = box_problem([-5, 0], [10, 15], lambda p: branin(p) + 1e6)
+    problem = search_problem([-5, 0], [10, 15], lambda p: branin(p) + 1e6)
     assert solve(problem).value - 1e6 == pytest.approx(0.3978873577, abs=1e-4)
 
 
@@ -367,13 +366,13 @@ def test_settings_below_one_are_refused(mistake):
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 17])
 def test_the_smallest_settings_still_give_an_answer(samples):
-    problem = box_problem([0, 0], [1, 1], branin, [lambda p: p.sum(1) - 1.5])
+    problem = search_problem([0, 0], [1, 1], branin, [lambda p: p.sum(1) - 1.5])
     assert solve(problem, solver=gs.MultiStart(starts=1, samples=samples, iterations=1)).feasible
 
 
 # --- screening -----------------------------------------------------------------------------------
 def test_screening_covers_the_inside_and_the_bounds():
-    counting = Counting(box_problem([-1, 5, 0], [1, 6, 1], lambda p: p.sum(1)))
+    counting = Counting(search_problem([-1, 5, 0], [1, 6, 1], lambda p: p.sum(1)))
     gs.MultiStart(4, 512, 5).solve(counting.problem, no_hints(counting.problem), 0)
     cover = (counting.batches[0] - row(-1, 5, 0)) / row(2, 1, 1)
     assert cover.shape == (512, 3)
@@ -393,7 +392,7 @@ def test_hints_are_searched_from_as_well():
     def valley(p):
         return -torch.exp(-((p - row(0.123, 0.456)) / 1e-3).square().sum(1))
 
-    problem = box_problem([0, 0], [1, 1], valley)
+    problem = search_problem([0, 0], [1, 1], valley)
     weak = gs.MultiStart(starts=1, samples=8, iterations=60)
     assert weak.solve(problem, no_hints(problem), 0).value > -1e-3
     hint = row(0.1237, 0.4553)[None]
@@ -402,7 +401,7 @@ def test_hints_are_searched_from_as_well():
 
 
 def test_starts_are_good_and_keep_their_distance():
-    problem = box_problem([0, 0], [10, 10], lambda p: p.sum(1))
+    problem = search_problem([0, 0], [10, 10], lambda p: p.sum(1))
     points = torch.tensor(np.random.default_rng(0).uniform(0, 10, (400, 2)))
     merit = points.sum(1)
     chosen = _spread_out(points, merit, 5, problem)
@@ -414,7 +413,7 @@ def test_starts_are_good_and_keep_their_distance():
 
 
 def test_as_many_starts_as_asked_for_are_chosen_even_among_copies():
-    problem = box_problem([0, 0], [1, 1], lambda p: p.sum(1))
+    problem = search_problem([0, 0], [1, 1], lambda p: p.sum(1))
     points = torch.full((30, 2), 0.5).double()
     points[20:] += 1e-9 * torch.arange(10)[:, None]
     chosen = _spread_out(points, torch.zeros(30).double(), 12, problem)
@@ -431,7 +430,7 @@ def test_of_starts_in_one_valley_only_the_best_goes_on():
 # --- least violation -----------------------------------------------------------------------------
 def test_the_least_violation_is_found_although_the_objective_pulls_away():
     # |x - 1| + 0.5 <= 0 in ten dimensions, pulled to -5
-    problem = box_problem(
+    problem = search_problem(
         [-5] * 10, [5] * 10, lambda p: p.sum(1), [lambda p: (p - 1).square().sum(1) + 0.5]
     )
     solution = solve(problem)
@@ -442,7 +441,7 @@ def test_the_least_violation_is_found_although_the_objective_pulls_away():
 def test_a_feasible_corner_is_found_where_screening_finds_none():
     # x >= 0.999 in every one of 12 dimensions
     rows = [lambda p, j=j: 0.999 - p[:, j] for j in range(12)]
-    problem = box_problem([0] * 12, [1] * 12, lambda p: p.sum(1), rows)
+    problem = search_problem([0] * 12, [1] * 12, lambda p: p.sum(1), rows)
     solution = solve(problem, solver=gs.MultiStart(starts=8, samples=256, iterations=60))
     assert solution.feasible
     assert solution.value == pytest.approx(12 * 0.999, rel=1e-6)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from grisaille.solvers.search_problem import FEASIBILITY, Scale, best_of, evaluate_in_chunks
-from tests.solvers.solver_helpers import Counting, box_problem, unit_scale
+from tests.solvers.solver_helpers import Counting, search_problem, unit_scale
 
 NAN, INF = np.nan, np.inf
 
@@ -133,7 +133,7 @@ def test_without_constraints_every_number_is_feasible():
 # --- chunks --------------------------------------------------------------------------------------
 def test_many_points_are_evaluated_in_small_batches_without_gradients():
     counting = Counting(
-        box_problem([0, 0], [1, 1], lambda p: p.sum(1), [lambda p: p[:, 0], lambda p: p[:, 1]])
+        search_problem([0, 0], [1, 1], lambda p: p.sum(1), [lambda p: p[:, 0], lambda p: p[:, 1]])
     )
     points = torch.rand(10, 2, generator=torch.Generator().manual_seed(0)).double()
     points.requires_grad_()

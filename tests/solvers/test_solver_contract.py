@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from tests.solvers.solver_helpers import Counting, assert_honest, at, box_problem, no_hints
+from tests.solvers.solver_helpers import Counting, assert_honest, at, no_hints, search_problem
 
 LIGHT = gs.MultiStart(starts=6, samples=256, iterations=30)
 SOLVERS = [gs.Grid(points=31), LIGHT]
@@ -37,7 +37,7 @@ def test_any_number_of_constraints_is_handled(solver, count):
     # Half-planes that all touch the circle of radius 1/2 around 0; the objective pulls to (1, 1).
     angles = np.linspace(0, 2 * np.pi, count, endpoint=False) + 0.3
     rows = [halfplane([np.cos(a), np.sin(a)], 0.5) for a in angles]
-    problem = box_problem([-1, -1], [1, 1], bowl([1.0, 1.0]), rows)
+    problem = search_problem([-1, -1], [1, 1], bowl([1.0, 1.0]), rows)
     solution = solve(solver, problem)
     assert_honest(problem, solution)
     assert solution.feasible
@@ -59,7 +59,7 @@ def test_answers_lie_in_the_box_and_say_of_themselves_what_is_true(solver, seed)
     def waves(p):
         return torch.sin(6 * ((p - low) / width) @ weights.T + shift)
 
-    problem = box_problem(
+    problem = search_problem(
         lower, upper, lambda p: waves(p)[:, 0], [lambda p: waves(p)[:, 1], lambda p: waves(p)[:, 2]]
     )
     assert_honest(problem, solve(solver, problem, seed=seed))
@@ -67,7 +67,7 @@ def test_answers_lie_in_the_box_and_say_of_themselves_what_is_true(solver, seed)
 
 @every_solver
 def test_the_minimum_may_lie_in_a_corner(solver):
-    problem = box_problem([-1, 2], [1, 5], lambda p: p[:, 0] - p[:, 1])
+    problem = search_problem([-1, 2], [1, 5], lambda p: p[:, 0] - p[:, 1])
     solution = solve(solver, problem)
     assert solution.point.tolist() == [-1, 5]
     assert (solution.value, solution.violation, solution.feasible) == (-6, 0, True)
@@ -75,7 +75,7 @@ def test_the_minimum_may_lie_in_a_corner(solver):
 
 @every_solver
 def test_one_dimension_is_enough(solver):
-    problem = box_problem(-2, 2, lambda p: (p[:, 0] - 0.4).square(), [lambda p: 1 - p[:, 0]])
+    problem = search_problem(-2, 2, lambda p: (p[:, 0] - 0.4).square(), [lambda p: 1 - p[:, 0]])
     solution = solve(solver, problem)
     assert_honest(problem, solution)
     assert solution.point.item() == pytest.approx(1.0, abs=0.14)
@@ -86,7 +86,9 @@ def test_one_dimension_is_enough(solver):
 @every_solver
 def test_the_least_violation_is_returned_when_nothing_is_feasible(solver):
     # x^2 + y^2 + 1 <= 0 is violated least at 0; the objective pulls elsewhere.
-    problem = box_problem([-1, -1], [1, 1], lambda p: p.sum(1), [lambda p: p.square().sum(1) + 1.0])
+    problem = search_problem(
+        [-1, -1], [1, 1], lambda p: p.sum(1), [lambda p: p.square().sum(1) + 1.0]
+    )
     solution = solve(solver, problem)
     assert not solution.feasible
     assert solution.violation == pytest.approx(1.0, abs=1e-4)
@@ -97,7 +99,7 @@ def test_the_least_violation_is_returned_when_nothing_is_feasible(solver):
 @every_solver
 def test_contradicting_constraints_are_violated_as_little_as_possible(solver):
     # x >= 1 and x <= 0: every x in [0, 1] violates by 1 in all
-    problem = box_problem(-1, 2, lambda p: p[:, 0], [lambda p: 1 - p[:, 0], lambda p: p[:, 0]])
+    problem = search_problem(-1, 2, lambda p: p[:, 0], [lambda p: 1 - p[:, 0], lambda p: p[:, 0]])
     solution = solve(solver, problem)
     assert not solution.feasible
     assert -1e-6 <= solution.point.item() <= 1 + 1e-6
@@ -106,7 +108,7 @@ def test_contradicting_constraints_are_violated_as_little_as_possible(solver):
 @every_solver
 def test_a_violation_beyond_rounding_is_not_feasible(solver):
     # no point of the box meets it, but all miss it by 1e-5 of its spread at most by 1e-5
-    problem = box_problem(0, 1, lambda p: p[:, 0], [lambda p: p[:, 0] + 1e-5])
+    problem = search_problem(0, 1, lambda p: p[:, 0], [lambda p: p[:, 0] + 1e-5])
     solution = solve(solver, problem)
     assert not solution.feasible
     assert solution.violation == pytest.approx(1e-5, rel=1e-3)
@@ -121,7 +123,7 @@ def needle(p):
 
 @every_solver
 def test_a_hint_is_never_lost(solver):
-    problem = box_problem([0, 0], [1, 1], needle, continuous=False)
+    problem = search_problem([0, 0], [1, 1], needle, continuous=False)
     assert solve(solver, problem).value > -0.5
     hints = points([0.5, 0.5], [0.123456, 0.654321])
     solution = solve(solver, problem, hints)
@@ -138,7 +140,7 @@ def test_the_answer_is_at_least_as_good_as_the_best_feasible_hint(solver, seed):
     def rough(p):
         return torch.cos(40 * p @ weights).sum(1)
 
-    problem = box_problem([0, 0], [1, 1], rough, [lambda p: torch.sin(30 * p.sum(1)) - 0.3])
+    problem = search_problem([0, 0], [1, 1], rough, [lambda p: torch.sin(30 * p.sum(1)) - 0.3])
     hints = torch.tensor(rng.uniform(size=(300, 2)))
     objective, constraints = problem.evaluate(hints)
     best = objective[(constraints <= 0).all(1)].min().item()
@@ -150,7 +152,7 @@ def test_the_answer_is_at_least_as_good_as_the_best_feasible_hint(solver, seed):
 
 @every_solver
 def test_the_only_feasible_hint_beats_lower_but_infeasible_points(solver):
-    problem = box_problem([0, 0], [1, 1], lambda p: p.sum(1), [lambda p: needle(p) + 0.5])
+    problem = search_problem([0, 0], [1, 1], lambda p: p.sum(1), [lambda p: needle(p) + 0.5])
     hint = points([0.123456, 0.654321])
     assert not solve(solver, problem).feasible
     solution = solve(solver, problem, hint)
@@ -160,7 +162,7 @@ def test_the_only_feasible_hint_beats_lower_but_infeasible_points(solver):
 
 @every_solver
 def test_hints_outside_the_box_are_moved_into_it(solver):
-    problem = box_problem([0, 0], [1, 1], lambda p: p.sum(1))
+    problem = search_problem([0, 0], [1, 1], lambda p: p.sum(1))
     counting = Counting(problem)
     solution = solve(solver, counting.problem, points([-5.0, 0.5], [0.5, 7.0]))
     assert_honest(problem, solution)
@@ -171,7 +173,7 @@ def test_hints_outside_the_box_are_moved_into_it(solver):
 # --- repeatable ----------------------------------------------------------------------------------
 @every_solver
 def test_the_same_seed_gives_the_same_answer_whatever_the_global_generator(solver):
-    problem = box_problem(
+    problem = search_problem(
         [-2, -2],
         [2, 2],
         lambda p: torch.sin(5 * p).sum(1) + p.square().sum(1),
@@ -192,7 +194,7 @@ def test_the_same_seed_gives_the_same_answer_whatever_the_global_generator(solve
 @pytest.mark.parametrize("nothing", [np.nan, np.inf, -np.inf])
 def test_points_whose_objective_is_no_number_are_avoided(solver, nothing):
     # the objective falls towards x = 1, and beyond x = 0.5 it is no number at all
-    problem = box_problem(
+    problem = search_problem(
         [0, 0],
         [1, 1],
         lambda p: torch.where(p[:, 0] > 0.5, nothing, -p[:, 0] + p[:, 1].square()),
@@ -205,7 +207,7 @@ def test_points_whose_objective_is_no_number_are_avoided(solver, nothing):
 
 @every_solver
 def test_points_whose_constraint_is_no_number_are_avoided(solver):
-    problem = box_problem(
+    problem = search_problem(
         [0, 0], [1, 1], lambda p: -p.sum(1), [lambda p: torch.sqrt(0.5 - p[:, 0]) - 10]
     )
     solution = solve(solver, problem)
@@ -215,7 +217,7 @@ def test_points_whose_constraint_is_no_number_are_avoided(solver):
 
 @every_solver
 def test_a_constraint_of_minus_infinity_is_met(solver):
-    problem = box_problem(
+    problem = search_problem(
         [0, 0], [1, 1], lambda p: p.sum(1), [lambda p: torch.log(p[:, 0].clamp_min(0)) - 1]
     )
     solution = solve(solver, problem)
@@ -230,7 +232,7 @@ def test_a_problem_without_any_number_is_answered_but_not_as_feasible(solver, co
         return torch.full_like(p[:, 0], np.nan)
 
     rows = [nothing, lambda p: p[:, 0]] if constrained else []
-    problem = box_problem([0, 0], [1, 1], nothing, rows)
+    problem = search_problem([0, 0], [1, 1], nothing, rows)
     solution = solve(solver, problem)
     assert ((solution.point >= 0) & (solution.point <= 1)).all()
     assert not solution.feasible
@@ -243,7 +245,7 @@ def test_a_hint_where_nothing_is_a_number_does_not_spoil_the_search(solver):
     def root(p):  # below the curve y = sqrt(0.8 - x), which ends at x = 0.8
         return p[:, 1] - torch.sqrt(0.8 - p[:, 0])
 
-    problem = box_problem([0, 0], [1, 1], bowl([0.3, 0.9]), [root])
+    problem = search_problem([0, 0], [1, 1], bowl([0.3, 0.9]), [root])
     alone = solve(solver, problem)
     with_hint = solve(solver, problem, points([0.9, 0.9]))
     assert with_hint.feasible
@@ -253,7 +255,7 @@ def test_a_hint_where_nothing_is_a_number_does_not_spoil_the_search(solver):
 # --- flat ----------------------------------------------------------------------------------------
 @every_solver
 def test_a_flat_objective_is_answered_with_any_feasible_point(solver):
-    problem = box_problem(
+    problem = search_problem(
         [0, 0], [1, 1], lambda p: torch.full_like(p[:, 0], 3.0), [halfplane([-1, -1], -1.5)]
     )
     solution = solve(solver, problem)
@@ -271,7 +273,7 @@ def flat_coordinate(p):
 @pytest.mark.parametrize("constrained", [False, True])
 def test_the_number_of_evaluated_points_is_told(solver, objective, constrained):
     rows = [halfplane([-1, -1], -1.5), lambda p: 1.7 - p.sum(1)] if constrained else []
-    counting = Counting(box_problem([0, 0], [1, 1], objective, rows))
+    counting = Counting(search_problem([0, 0], [1, 1], objective, rows))
     solution = solve(solver, counting.problem, points([0.5, 0.5]))
     assert solution.evaluations == len(counting.points)
     assert ((counting.points >= 0) & (counting.points <= 1)).all()

@@ -110,7 +110,7 @@ def test_the_promise_is_the_least_value_that_the_bands_allow():
     history = known.problem.solve(5, progress=False).history
     suggestion = gs.Optimistic().suggest(Situation(known.problem, history, 0, "separate", 9))
     plausible = plausible_set(known.problem.program, history, 2.0)
-    grid = gs.Grid(25).solve(plausible.box_problem(), plausible.lower.new_zeros(0, 4), 0)
+    grid = gs.Grid(25).solve(plausible.search_problem(), plausible.lower.new_zeros(0, 4), 0)
     assert suggestion.promise is not None
     assert suggestion.promise <= grid.value + 1e-9
     assert suggestion.promise == pytest.approx(grid.value, abs=0.15)

@@ -27,7 +27,7 @@ from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.enclosures.interval import Enclosure, Interval
 from grisaille.language.program import BoxCall, Program
 from grisaille.solvers.proof import NoRelaxation
-from grisaille.solvers.search_problem import BoxProblem
+from grisaille.solvers.search_problem import SearchProblem
 from grisaille.surrogates.posterior import Posterior
 
 # Where, on the way from the centre of a box to the minimizer of its bound, to look for the point
@@ -41,9 +41,9 @@ _OWN = 2.0
 _NARROW = 0.01
 
 
-def relaxed(plausible: PlausibleSet) -> BoxProblem:
+def relaxed(plausible: PlausibleSet) -> SearchProblem:
     """The auxiliary problem as a box with inequalities, with bounds for a global search."""
-    return replace(plausible.box_problem(), relax=lambda: PlausibleRelaxation(plausible))
+    return replace(plausible.search_problem(), relax=lambda: PlausibleRelaxation(plausible))
 
 
 def branching_variables(program: Program) -> int:
@@ -110,14 +110,14 @@ class PlausibleRelaxation:
         self.looks_twice = max((len(source) for source in self.sources), default=0) >= _SECOND_LOOK
         if len(branched):
             # In topological order: the range of one box bounds the states of the next.
-            PlausibleBoxes(self, lower, upper, tabulate=True)
-        root = PlausibleBoxes(self, lower, upper)
+            PlausibleRegions(self, lower, upper, tabulate=True)
+        root = PlausibleRegions(self, lower, upper)
         self.lower, self.upper = root.lower[0], root.upper[0]
         self.groups = [list(range(n)), *([n + i] for i in range(len(branched)))]
 
-    def over(self, lower: Tensor, upper: Tensor) -> PlausibleBoxes:
+    def over(self, lower: Tensor, upper: Tensor) -> PlausibleRegions:
         """Look at boxes, (boxes, D) twice."""
-        return PlausibleBoxes(self, lower, upper)
+        return PlausibleRegions(self, lower, upper)
 
     def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
         """Points (x, eta) of the plausible set in boxes, to search from.
@@ -145,7 +145,7 @@ class PlausibleRelaxation:
         return torch.cat(points)
 
 
-class PlausibleBoxes:
+class PlausibleRegions:
     """Boxes of design variables and branched outputs, contracted to what the bands allow."""
 
     def __init__(

@@ -16,7 +16,7 @@ from grisaille.confidence.declared_ranges import accepted
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import History
-from grisaille.solvers.search_problem import BoxProblem
+from grisaille.solvers.search_problem import SearchProblem
 
 # How many times nearer an answer must be than a failure.
 _NEARER = 2.0
@@ -68,14 +68,14 @@ class Avoidance:
         plausible.visit(points, look)
         return torch.stack(found, 1)
 
-    def around(self, plausible: PlausibleSet, problem: BoxProblem) -> BoxProblem:
+    def around(self, plausible: PlausibleSet, problem: SearchProblem) -> SearchProblem:
         """A search of the plausible set, or of the design space alone, that keeps away."""
 
         def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
             objective, constraints = problem.evaluate(points)
             return objective, torch.cat([constraints, self.excess(plausible, points)], 1)
 
-        return BoxProblem(problem.lower, problem.upper, evaluate, problem.continuous)
+        return SearchProblem(problem.lower, problem.upper, evaluate, problem.continuous)
 
 
 def _nearest(states: Tensor, tried: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ class Incumbent:
     """The best point tried.
 
     Attributes:
-        trial: Number of the trial it comes from.
+        position: Where its trial stands in the history's `trials`, counted from 0.
         objective: Its objective, minimized: observed when the boxes are free of noise, else the
             posterior mean.
         violation: Its largest constraint violation, likewise; 0 when all constraints are met.
@@ -28,7 +28,7 @@ class Incumbent:
             confidence of the bands.
     """
 
-    trial: int
+    position: int
     objective: float
     violation: float
     feasible: bool

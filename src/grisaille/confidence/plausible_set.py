@@ -22,7 +22,7 @@ from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
-from grisaille.solvers.search_problem import BoxProblem
+from grisaille.solvers.search_problem import SearchProblem
 
 Array = NDArray[np.float64]
 
@@ -77,14 +77,14 @@ class PlausibleSet:
         self.lower = torch.cat([torch.tensor(program.lower), -eta])
         self.upper = torch.cat([torch.tensor(program.upper), eta])
 
-    def widened(self, factor: float) -> PlausibleSet:
+    def scaled(self, factor: float) -> PlausibleSet:
         """The same with bands `factor` times as wide."""
         wider = {name: factor * beta for name, beta in self.beta.items()}
         return PlausibleSet(self.program, self.beliefs, wider)
 
-    def box_problem(self) -> BoxProblem:
+    def search_problem(self) -> SearchProblem:
         """The auxiliary problem (Alg. 2 line 2) as a box with inequalities."""
-        return BoxProblem(self.lower, self.upper, self.evaluate, self.program.continuous)
+        return SearchProblem(self.lower, self.upper, self.evaluate, self.program.continuous)
 
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
@@ -184,7 +184,7 @@ class PlausibleSet:
             self.program.run(torch.tensor(x).unsqueeze(0), resolve)
         return np.concatenate(reaches) if reaches else np.zeros(0)
 
-    def cautious_problem(self, margin: Tensor) -> BoxProblem:
+    def cautious_problem(self, margin: Tensor) -> SearchProblem:
         """Minimize the predicted objective where constraints hold with certainty, over x alone.
 
         Each constraint must hold with the deviation that the bands give it added: the root of
@@ -199,7 +199,7 @@ class PlausibleSet:
             objective, constraints, deviation = self.predict(design)
             return objective, constraints + deviation + margin
 
-        return BoxProblem(self.lower[:n], self.upper[:n], evaluate, self.program.continuous)
+        return SearchProblem(self.lower[:n], self.upper[:n], evaluate, self.program.continuous)
 
     def predict(self, design: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Predicted objective and constraints, and how far constraints may be off.

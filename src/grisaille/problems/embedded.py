@@ -16,7 +16,7 @@ from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs
 from grisaille.problems.known import KnownProblem, Structure, measured
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import BoxProblem, Solution
+from grisaille.solvers.search_problem import SearchProblem, Solution
 from grisaille.surrogates.kernels import SquaredExponential
 
 Array = NDArray[np.float64]
@@ -167,7 +167,7 @@ def true_optimum(problem: Problem) -> Solution:
     def evaluate(x: Tensor) -> tuple[Tensor, Tensor]:
         return true_values(problem, x)
 
-    box = BoxProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
+    box = SearchProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
     return MultiStart(starts=32, samples=16384).solve(box, box.lower.new_zeros(0, program.size), 0)
 
 

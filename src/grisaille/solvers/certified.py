@@ -13,7 +13,13 @@ from grisaille.errors import ModelError
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.multistart import MultiStart, polish
 from grisaille.solvers.proof import NoRelaxation, Proof, ProofStatus
-from grisaille.solvers.search_problem import BoxProblem, Scale, Solution, Solver, evaluate_in_chunks
+from grisaille.solvers.search_problem import (
+    Scale,
+    SearchProblem,
+    Solution,
+    Solver,
+    evaluate_in_chunks,
+)
 
 _SAMPLES = 256
 _POLISHED = 12
@@ -60,11 +66,11 @@ class Certified:
         if isinstance(self.search, type) or not hasattr(self.search, "solve"):
             raise ModelError(f"Certified(search={self.search!r}): pass gs.MultiStart()")
 
-    def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
+    def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search the box, and prove how good the answer is as far as the limits allow."""
         return self.prove(problem, self.search.solve(problem, hints, seed), seed)
 
-    def prove(self, problem: BoxProblem, best: Solution, seed: int) -> Solution:
+    def prove(self, problem: SearchProblem, best: Solution, seed: int) -> Solution:
         """Prove how good a point is that some search found, or find a better one."""
         upper = best.value if best.feasible else math.inf
         try:
@@ -93,7 +99,7 @@ class Certified:
         return replace(best, proof=proof)
 
 
-def _scale(problem: BoxProblem, seed: int) -> Scale:
+def _scale(problem: SearchProblem, seed: int) -> Scale:
     engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
     unit = engine.draw(_SAMPLES, dtype=torch.float64)
     points = problem.lower + (problem.upper - problem.lower) * unit

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from grisaille.errors import ModelError
 from grisaille.solvers.search_problem import (
-    BoxProblem,
     Scale,
+    SearchProblem,
     Solution,
     best_of,
     evaluate_in_chunks,
@@ -30,7 +30,7 @@ class Grid:
 
     points: int = 21
 
-    def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
+    def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search the box; `seed` is not used, a grid has no randomness."""
         dimensions = len(problem.lower)
         total = self.points**dimensions

@@ -15,8 +15,8 @@ from grisaille.errors import ModelError
 from grisaille.solvers.quadratic import solve_quadratic
 from grisaille.solvers.search_problem import (
     FEASIBILITY,
-    BoxProblem,
     Scale,
+    SearchProblem,
     Solution,
     best_of,
     evaluate_in_chunks,
@@ -60,7 +60,7 @@ class MultiStart:
         if min(self.starts, self.samples, self.iterations) < 1:
             raise ModelError(f"{self}: starts, samples and iterations must be at least 1")
 
-    def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
+    def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search the box; the answer is the best point found, not a proof."""
         hints = torch.clamp(hints, problem.lower, problem.upper)
         points = torch.cat([hints, self._cover(problem, seed)])
@@ -92,7 +92,7 @@ class MultiStart:
             len(points) + steps + len(ends),
         )
 
-    def _cover(self, problem: BoxProblem, seed: int) -> Tensor:
+    def _cover(self, problem: SearchProblem, seed: int) -> Tensor:
         """Sobol points, in one half of which some coordinates are moved to a bound."""
         dimensions = len(problem.lower)
         engine = torch.quasirandom.SobolEngine(dimensions, scramble=True, seed=seed)
@@ -106,7 +106,7 @@ class MultiStart:
 
     def _zoom(
         self,
-        problem: BoxProblem,
+        problem: SearchProblem,
         scale: Scale,
         points: Tensor,
         objectives: Tensor,
@@ -134,7 +134,7 @@ class MultiStart:
 
 
 def polish(
-    problem: BoxProblem, scale: Scale, points: Tensor, starts: int, iterations: int
+    problem: SearchProblem, scale: Scale, points: Tensor, starts: int, iterations: int
 ) -> Solution:
     """Local search from the best of given points, (S, D)."""
     values = evaluate_in_chunks(problem, points)
@@ -155,7 +155,7 @@ def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float
     return torch.where(torch.isfinite(merit), merit, torch.inf)
 
 
-def _spread_out(points: Tensor, merit: Tensor, count: int, problem: BoxProblem) -> Tensor:
+def _spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProblem) -> Tensor:
     """Indices of points of small merit that keep a distance from one another."""
     order = merit.argsort()
     unit = (points[order] - problem.lower) / (problem.upper - problem.lower)
@@ -179,7 +179,7 @@ def _spread_out(points: Tensor, merit: Tensor, count: int, problem: BoxProblem) 
     return order[chosen]
 
 
-def _best_value(problem: BoxProblem, scale: Scale, points: Tensor) -> float:
+def _best_value(problem: SearchProblem, scale: Scale, points: Tensor) -> float:
     """Least scaled objective among feasible points; infinite when there is none."""
     objectives, constraints = evaluate_in_chunks(problem, points)
     feasible = scale.violation(constraints) <= FEASIBILITY
@@ -187,7 +187,7 @@ def _best_value(problem: BoxProblem, scale: Scale, points: Tensor) -> float:
 
 
 def _local_search(
-    problem: BoxProblem,
+    problem: SearchProblem,
     scale: Scale,
     starts: Tensor,
     iterations: int,
@@ -221,7 +221,9 @@ def _local_search(
     return torch.cat(found), evaluations
 
 
-def _cross_flats(problem: BoxProblem, scale: Scale, ends: Tensor, seed: int) -> tuple[Tensor, int]:
+def _cross_flats(
+    problem: SearchProblem, scale: Scale, ends: Tensor, seed: int
+) -> tuple[Tensor, int]:
     """Starts on the other side of coordinates that hardly matter at the best ends.
 
     Where a band is pinched by an observation, an eta there changes nothing, so no slope asks for
@@ -253,7 +255,7 @@ def _cross_flats(problem: BoxProblem, scale: Scale, ends: Tensor, seed: int) -> 
 
 
 def _trust_region(
-    problem: BoxProblem,
+    problem: SearchProblem,
     scale: Scale,
     starts: Tensor,
     penalty: float,
@@ -336,7 +338,7 @@ def _overtaken(unit: Tensor, merit: Tensor) -> Tensor:
 
 
 def _linearize(
-    problem: BoxProblem, scale: Scale, unit: Tensor
+    problem: SearchProblem, scale: Scale, unit: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Scaled objective (S,), constraints (S, K), gradient (S, D) and Jacobian (S, K, D)."""
     points = unit.detach().requires_grad_(True)

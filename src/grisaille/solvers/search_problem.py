@@ -22,7 +22,7 @@ Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
-class BoxProblem:
+class SearchProblem:
     """Minimize an objective over a box, subject to inequalities.
 
     Attributes:
@@ -63,7 +63,7 @@ class Solution:
     proof: Proof | None = None
 
 
-def nearby(problem: BoxProblem, point: Tensor, entries: int) -> BoxProblem:
+def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem:
     """The same search around a point, which resolves what is small beside the whole range.
 
     Args:
@@ -80,7 +80,7 @@ def nearby(problem: BoxProblem, point: Tensor, entries: int) -> BoxProblem:
 class Solver(Protocol):
     """A search of a box."""
 
-    def solve(self, problem: BoxProblem, hints: Tensor, seed: int) -> Solution:
+    def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search the box.
 
         Args:
@@ -148,7 +148,7 @@ def best_of(
 
 
 def evaluate_in_chunks(
-    problem: BoxProblem, points: Tensor, chunk: int = 4096
+    problem: SearchProblem, points: Tensor, chunk: int = 4096
 ) -> tuple[Tensor, Tensor]:
     """Objective and constraints of many points without gradients, memory kept small."""
     with torch.no_grad():

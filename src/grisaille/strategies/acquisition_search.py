@@ -16,7 +16,7 @@ from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import BoxProblem, Evaluate, Solution
+from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
 from grisaille.strategies.strategy import Bound, Situation
 from grisaille.theory.theory import Theory
 
@@ -92,14 +92,14 @@ def search_designs(situation: Situation, plausible: PlausibleSet, evaluate: Eval
     """
     program, history = situation.problem.program, situation.history
     lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
-    problem = BoxProblem(lower, upper, evaluate, program.continuous)
+    problem = SearchProblem(lower, upper, evaluate, program.continuous)
     avoidance = Avoidance(program, history)
     if avoidance:
         problem = avoidance.around(plausible, problem)
     incumbent = best_trial(situation)
     hints: Tensor = lower.new_zeros(0, program.size)
     if incumbent is not None:
-        hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
+        hints = torch.tensor(history.trials[incumbent.position].x).unsqueeze(0)
     effort = MultiStart(_STARTS * program.size, _SAMPLES * program.size, again=False)
     return effort.solve(problem, hints, situation.trial_seed)
 

@@ -32,7 +32,7 @@ from grisaille.records import History, Probe, Refutation, Suggestion, TrialKind
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import Proof, ProofStatus
-from grisaille.solvers.search_problem import BoxProblem, Solution, Solver, nearby
+from grisaille.solvers.search_problem import SearchProblem, Solution, Solver, nearby
 from grisaille.strategies.acquisition_search import best_trial, check_solver
 from grisaille.strategies.initial_design import (
     check_initial,
@@ -142,7 +142,7 @@ class Optimistic:
         incumbent = self.incumbent(situation)
         whole, kind = plausible, TrialKind.OPTIMISTIC
         if self._narrows(problem):
-            plausible, kind = whole.widened(_NARROWING), TrialKind.NARROWED
+            plausible, kind = whole.scaled(_NARROWING), TrialKind.NARROWED
         search = None if plausible is whole else MultiStart()
         solution = self._solve_auxiliary(plausible, situation, incumbent, search)
         if not solution.feasible and plausible is not whole:
@@ -241,7 +241,7 @@ class Optimistic:
         trials = situation.history.trials
         hints: list[Tensor] = []
         if incumbent is not None:
-            best = trials[incumbent.trial]
+            best = trials[incumbent.position]
             hints.append(plausible.locate(best.x, best.chain))
         if trials and trials[-1].suggestion.optimum is not None:
             hints.append(plausible.locate(*trials[-1].suggestion.optimum))
@@ -259,7 +259,7 @@ class Optimistic:
 
     def _solve_as_affordable(
         self,
-        problem: BoxProblem,
+        problem: SearchProblem,
         hints: Tensor,
         situation: Situation,
         incumbent: Incumbent | None,
@@ -316,7 +316,7 @@ def _gains(solution: Solution, history: History, incumbent: Incumbent | None) ->
 
 def _refined(plausible: PlausibleSet, solution: Solution, seed: int) -> Solution:
     """A solution to more digits: a search is only as exact as the spread over its box allows."""
-    problem = nearby(plausible.box_problem(), solution.point, plausible.program.size)
+    problem = nearby(plausible.search_problem(), solution.point, plausible.program.size)
     found = _FINE_SEARCH.solve(problem, solution.point.unsqueeze(0), seed)
     better = found.feasible and found.value < solution.value
     return replace(found, proof=solution.proof) if better else solution
@@ -330,7 +330,7 @@ def _away_from_failures(
     point = solution.point.unsqueeze(0)
     if not avoidance or (avoidance.excess(plausible, point) <= 0).all():
         return solution
-    problem = avoidance.around(plausible, plausible.box_problem())
+    problem = avoidance.around(plausible, plausible.search_problem())
     return replace(
         _AVOIDING_SEARCH.solve(problem, point, situation.trial_seed), proof=solution.proof
     )

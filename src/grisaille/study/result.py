@@ -338,7 +338,7 @@ def build_result(
     above = value if found else np.inf
     below = -np.inf if bound is None else min(bound, above)
     low, high = (below, above) if problem.sense == 1 else (-above, -below)
-    trial = None if best is None else history.trials[best.trial]
+    trial = None if best is None else history.trials[best.position]
     counts = {box.name: history.counts().get(box.name, 0) for box in problem.boxes}
     reason = message or _REASON[status]
     if best is not None and not best.feasible:
@@ -382,5 +382,5 @@ def build_result(
         strategy=strategy,
         evaluation=situation.evaluation,
         learned=strategy.learned(problem),
-        best_trial=-1 if best is None else best.trial,
+        best_trial=-1 if best is None else best.position,
     )

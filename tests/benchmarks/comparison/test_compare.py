@@ -90,7 +90,7 @@ def test_with_noise_the_regret_is_the_true_one_of_what_is_recommended():
     study = gs.Study(known.problem, strategy=optimistic(4), evaluation="chained", seed=0)
     study.run(6, progress=False)
     best = study.strategy.incumbent(study.desk.standing().situation)
-    assert made.steps[-1].regret == study.history.trials[best.trial].x[0]
+    assert made.steps[-1].regret == study.history.trials[best.position].x[0]
 
 
 def test_the_same_settings_give_the_same_numbers():

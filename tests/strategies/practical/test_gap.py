@@ -51,7 +51,7 @@ class Bands:
     def __init__(self, width: float = 1.0) -> None:
         self.width = width
 
-    def widened(self, factor: float) -> Bands:
+    def scaled(self, factor: float) -> Bands:
         return Bands(factor * self.width)
 
 

@@ -19,7 +19,7 @@ from grisaille.language.problem import Problem
 from grisaille.metrics import violations
 from grisaille.records import Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import BoxProblem, Solver
+from grisaille.solvers.search_problem import SearchProblem, Solver
 from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watches
 from grisaille.strategies.causal.history import FailedInterventions
@@ -168,7 +168,7 @@ class CBO:
         failed = FailedInterventions(causal, situation.history, knowledge.useless)
         offers: list[tuple[float, float, Array]] = []
         for number in sets:
-            problem = failed.around(number, _box_problem(expected[number][0], best))
+            problem = failed.around(number, _search_problem(expected[number][0], best))
             solver = _SEARCH if self.solver is None else self.solver
             hints = knowledge.best_tried(number)
             solution = solver.solve(problem, hints, situation.trial_seed)
@@ -273,7 +273,7 @@ def _expected(
     return effects, float(hopes.min()) if len(hopes) else None
 
 
-def _box_problem(effects: Effects, best: float | None) -> BoxProblem:
+def _search_problem(effects: Effects, best: float | None) -> SearchProblem:
     """Maximize the logarithm of the expected improvement, feasible, per number that is set."""
     program = effects.program
     cost = math.log(program.size)
@@ -289,4 +289,4 @@ def _box_problem(effects: Effects, best: float | None) -> BoxProblem:
         return cost - gain, bodies[:, known]
 
     lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
-    return BoxProblem(lower, upper, evaluate, program.continuous)
+    return SearchProblem(lower, upper, evaluate, program.continuous)

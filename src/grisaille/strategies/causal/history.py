@@ -11,7 +11,7 @@ from torch import Tensor
 
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.records import History, Observation
-from grisaille.solvers.search_problem import BoxProblem
+from grisaille.solvers.search_problem import SearchProblem
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -85,7 +85,7 @@ class FailedInterventions:
             return max(self._reach[number] / 2, _LEAST) - far
         return (_NEARER * _nearest(unit, self._answered[number])).clamp_min(_LEAST) - far
 
-    def around(self, number: int, problem: BoxProblem) -> BoxProblem:
+    def around(self, number: int, problem: SearchProblem) -> SearchProblem:
         """A search of a set, whose points start with the values of the set, that keeps away."""
         if number not in self._failed:
             return problem

@@ -195,7 +195,7 @@ class MCBO:
         for number in range(len(causal.sets)):
             plausible = self._plausible(causal, beliefs, number)
             hints = self._hints(causal, plausible, number, situation.history)
-            problem = plausible.box_problem()
+            problem = plausible.search_problem()
             if failed is not None:
                 problem = failed.around(number, problem)
             solution = solver.solve(problem, hints, situation.trial_seed)

@@ -30,13 +30,13 @@ def doubted(
         quick: Whether to double once, whatever it gives.
     """
     least, most = 0.0, 1.0 if quick else _DOUBLINGS
-    wider = plausible.widened(2**most)
+    wider = plausible.scaled(2**most)
     solution = solve(wider)
     if quick or not gains(solution):
         return wider, solution
     for _ in range(_BISECTIONS):
         middle = (least + most) / 2
-        narrower = plausible.widened(2**middle)
+        narrower = plausible.scaled(2**middle)
         found = solve(narrower)
         if gains(found):
             most, wider, solution = middle, narrower, found

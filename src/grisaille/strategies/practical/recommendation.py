@@ -62,11 +62,11 @@ def recommendation(
     # A margin may be infinite (y <= inf); it says nothing about the spread.
     constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
     margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
-    hints = torch.tensor(history.trials[incumbent.trial].x).unsqueeze(0)
+    hints = torch.tensor(history.trials[incumbent.position].x).unsqueeze(0)
     if closed and all_exact(situation.problem.boxes):
         # Where next to nothing is left to gain, deviations are rounding, answers are exact, and a
         # search nearby is finer.
-        plausible, margin = plausible.widened(_SHARP), _SHARP * margin
+        plausible, margin = plausible.scaled(_SHARP), _SHARP * margin
     cautious = plausible.cautious_problem(torch.tensor(margin))
     if closed:
         cautious = nearby(cautious, hints[0], len(hints[0]))
@@ -97,5 +97,5 @@ def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
     )
     if latest is None:
         return False
-    pause = 1 if incumbent.trial == latest else _PAUSE
+    pause = 1 if incumbent.position == latest else _PAUSE
     return situation.started - trials[latest].number < pause
