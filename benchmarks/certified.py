@@ -230,7 +230,7 @@ def feasible(seed: int) -> list[Row]:
         for step, trial in enumerate(result.history):
             before = History(result.history.trials[:step])
             plausible = plausible_set(known.problem.program, before, beta)
-            lower, upper = trial.suggestion.proved, trial.suggestion.promise
+            lower, upper = trial.suggestion.bound.proved, trial.suggestion.bound.estimated
             assert lower is not None
             assert upper is not None
             row = _against_truth(known, plausible, "run", lower, upper)
@@ -302,17 +302,17 @@ def williams_otto(seed: int) -> list[Row]:
     rows = []
     for trial in result.history:
         suggestion = trial.suggestion
-        if suggestion.promise is None:
+        if suggestion.bound.estimated is None:
             continue
-        proved = np.nan if suggestion.proved is None else suggestion.proved
+        proved = np.nan if suggestion.bound.proved is None else suggestion.bound.proved
         rows.append(
             {
                 "seed": seed,
                 "trial": trial.number,
                 "kind": str(suggestion.kind),
-                "promise": suggestion.promise,
+                "promise": suggestion.bound.estimated,
                 "proved": proved,
-                "gap": suggestion.promise - proved,
+                "gap": suggestion.bound.estimated - proved,
                 "seconds": round(trial.seconds[0], 3),
                 "best": result.fun,
                 "lower_bound": result.lower_bound,

@@ -34,7 +34,7 @@ from benchmarks.references.botorch_blackbox import suggest_blackbox
 from benchmarks.references.function_networks import Acquisition, suggest_network
 from grisaille.language.problem import Problem
 from grisaille.problems import ackley, drop_wave, lp_with_embedded_gp, rosenbrock, williams_otto
-from grisaille.records import History
+from grisaille.records import Bound, History
 from grisaille.strategies.strategy import Evaluation, Situation, Strategy
 from grisaille.surrogates import fitting
 
@@ -154,7 +154,7 @@ def against_function_networks(problem: Problem, name: str) -> Contest:
 def growing(problem: Problem) -> list[History]:
     """Histories of 50 to 53 Sobol points, as of a study that has had a bound already."""
     first, *others = sobol_history(problem, OBSERVATIONS + CYCLE - 1, _HISTORY_SEED)
-    first = replace(first, suggestion=replace(first.suggestion, promise=first.objective))
+    first = replace(first, suggestion=replace(first.suggestion, bound=Bound(first.objective)))
     return [History((first, *others[: OBSERVATIONS - 1 + more])) for more in range(CYCLE)]
 
 

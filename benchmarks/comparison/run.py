@@ -13,7 +13,6 @@ import torch
 
 from benchmarks.comparison.contestants import Factory
 from benchmarks.comparison.plan import Job, Maker
-from grisaille.confidence.beliefs import all_exact
 from grisaille.problems.known import KnownProblem
 from grisaille.records import Trial
 from grisaille.study.result import Status
@@ -178,7 +177,7 @@ class _Watch:
 
     def _regret(self) -> float:
         """Regret of the best feasible point so far; with noise, of what is recommended."""
-        if all_exact(self.known.problem.boxes):
+        if self.known.problem.is_exact:
             return min(map(self._shortfall, self.steps))
         chosen = self.recommended()
         return np.inf if chosen is None else self._shortfall(self.steps[chosen])

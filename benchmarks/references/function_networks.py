@@ -32,7 +32,6 @@ from benchmarks.references.botorch_search import (
     fitted_model,
     repeatable,
 )
-from grisaille.confidence.beliefs import is_exact
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
@@ -192,7 +191,7 @@ def fitted_box(box: BlackBox, history: History) -> SingleTaskGP:
         torch.tensor(array) for array in history.data(box.name, box.inputs, box.outputs)
     )
     noise_variance = None
-    if is_exact(box):
+    if box.is_exact:
         noise_variance = (_NOISE_FREE * outputs.var(0)).expand_as(outputs)
     elif box.noise is not None:
         noise_variance = torch.tensor(box.noise**2).expand_as(outputs)

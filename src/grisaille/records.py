@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,17 +53,38 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound on the minimized optimum f(x*), while the bands hold (Lemma inst_r).
+
+    Attributes:
+        estimated: The optimum z̄_m^t of the auxiliary problem, as a search found it. None when no
+            plausible feasible point was found, or the strategy knows no bound.
+        proved: A lower bound on that optimum, from a global search. None when there is none.
+        reason: Why nothing closer is known, if that can be said.
+    """
+
+    estimated: float | None = None
+    proved: float | None = None
+    reason: str = ""
+
+
+NO_BOUND = Bound()
+
+
+@dataclass(frozen=True, slots=True)
 class Refutation:
     """Proof that no plausible point is feasible.
 
     Attributes:
         problem: What it is about: the problem, or what a strategy made of it.
         history: What the bands were learned from.
+        beta: Half-width of the bands: a number, or the rule that gave it (such as a `Theory`).
         leaves: Boxes that fill the whole space, each without a feasible point.
     """
 
     problem: Problem
     history: History
+    beta: Any
     leaves: tuple[Leaf, ...] = field(repr=False)
 
 
@@ -74,11 +97,7 @@ class Suggestion:
         x: The design point x^t, flat, in the order of the problem's variables.
         probes: Black-box calls to make besides the chain at x: the optimistic states s̄_i^t (Alg.
             1 line 4) of the boxes that the chain reaches elsewhere.
-        promise: The optimistic objective z̄_m^t, minimized: a lower bound on f(x*) while the bands
-            hold and the auxiliary problem was solved globally (Lemma inst_r). None when no
-            plausible feasible point was found, or the strategy knows no bound.
-        proved: The same for certain: a lower bound on f(x*) while the bands hold, from a global
-            search (Lemma inst_r). None when there was none.
+        bound: What the decision says about the optimum.
         refutation: Proof that no plausible point is feasible, so that, while the bands hold, the
             problem has no feasible point: then x is not worth a trial. None otherwise.
         optimum: The solution (x, z̄) of the auxiliary problem, z̄ the outputs of all calls: where
@@ -90,17 +109,28 @@ class Suggestion:
     kind: TrialKind
     x: Array
     probes: tuple[Probe, ...] = ()
-    promise: float | None = None
+    bound: Bound = NO_BOUND
     optimum: tuple[Array, Array] | None = None
-    proved: float | None = None
     refutation: Refutation | None = None
     pending: int = 0
     chain: bool = True
 
     @property
-    def bounds(self) -> bool:
+    def has_bound(self) -> bool:
         """Whether it was decided in a way that bounds the optimum, if anything does."""
-        return not self.pending and self.promise is not None
+        return not self.pending and self.bound.estimated is not None
+
+    @property
+    def promise(self) -> float | None:
+        """Deprecated: `bound.estimated`."""
+        _deprecated("promise", "bound.estimated")
+        return self.bound.estimated
+
+    @property
+    def proved(self) -> float | None:
+        """Deprecated: `bound.proved`."""
+        _deprecated("proved", "bound.proved")
+        return self.bound.proved
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +254,10 @@ class History:
         for observation in self.observations():
             counts[observation.box] = counts.get(observation.box, 0) + 1
         return counts
+
+
+def _deprecated(old: str, new: str) -> None:
+    """Warn that a suggestion's attribute has another name now."""
+    warnings.warn(
+        f"Suggestion.{old} is deprecated: use Suggestion.{new}", DeprecationWarning, stacklevel=3
+    )

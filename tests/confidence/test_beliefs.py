@@ -8,7 +8,7 @@ import torch
 
 import grisaille as gs
 from grisaille.confidence import beliefs
-from grisaille.confidence.beliefs import believe, is_exact, is_learned, milestone
+from grisaille.confidence.beliefs import believe, milestone
 from grisaille.errors import ModelError
 from grisaille.records import History, Observation
 from grisaille.surrogates.fitting import given, learned
@@ -181,14 +181,14 @@ def test_what_is_learned_and_what_is_exact_is_told_from_the_declaration():
         return gs.BlackBox(lambda x: 0.0, name="h", **options)
 
     given_kernel = gs.Matern(lengthscale=1.0, variance=1.0)
-    assert is_learned(box())
-    assert is_learned(box(noise=0))
-    assert is_learned(box(kernel=gs.Matern(), noise=0))
-    assert not is_learned(box(kernel=given_kernel, noise=0))
-    assert is_exact(box(noise=0))
-    assert not is_exact(box())
-    assert not is_exact(box(noise=0.1))
-    assert not is_exact(box(outputs=2, noise=[0.0, 0.1]))
+    assert box().is_learned
+    assert box(noise=0).is_learned
+    assert box(kernel=gs.Matern(), noise=0).is_learned
+    assert not box(kernel=given_kernel, noise=0).is_learned
+    assert box(noise=0).is_exact
+    assert not box().is_exact
+    assert not box(noise=0.1).is_exact
+    assert not box(outputs=2, noise=[0.0, 0.1]).is_exact
 
 
 def test_a_kernel_that_does_not_fit_its_box_is_refused():
@@ -292,7 +292,7 @@ def test_a_user_s_own_model_is_given_the_data_in_the_user_s_units():
     assert seen["inputs"].tolist() == [[100, 700], [300, 140]]
     assert seen["outputs"].tolist() == [[100, 100], [300, 20]]
     assert seen["inputs"].dtype == seen["outputs"].dtype == torch.float64
-    assert is_learned(h)
+    assert h.is_learned
 
 
 @pytest.mark.parametrize("nonsense", [None, 3.0, "model"])

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.beliefs import is_exact
 from grisaille.confidence.incumbent import find_incumbent
 from grisaille.records import History
 from grisaille.strategies.strategy import Situation
@@ -28,7 +27,7 @@ def problem_with(noise, constrained=True, objective=lambda x: (x - 1) ** 2):
 
 
 def incumbent_of(problem, history, beta=2.0):
-    exact = all(is_exact(box) for box in problem.boxes)
+    exact = all(box.is_exact for box in problem.boxes)
     return find_incumbent(history, None if exact else plausible_set(problem, history, beta))
 
 
@@ -70,7 +69,7 @@ def test_the_largest_violation_of_all_constraints_counts():
 
 def test_of_equal_trials_the_first_is_the_incumbent():
     problem = problem_with(noise=0)
-    assert incumbent_of(problem, history_at(problem, [[3.0], [2.5], [2.5]])).trial == 1
+    assert incumbent_of(problem, history_at(problem, [[3.0], [2.5], [2.5]])).position == 1
 
 
 def test_a_problem_without_constraints_has_nothing_but_feasible_trials():
@@ -168,7 +167,7 @@ def test_the_bands_that_are_given_judge():
     beliefs = {"exact": Fixed(lambda s: -s, 0.1), "noisy": Fixed(0.0, 0.1)}
     best = find_incumbent(history, fixed_set(problem, beliefs))
     assert (best.position, best.objective) == (1, -2.0)
-    assert find_incumbent(history, None).trial == 0
+    assert find_incumbent(history, None).position == 0
 
 
 @pytest.mark.parametrize("noise", [0.5, None])

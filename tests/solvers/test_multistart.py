@@ -11,11 +11,12 @@ import grisaille as gs
 from grisaille.errors import ModelError
 from grisaille.solvers.multistart import _overtaken, _spread_out
 from grisaille.solvers.search_problem import SearchProblem
-from tests.solvers.solver_helpers import search_problem, (
+from tests.solvers.solver_helpers import (
     Counting,
     assert_honest,
     no_hints,
     reference_minimum,
+    search_problem,
 )
 
 

@@ -46,8 +46,8 @@ def test_config_minimizes_the_lower_bound_where_lower_bounds_allow():
     deviation = np.sqrt(np.maximum(0.5 - (cross * np.linalg.solve(gram, cross)).sum(0), 0))
     lower = mean - 2 * deviation[:, None]
     best = lower[(lower[:, 1:] <= 0).all(1), 0].min()
-    assert suggestion.promise <= best + 1e-6
-    assert suggestion.promise == pytest.approx(best, abs=0.05)
+    assert suggestion.bound.estimated <= best + 1e-6
+    assert suggestion.bound.estimated == pytest.approx(best, abs=0.05)
 
 
 @pytest.mark.parametrize("maximize", [False, True])

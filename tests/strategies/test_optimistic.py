@@ -111,10 +111,10 @@ def test_the_promise_is_the_least_value_that_the_bands_allow():
     suggestion = gs.Optimistic().suggest(Situation(known.problem, history, 0, "separate", 9))
     plausible = plausible_set(known.problem.program, history, 2.0)
     grid = gs.Grid(25).solve(plausible.search_problem(), plausible.lower.new_zeros(0, 4), 0)
-    assert suggestion.promise is not None
-    assert suggestion.promise <= grid.value + 1e-9
-    assert suggestion.promise == pytest.approx(grid.value, abs=0.15)
-    assert suggestion.promise <= known.optimum  # the bands of the true kernel hold here
+    assert suggestion.bound.estimated is not None
+    assert suggestion.bound.estimated <= grid.value + 1e-9
+    assert suggestion.bound.estimated == pytest.approx(grid.value, abs=0.15)
+    assert suggestion.bound.estimated <= known.optimum  # the bands of the true kernel hold here
 
 
 def test_grid_search_can_solve_the_auxiliary_problem():
@@ -132,9 +132,9 @@ def test_a_larger_beta_promises_more():
         gs.Optimistic(beta=1.0).bound(situation),
         gs.Optimistic(beta=4.0).bound(situation),
     )
-    assert cautious.promise is not None
-    assert bold.promise is not None
-    assert bold.promise < cautious.promise - 0.1
+    assert cautious.bound.estimated is not None
+    assert bold.bound.estimated is not None
+    assert bold.bound.estimated < cautious.bound.estimated - 0.1
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_the_bound_is_that_of_the_whole_bands_and_comes_every_fourth_trial():
     ours = gs.Optimistic(solver=SEARCH, initial=6)
     whole = gs.Optimistic(solver=SEARCH, initial=6, exploit=False)
     situation = after_some_points(8)
-    assert ours.suggest(situation).promise == whole.suggest(situation).promise
+    assert ours.suggest(situation).bound.estimated == whole.suggest(situation).bound.estimated
     result = situation.problem.solve(14, strategy=ours, evaluation="chained", progress=False)
-    given = [t.number for t in result.history if t.suggestion.promise is not None]
+    given = [t.number for t in result.history if t.suggestion.bound.estimated is not None]
     assert given == [7, 9, 13]  # the first one chosen, and after 8 and 12 trials
     assert np.isfinite(result.upper_bound)
 

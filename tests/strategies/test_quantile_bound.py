@@ -53,16 +53,20 @@ def test_the_suggestion_minimizes_the_quantile_where_the_quantiles_of_constraint
     quantiles = strategy.acquisition(situation)
     objective, constraints = quantiles.values(torch.tensor(grid(situation.problem, 81)))
     best = float(objective[(constraints <= 0).all(1)].min())
-    assert suggestion.promise <= best + 1e-6
+    assert suggestion.bound.estimated <= best + 1e-6
     chosen, met = quantiles.values(torch.tensor(suggestion.x)[None])
-    assert float(chosen) == pytest.approx(suggestion.promise)
+    assert float(chosen) == pytest.approx(suggestion.bound.estimated)
     assert float(met.max()) <= 1e-6
 
 
 def test_a_quantile_is_less_optimistic_than_the_confidence_box():
     situation = after(composite(), 6)
-    promise = gs.CUQB(probability=0.977).suggest(situation).promise
-    box = gs.Optimistic(beta=2.0, solver=gs.MultiStart(), exploit=False).suggest(situation).promise
+    promise = gs.CUQB(probability=0.977).suggest(situation).bound.estimated
+    box = (
+        gs.Optimistic(beta=2.0, solver=gs.MultiStart(), exploit=False)
+        .suggest(situation)
+        .bound.estimated
+    )
     assert box <= promise + 1e-6
 
 

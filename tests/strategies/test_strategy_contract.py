@@ -83,7 +83,7 @@ def test_every_strategy_knows_its_best_trial_and_what_it_learns(strategy):
     assert incumbent.objective == pytest.approx(min(feasible))
     assert isinstance(strategy.learned(situation.problem), list)
     bound = strategy.bound(situation)
-    assert bound.promise is not None or bound.reason
+    assert bound.estimated is not None or bound.reason
 
 
 @every_strategy

@@ -176,8 +176,8 @@ def test_discrepancy_bounds_use_what_was_known_when_trials_were_decided():
     result = study.result()
     bounds = result.discrepancy_bounds()
     for bound, trial in zip(bounds, result.history, strict=True):
-        if trial.suggestion.promise is not None and trial.number > 1:
-            assert trial.objective - trial.suggestion.promise <= bound[0] + 1e-9
+        if trial.suggestion.bound.estimated is not None and trial.number > 1:
+            assert trial.objective - trial.suggestion.bound.estimated <= bound[0] + 1e-9
 
 
 def test_an_exception_without_words_in_a_callback_is_passed_on():

@@ -73,7 +73,7 @@ def test_a_decision_depends_on_the_history_alone_not_on_what_was_computed_before
     replayed = gs.History(result.history.trials[:6])
     again = QUICK.suggest(Situation(known.problem, replayed, 2, "separate", 1))
     assert np.array_equal(again.x, result.history.trials[6].x)
-    assert again.promise == result.history.trials[6].suggestion.promise
+    assert again.bound.estimated == result.history.trials[6].suggestion.bound.estimated
 
 
 def test_trials_count_everything_and_evaluations_are_counted_per_box():
@@ -311,7 +311,7 @@ def test_a_bound_that_a_point_beats_is_neither_shown_nor_called_optimal():
     f = gs.BlackBox(lambda x: 3 * np.sin(5 * x[0]) + x[1] ** 2, name="f", noise=0, kernel=kernel)
     result = gs.Problem(minimize=f(x)).solve(6, gap_tol=0.05, progress=False)
     first = result.history.trials[0]
-    assert first.suggestion.proved > first.objective  # the bands were wrong
+    assert first.suggestion.bound.proved > first.objective  # the bands were wrong
     assert result.lower_bound <= result.fun
     assert 0 <= result.gap <= 0.05  # by the bands of the second trial, which nothing contradicts
 
@@ -343,7 +343,7 @@ def test_the_certified_bound_is_the_best_of_all_trials_and_never_above_the_optim
     known = problems.lp_with_embedded_gp(3)
     strategy = gs.Optimistic(beta=3.0, solver=gs.Certified())
     result = known.problem.solve(6, strategy=strategy, progress=False)
-    proved = [t.suggestion.proved for t in result.history]
+    proved = [t.suggestion.bound.proved for t in result.history]
     assert all(p is not None for p in proved)
     assert result.certified
     assert result.lower_bound >= max(proved)

@@ -58,7 +58,7 @@ def test_every_decision_can_be_derived_again(storage):
     for entry in study.desk.ledger().trials.values():
         again = study.replay(entry.number)
         assert np.array_equal(again.x, entry.suggestion.x)
-        assert again.promise == entry.suggestion.promise
+        assert again.bound.estimated == entry.suggestion.bound.estimated
         assert [p.inputs.tolist() for p in again.probes] == [
             p.inputs.tolist() for p in entry.suggestion.probes
         ]
@@ -137,8 +137,8 @@ def test_what_hallucinated_bands_promise_is_not_published():
     study.ask(3)
     entries = list(study.desk.ledger().trials.values())[8:]
     assert [e.suggestion.pending for e in entries] == [0, 1, 2]
-    assert entries[0].suggestion.promise is not None
-    assert [e.suggestion.promise for e in entries[1:]] == [None, None]
+    assert entries[0].suggestion.bound.estimated is not None
+    assert [e.suggestion.bound.estimated for e in entries[1:]] == [None, None]
 
 
 def test_an_answer_told_twice_is_refused_with_a_sentence(storage):

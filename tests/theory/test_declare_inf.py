@@ -27,9 +27,9 @@ def steps_until_infeasible(problem, theory, most):
         most,
         strategy=strategy,
         progress=False,
-        callback=lambda trial: trial.suggestion.promise is None,
+        callback=lambda trial: trial.suggestion.bound.estimated is None,
     )
-    found = [t.number for t in result.history if t.suggestion.promise is None]
+    found = [t.number for t in result.history if t.suggestion.bound.estimated is None]
     return found[0] if found else None
 
 

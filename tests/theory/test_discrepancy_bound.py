@@ -235,7 +235,7 @@ def test_trials_of_a_study_keep_to_their_bounds(make):
     bounds = result.discrepancy_bounds()
     assert bounds.shape == (8, 1 + len(result.constr))
     for trial, bound in zip(result.history, bounds, strict=True):
-        assert abs(trial.objective - trial.suggestion.promise) <= bound[0] + 1e-9
+        assert abs(trial.objective - trial.suggestion.bound.estimated) <= bound[0] + 1e-9
         assert (trial.constraints <= bound[1:] + 1e-6).all()
     again = discrepancy_bounds(problem, result.history, theory, "corrected")
     assert (again >= bounds - 1e-12).all()

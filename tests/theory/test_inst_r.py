@@ -39,7 +39,7 @@ def test_the_promise_is_never_above_the_optimum(noise, horizon):
         problem = linear_problem(seed, noise)
         strategy = gs.Optimistic(beta=gs.Theory(horizon=horizon), solver=gs.Grid(POINTS))
         result = problem.solve(10, strategy=strategy, seed=seed, progress=False)
-        promises = [t.suggestion.promise for t in result.history]
+        promises = [t.suggestion.bound.estimated for t in result.history]
         assert max(promises) <= optimum_on_grid(problem) + 1e-9
         assert result.lower_bound <= optimum_on_grid(problem) + 1e-9
 
@@ -51,7 +51,7 @@ def test_narrow_bands_promise_too_little():
         problem = linear_problem(seed)
         strategy = gs.Optimistic(beta=0.2, solver=gs.Grid(POINTS), exploit=False)
         result = problem.solve(8, strategy=strategy, seed=seed, progress=False)
-        promises = [t.suggestion.promise for t in result.history]
+        promises = [t.suggestion.bound.estimated for t in result.history]
         broken += max(promises) > optimum_on_grid(problem) + 1e-9
     assert broken
 
@@ -79,7 +79,7 @@ def test_regret_can_come_close_to_its_bound():
     problem = gs.Problem(minimize=box(function, "f", 1.0)(x))
     strategy = gs.Optimistic(beta=gs.Theory(horizon=3), solver=gs.Grid(POINTS))
     situation = Situation(problem, History(), 0, remaining=3)
-    promise = strategy.suggest(situation).promise
+    promise = strategy.suggest(situation).bound.estimated
     assert promise == pytest.approx(-1.0)  # the band reaches from -B to B
     at_worst = true_outputs(problem, np.zeros((1, 1)))[0, 0] - promise
     assert at_worst == pytest.approx(2.0)  # = A beta sigma = 2 * 1 * 1
@@ -94,7 +94,11 @@ def test_the_certified_promise_is_never_above_the_optimum_of_the_whole_range():
         optimum = outputs[feasible, 0].min()
         strategy = gs.Optimistic(beta=gs.Theory(horizon=6), solver=gs.Certified())
         result = problem.solve(6, strategy=strategy, seed=seed, progress=False)
-        proved = [t.suggestion.proved for t in result.history if t.suggestion.proved is not None]
+        proved = [
+            t.suggestion.bound.proved
+            for t in result.history
+            if t.suggestion.bound.proved is not None
+        ]
         assert len(proved) >= 5
         assert max(proved) <= optimum
         assert result.certified
@@ -112,7 +116,9 @@ def test_a_certified_chain_promises_no_more_than_its_optimum():
     optimum = true_outputs(problem, grid_points(problem, 2001))[:, 0].min()
     strategy = gs.Optimistic(beta=gs.Theory(horizon=5), solver=gs.Certified(absolute_gap=0.01))
     result = problem.solve(5, strategy=strategy, progress=False)
-    proved = [t.suggestion.proved for t in result.history if t.suggestion.proved is not None]
+    proved = [
+        t.suggestion.bound.proved for t in result.history if t.suggestion.bound.proved is not None
+    ]
     assert proved
     assert max(proved) <= optimum
     assert result.lower_bound <= optimum

@@ -44,8 +44,8 @@ def test_the_auxiliary_problem_is_the_extreme_over_the_confidence_box(seed):
         z = bands[1][0] + b * (bands[1][1] - bands[1][0])
         value = np.where(y - z <= 0.3, y * z + 0.5 * xs, np.inf)
         best = min(best, value.min())
-    assert suggestion.promise <= best + 1e-6
-    assert suggestion.promise == pytest.approx(best, abs=0.05)
+    assert suggestion.bound.estimated <= best + 1e-6
+    assert suggestion.bound.estimated == pytest.approx(best, abs=0.05)
 
 
 def test_the_box_is_at_least_as_optimistic_as_a_quantile_of_the_posterior():

@@ -91,7 +91,7 @@ def last_bound(ledger: Ledger) -> tuple[float, bool] | None:
     most = np.inf if best is None else best.objective + 1e-9 * (1 + abs(best.objective))
     for trial in reversed(ledger.history().trials):
         asked = trial.suggestion
-        for bound, certified in ((asked.proved, True), (asked.promise, False)):
+        for bound, certified in ((asked.bound.proved, True), (asked.bound.estimated, False)):
             if bound is not None and not asked.pending and np.isfinite(bound) and bound <= most:
                 return bound, certified
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import numpy as np
 import torch
@@ -32,21 +32,6 @@ DEFAULT_KERNEL = Matern(2.5)
 # hyper-parameters are learned from.
 _MANY_ROWS = 250
 _LEARNED_FROM = 200
-
-
-def is_learned(box: BlackBox) -> bool:
-    """Whether something about the surrogate of a black box comes from data."""
-    return box.kernel is None or box.kernel.lengthscale is None
-
-
-def is_exact(box: BlackBox) -> bool:
-    """Whether the observations of a black box are its values: noise declared to be 0."""
-    return box.noise is not None and not box.noise.any()
-
-
-def all_exact(boxes: Iterable[BlackBox]) -> bool:
-    """Whether the same point would give the same answers again."""
-    return all(is_exact(box) for box in boxes)
 
 
 def given_kernel(box: BlackBox) -> Kernel:
@@ -136,7 +121,7 @@ def _surrogate(
     if box.process_noise and len(inputs) > _MANY_ROWS:
         return _condensed(program, box, kernel, inputs, outputs)
     first = milestone(len(inputs), at_once)
-    if is_learned(box):
+    if box.is_learned:
         lower, upper = input_range(program, box, inputs[:first])
         hyperparameters = learned(kernel, box.noise, inputs[:first], outputs[:first], lower, upper)
     else:
@@ -152,7 +137,7 @@ def _surrogate(
 def _condensed(
     program: Program, box: BlackBox, kernel: Kernel, inputs: Array, outputs: Array
 ) -> CondensedPosterior:
-    if is_learned(box):
+    if box.is_learned:
         some = np.linspace(0, len(inputs) - 1, _LEARNED_FROM).astype(int)
         lower, upper = input_range(program, box, inputs)
         hyperparameters = learned(kernel, box.noise, inputs[some], outputs[some], lower, upper)

@@ -105,8 +105,8 @@ def _frozen(optuna: Any, ledger: Ledger, trial: TrialEntry) -> Any:
         "kind": str(trial.suggestion.kind),
     }
     numbers = {
-        "bound": user_value(ledger, trial.suggestion.promise),
-        "certified bound": user_value(ledger, trial.suggestion.proved),
+        "bound": user_value(ledger, trial.suggestion.bound.estimated),
+        "certified bound": user_value(ledger, trial.suggestion.bound.proved),
         "violation": None if record is None else record.violation,
     }
     attributes |= {key: to_plain([v])[0] for key, v in numbers.items() if v is not None}

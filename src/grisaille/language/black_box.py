@@ -132,6 +132,16 @@ class BlackBox:
         return int(np.prod(self.output_shape))
 
     @property
+    def is_exact(self) -> bool:
+        """Whether its answers are its values: noise declared to be 0."""
+        return self.noise is not None and not self.noise.any()
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether hyper-parameters of its surrogate come from data."""
+        return self.kernel is None or self.kernel.lengthscale is None
+
+    @property
     def inputs(self) -> int:
         """How many numbers it takes, all arguments together; known once it is called."""
         if self.argument_shapes is None:

@@ -78,6 +78,11 @@ class Problem:
         return self.program.boxes
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the same point would give the same answers again: no black box has noise."""
+        return all(box.is_exact for box in self.boxes)
+
+    @property
     def chain_cost(self) -> float:
         """What evaluating the whole chain once costs."""
         return float(sum(call.box.cost for call in self.program.calls))

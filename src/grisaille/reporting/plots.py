@@ -47,7 +47,7 @@ def plot_convergence(
     numbers = np.arange(1, len(history) + 1)
     objective = np.array([t.objective for t in history])
     violation = np.array([t.violation for t in history])
-    promises = [t.suggestion.promise for t in history]
+    promises = [t.suggestion.bound.estimated for t in history]
     bound = np.array([np.nan if p is None else p for p in promises], dtype=float)
     best = np.minimum.accumulate(np.where(violation <= 0, objective, np.inf))
     best[~np.isfinite(best)] = np.nan

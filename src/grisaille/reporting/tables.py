@@ -29,12 +29,12 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
 
     rows: list[dict[str, Any]] = []
     for trial in history:
-        promise = trial.suggestion.promise
+        estimated = trial.suggestion.bound.estimated
         row: dict[str, Any] = {"trial": trial.number, "kind": str(trial.suggestion.kind)}
         row.update(zip(entry_names(problem), trial.x.tolist(), strict=True))
         row["objective"] = problem.sense * trial.objective
-        row["bound"] = np.nan if promise is None else problem.sense * promise
-        proved = trial.suggestion.proved
+        row["bound"] = np.nan if estimated is None else problem.sense * estimated
+        proved = trial.suggestion.bound.proved
         row["certified bound"] = np.nan if proved is None else problem.sense * proved
         row["violation"] = trial.violation
         row.update({f"constraint[{k}]": g for k, g in enumerate(trial.constraints.tolist())})

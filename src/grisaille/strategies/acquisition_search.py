@@ -7,17 +7,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import all_exact, is_learned
 from grisaille.confidence.failures import Avoidance
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.pending import hallucinated
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.records import History
+from grisaille.records import Bound, History
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
-from grisaille.strategies.strategy import Bound, Situation
+from grisaille.strategies.strategy import Situation
 from grisaille.theory.theory import Theory
 
 Array = NDArray[np.float64]
@@ -60,7 +59,7 @@ class Rival:
 
     def learned(self, problem: Problem) -> list[str]:
         """Names of the black boxes whose hyper-parameters are learned."""
-        return [box.name for box in problem.boxes if is_learned(box)]
+        return [box.name for box in problem.boxes if box.is_learned]
 
 
 def believed(situation: Situation) -> PlausibleSet:
@@ -74,7 +73,7 @@ def believed(situation: Situation) -> PlausibleSet:
 def best_trial(situation: Situation, beta: float | Theory = _CONFIDENCE) -> Incumbent | None:
     """The best point tried, judged by posterior means where observations are noisy."""
     program, history = situation.problem.program, situation.history
-    exact = all_exact(program.boxes)
+    exact = situation.problem.is_exact
     # A system answers with every variable of every run: what counts is their average, which a
     # trial has already.
     if not len(history) or exact or situation.problem.causal is not None:

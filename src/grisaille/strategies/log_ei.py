@@ -10,17 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.confidence.beliefs import is_exact
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
-from grisaille.records import Suggestion, TrialKind
+from grisaille.records import Bound, Suggestion, TrialKind
 from grisaille.strategies.acquisition_search import best_trial, spreads
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
-from grisaille.strategies.strategy import Bound, Situation
+from grisaille.strategies.strategy import Situation
 
 # Noise variance of standardized outputs that are free of noise.
 _NOISE_FREE = 1e-6
@@ -141,7 +140,7 @@ def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
     width = program.upper - program.lower
     x = torch.tensor((inputs - program.lower) / width)
     y = torch.tensor((outputs - center) / spread)
-    noise = torch.full_like(y, _NOISE_FREE) if is_exact(box) else None
+    noise = torch.full_like(y, _NOISE_FREE) if box.is_exact else None
     model = SingleTaskGP(x, y, train_Yvar=noise, outcome_transform=None)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     model.eval()

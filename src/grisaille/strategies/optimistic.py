@@ -21,14 +21,13 @@ from torch import Tensor
 
 from grisaille.certification.relaxation import branching_variables, relaxed
 from grisaille.checks import is_number
-from grisaille.confidence.beliefs import is_learned
 from grisaille.confidence.failures import Avoidance
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.pending import hallucinated
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.records import History, Probe, Refutation, Suggestion, TrialKind
+from grisaille.records import Bound, History, Probe, Refutation, Suggestion, TrialKind
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import Proof, ProofStatus
@@ -58,7 +57,7 @@ from grisaille.strategies.practical.gap import (
 )
 from grisaille.strategies.practical.recommendation import is_closing, recommendation
 from grisaille.strategies.practical.repetition import repeats
-from grisaille.strategies.strategy import Bound, Situation
+from grisaille.strategies.strategy import Situation
 from grisaille.theory.theory import Theory
 
 Array = NDArray[np.float64]
@@ -155,12 +154,14 @@ class Optimistic:
         if not under_way:  # hallucinated bands have an optimum that is none of the algorithm's
             known = replace(known, optimum=(_design(problem, solution), outputs))
             bounding = solution if plausible is whole else None
-            due = len(history) % _BOUND_EVERY == 0 or not any(t.suggestion.bounds for t in history)
+            due = len(history) % _BOUND_EVERY == 0 or not any(
+                t.suggestion.has_bound for t in history
+            )
             if bounding is None and due:
                 bounding = self._solve_auxiliary(whole, situation, incumbent)
             if bounding is not None:
                 least = bounding.value if bounding.feasible else None
-                known = replace(known, promise=least, proved=_proved(bounding))
+                known = replace(known, bound=Bound(least, _proved(bounding)))
 
         learned = bool(self.learned(problem))
         nearly = learned and gap <= NEARLY_CLOSED
@@ -190,7 +191,7 @@ class Optimistic:
         probes = self._probes(situation, states)
         refutation = None
         if solution.proof is not None and _refuted(solution) and not learned and not under_way:
-            refutation = Refutation(problem, history, solution.proof.leaves)
+            refutation = Refutation(problem, history, self.beta, solution.proof.leaves)
         found = replace(known, x=_design(problem, solution), probes=probes, refutation=refutation)
         if learned and self._exploits and not probes and repeats(found.x, situation):
             # Nothing is to be learned where bands send us: see whether they are right elsewhere.
@@ -220,7 +221,7 @@ class Optimistic:
 
     def learned(self, problem: Problem) -> list[str]:
         """Names of the black boxes whose hyper-parameters are learned."""
-        return [box.name for box in problem.boxes if is_learned(box)]
+        return [box.name for box in problem.boxes if box.is_learned]
 
     def _still_initial(self, situation: Situation) -> bool:
         """Whether there is too little to learn hyper-parameters from."""

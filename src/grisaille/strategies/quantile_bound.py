@@ -12,12 +12,12 @@ from grisaille.checks import is_number
 from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.records import Suggestion, TrialKind
+from grisaille.records import Bound, Suggestion, TrialKind
 from grisaille.solvers.search_problem import Solution
 from grisaille.strategies.acquisition_search import Rival, believed, search_designs
 from grisaille.strategies.expected_improvement import check_drawn, check_samples
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
-from grisaille.strategies.strategy import Bound, Situation
+from grisaille.strategies.strategy import Situation
 
 
 class SampledQuantiles:
@@ -88,7 +88,7 @@ class CUQB(Rival):
         known = Suggestion(TrialKind.ACQUIRED, np.array(solution.point.numpy()))
         if situation.pending:
             return replace(known, pending=len(situation.pending))
-        return replace(known, promise=solution.value if solution.feasible else None)
+        return replace(known, bound=Bound(solution.value if solution.feasible else None))
 
     def acquisition(self, situation: Situation) -> SampledQuantiles:
         """The quantiles that the next suggestion is chosen by."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.language.problem import Problem
-from grisaille.records import History, Pending, Suggestion
+from grisaille.records import Bound, History, Pending, Suggestion
 
 Evaluation = Literal["separate", "chained"]
 
@@ -56,21 +56,6 @@ class Situation:
     def trial_seed(self) -> int:
         """Where randomness of this trial comes from: (seed, trial number), nothing else."""
         return int(np.random.SeedSequence([self.seed, self.started]).generate_state(1)[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A lower bound on the minimized objective.
-
-    Attributes:
-        promise: The best that a search found to be plausible: an estimate. None if nothing was.
-        proved: A bound that is proved, given the confidence bands; None if none is.
-        reason: Why it is not closer, if that is known.
-    """
-
-    promise: float | None = None
-    proved: float | None = None
-    reason: str = ""
 
 
 class Strategy(Protocol):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.records import Probe, Suggestion, TrialKind
+from grisaille.records import Bound, Probe, Suggestion, TrialKind
 from grisaille.storage.log import Data
 
 Array = NDArray[np.float64]
@@ -36,9 +36,9 @@ def suggestion_to_plain(suggestion: Suggestion) -> dict[str, Any]:
         "kind": str(suggestion.kind),
         "x": to_plain(suggestion.x),
         "probes": [{"call": p.call, "inputs": to_plain(p.inputs)} for p in suggestion.probes],
-        "promise": _plain_or_none(suggestion.promise),
+        "promise": _plain_or_none(suggestion.bound.estimated),
         "optimum": None if optimum is None else [to_plain(part) for part in optimum],
-        "proved": _plain_or_none(suggestion.proved),
+        "proved": _plain_or_none(suggestion.bound.proved),
         "pending": suggestion.pending,
         "chain": suggestion.chain,
     }
@@ -51,9 +51,8 @@ def suggestion_from_plain(data: Data) -> Suggestion:
         kind=TrialKind(data["kind"]),
         x=from_plain(data["x"]),
         probes=tuple(Probe(p["call"], from_plain(p["inputs"])) for p in data["probes"]),
-        promise=_number_or_none(data["promise"]),
+        bound=Bound(_number_or_none(data["promise"]), _number_or_none(data["proved"])),
         optimum=None if optimum is None else (from_plain(optimum[0]), from_plain(optimum[1])),
-        proved=_number_or_none(data["proved"]),
         pending=data["pending"],
         chain=data["chain"],
     )

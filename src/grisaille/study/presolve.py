@@ -8,12 +8,12 @@ from grisaille.certification.relaxation import relaxed
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
-from grisaille.records import History, Refutation, Suggestion, Trial, TrialKind
+from grisaille.records import Bound, History, Refutation, Suggestion, Trial, TrialKind
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Bound, Situation
+from grisaille.strategies.strategy import Situation
 from grisaille.study.chain import Chain
 from grisaille.study.progress_summary import Standing
 from grisaille.study.result import Result, Status
@@ -35,7 +35,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     trial = Trial(1, Suggestion(TrialKind.RECOMMENDED, x), objective, constraints, chain, ())
     standing = Standing(Optimistic(), Situation(problem, History((trial,)), seed))
     if proof.status is ProofStatus.INFEASIBLE:
-        refutation = Refutation(problem, History(), proof.leaves)
+        refutation = Refutation(problem, History(), 1.0, proof.leaves)
         return standing.result(Status.INFEASIBLE, Bound(), refutation=refutation)
     proved = proof.lower if np.isfinite(proof.lower) else None
     bound = Bound(solution.value if solution.feasible else None, proved, proof.reason)
@@ -63,4 +63,4 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     proof = Certified(boxes=_KNOWN_BOXES).solve(box, nothing, seed).proof
     if proof is None or proof.status is not ProofStatus.INFEASIBLE:
         return None
-    return Refutation(demands, History(), proof.leaves)
+    return Refutation(demands, History(), 1.0, proof.leaves)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grisaille.confidence.beliefs import all_exact
-from grisaille.records import Refutation, Suggestion, Trial
+from grisaille.records import Bound, Refutation, Trial
 from grisaille.reporting.progress import Row
 from grisaille.solvers.certified import Certified
-from grisaille.strategies.strategy import Bound, Situation, Strategy
+from grisaille.strategies.strategy import Situation, Strategy
 from grisaille.study.result import Result, Shown, Status, build_result
 
 
@@ -27,8 +26,8 @@ class Standing:
         Decisions made while others were under way, or with narrower bands, give none.
         """
         for trial in reversed(self.situation.history.trials):
-            if trial.suggestion.bounds:
-                return bound_of(trial.suggestion)
+            if trial.suggestion.has_bound:
+                return trial.suggestion.bound
         return Bound()
 
     def result(
@@ -46,7 +45,7 @@ class Standing:
         """The status to stop with when best value and bound are close enough."""
         levels = self._levels(bound)
         # With noise the best value is itself an estimate.
-        exact = all_exact(self.situation.problem.boxes)
+        exact = self.situation.problem.is_exact
         if levels.gap(levels.proved) <= gap_tol:
             return Status.OPTIMAL if exact else Status.GAP_TOL
         if not self._insists and levels.gap(levels.estimated) <= gap_tol:
@@ -56,7 +55,7 @@ class Standing:
     def row(self, trial: Trial, seconds: float) -> Row:
         """The line that a table shows after a trial."""
         sense = self.situation.problem.sense
-        bound = bound_of(trial.suggestion) if trial.suggestion.bounds else self.last_bound()
+        bound = trial.suggestion.bound if trial.suggestion.has_bound else self.last_bound()
         levels, shown = self._levels(bound), self._shown(bound)
         gap = levels.gap(shown.value)
         return Row(
@@ -88,9 +87,9 @@ class Standing:
         most = best + 1e-9 * (1 + abs(best))
         proved = [bound.proved]
         if not self.strategy.learned(self.situation.problem):
-            proved += [t.suggestion.proved for t in self.situation.history]
+            proved += [t.suggestion.bound.proved for t in self.situation.history]
         known = [v for v in proved if v is not None and v <= most]
-        estimated = bound.promise
+        estimated = bound.estimated
         if estimated is not None and estimated > most:
             estimated = None
         return _Levels(best, max(known, default=None), estimated)
@@ -121,8 +120,3 @@ class _Levels:
     def gap(self, bound: float | None) -> float:
         """From a bound to the best value; infinite when one of them is missing."""
         return np.inf if bound is None else max(self.best - bound, 0.0)
-
-
-def bound_of(suggestion: Suggestion) -> Bound:
-    """What a suggestion says about the optimum."""
-    return Bound(suggestion.promise, suggestion.proved)

@@ -294,7 +294,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
                 f"bounds on regret are for trials decided one after the other: trials {at_once} "
                 "were decided while others were under way"
             )
-        hopeless = [number for number, s in kinds if s.promise is None]
+        hopeless = [number for number, s in kinds if s.bound.estimated is None]
         if hopeless:
             raise ModelError(
                 f"bounds on regret are for feasible problems, and trials {hopeless} found no "
@@ -355,8 +355,9 @@ def build_result(
             )
     certificate = None
     if refutation is not None:
-        beta = getattr(strategy, "beta", 1.0)
-        certificate = Certificate(refutation.problem, refutation.history, beta, refutation.leaves)
+        certificate = Certificate(
+            refutation.problem, refutation.history, refutation.beta, refutation.leaves
+        )
     if not known.certified and known.reason:
         what = "there is no bound" if bound is None else "the bound is estimated"
         reason += f"; {what}: {known.reason}"

@@ -21,12 +21,11 @@ from grisaille.errors import (
     ProtocolError,
 )
 from grisaille.execution.evaluators import Hands, hands_for
-from grisaille.records import Refutation, Suggestion, Trial
+from grisaille.records import Bound, Refutation, Suggestion, Trial
 from grisaille.reporting.progress import Progress, Silence, show_progress
-from grisaille.strategies.strategy import Bound
 from grisaille.study.budget import Limits, left
 from grisaille.study.presolve import refute_known_parts
-from grisaille.study.progress_summary import Standing, bound_of
+from grisaille.study.progress_summary import Standing
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Desk, Query
 from grisaille.study.state import QueryEntry, TrialState
@@ -221,8 +220,8 @@ class Runner:
         if self.gap_tol is None:
             return None
         standing = self.desk.standing(self.limits)
-        bound = bound_of(suggestion)
-        if not suggestion.bounds:
+        bound = suggestion.bound
+        if not suggestion.has_bound:
             # Made while others are under way, or with narrower bands: work one out now and then.
             self._unbounded += 1
             if self._unbounded % self.hands.slots:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.records import Failure, History, Observation, Pending, Suggestion, Trial
+from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Suggestion, Trial
 from grisaille.storage.log import Data, Event
 from grisaille.study.encoding import from_plain, suggestion_from_plain
 
@@ -334,7 +334,7 @@ class Ledger:
 
 
 def _without_promises(suggestion: Suggestion) -> Suggestion:
-    return replace(suggestion, promise=None, proved=None, optimum=None)
+    return replace(suggestion, bound=NO_BOUND, optimum=None)
 
 
 def query_id(trial: int, call: int | None = None, probe: int | None = None) -> str:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import given_kernel, input_domain, is_exact, known_range
+from grisaille.confidence.beliefs import given_kernel, input_domain, known_range
 from grisaille.errors import AssumptionError, ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program
@@ -108,7 +108,7 @@ def lipschitz(
 def _check_declared(box: BlackBox, constants: Array, history: History) -> None:
     """Refuse constants that two answers without noise contradict."""
     inputs, outputs = history.data(box.name, box.inputs, box.outputs)
-    if not is_exact(box):
+    if not box.is_exact:
         return
     allowed = np.abs(inputs[:, None] - inputs[None]) @ constants.T
     change = np.abs(outputs[:, None] - outputs[None])

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from grisaille.checks import is_number, is_whole
-from grisaille.confidence.beliefs import believe, given_kernel, input_domain, is_exact
+from grisaille.confidence.beliefs import believe, given_kernel, input_domain
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
@@ -117,7 +117,7 @@ class Theory:
             missing.append(f"{who} has no noise: pass noise=0, or its standard deviation")
         if box.norm_bound is None:
             missing.append(f"{who} has no norm_bound, B_i (Assumption bounded_norm)")
-        if self.regularization is not None and not is_exact(box):
+        if self.regularization is not None and not box.is_exact:
             missing.append(
                 f"{who} has noise, for which lambda is 1 + 2 / T: leave out regularization="
             )
@@ -125,7 +125,7 @@ class Theory:
             return missing
         check_kernel(box.kernel, box.name, box.inputs)
         lower, upper = input_domain(program, box)
-        needs_domain = self.gain == "maximum" and not is_exact(box)
+        needs_domain = self.gain == "maximum" and not box.is_exact
         linear = isinstance(box.kernel, Linear)
         if (needs_domain or linear) and np.isnan(lower + upper).any():
             return [
@@ -173,14 +173,14 @@ class Theory:
             current: The round.
         """
         gain = 0.0
-        if not is_exact(box):
+        if not box.is_exact:
             gain = maximum_information_gain(
                 given_kernel(box), *input_domain(program, box), observations, current.regularization
             )
         return self._formula(program, box, gain, observations, current)
 
     def _beta(self, program: Program, box: BlackBox, inputs: Array, current: Round) -> Array:
-        if is_exact(box):
+        if box.is_exact:
             return self._formula(program, box, 0.0, len(inputs), current)
         seen = information_gain(given_kernel(box), inputs, current.regularization)
         beta = self._formula(program, box, seen, len(inputs), current)

@@ -10,8 +10,8 @@ from benchmarks.comparison.run import Run, Step
 
 import grisaille as gs
 from grisaille.problems import KnownProblem, Structure
-from grisaille.records import Suggestion, TrialKind
-from grisaille.strategies.strategy import Bound, Situation
+from grisaille.records import Bound, Suggestion, TrialKind
+from grisaille.strategies.strategy import Situation
 
 INITIAL = 4
 

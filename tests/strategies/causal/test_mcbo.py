@@ -78,9 +78,9 @@ def test_the_suggestion_is_the_best_promise_over_all_sets_and_controls():
         points = plausible.lower + (plausible.upper - plausible.lower) * unit
         with torch.no_grad():
             best = min(best, float(plausible.evaluate(points)[0].min()))
-    assert suggestion.promise is not None
-    assert suggestion.promise <= best + 1e-6
-    assert suggestion.promise >= best - 0.2
+    assert suggestion.bound.estimated is not None
+    assert suggestion.bound.estimated <= best + 1e-6
+    assert suggestion.bound.estimated >= best - 0.2
 
 
 def test_mechanisms_learn_from_observations_and_from_all_runs_of_all_sets():
@@ -136,7 +136,7 @@ def test_trials_under_way_move_the_next_one():
     strategy = gs.MCBO(solver=QUICK)
     first = strategy.suggest(Situation(problem, History(), 0))
     second = strategy.suggest(Situation(problem, History(), 0, pending=(Pending(first),)))
-    assert second.promise is None
+    assert second.bound.estimated is None
     assert second.pending == 1
     assert second.x.tolist() != first.x.tolist()
 

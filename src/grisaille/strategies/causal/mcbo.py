@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.checks import is_number
-from grisaille.confidence.beliefs import Beliefs, believe, is_learned
+from grisaille.confidence.beliefs import Beliefs, believe
 from grisaille.confidence.incumbent import Incumbent, best_of_trials, find_incumbent
 from grisaille.confidence.pending import hallucinated
 from grisaille.confidence.plausible_set import PlausibleSet, constant_widths
@@ -18,14 +18,14 @@ from grisaille.errors import ModelError
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
-from grisaille.records import History, Pending, Suggestion, TrialKind
+from grisaille.records import Bound, History, Pending, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.causal.history import FailedInterventions, mechanism_history
 from grisaille.strategies.initial_design import check_initial, sobol_point
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Bound, Situation
+from grisaille.strategies.strategy import Situation
 
 Array = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ class MCBO:
         return Suggestion(
             TrialKind.OPTIMISTIC,
             causal.design(number, _values(causal, number, solution).numpy()),
-            promise=promise,
+            bound=Bound(promise),
             pending=len(situation.pending),
         )
 
@@ -134,7 +134,7 @@ class MCBO:
     def learned(self, problem: Problem) -> list[str]:
         """Names of the mechanisms whose hyper-parameters are learned."""
         boxes = problem.boxes if problem.causal is None else problem.causal.model.boxes
-        return [box.name for box in boxes if is_learned(box)]
+        return [box.name for box in boxes if box.is_learned]
 
     def _optimism(self, problem: Problem) -> Optimistic:
         """The same method for problems without interventions."""
@@ -147,7 +147,7 @@ class MCBO:
         """Mechanisms that matter and were seen at too few different inputs."""
         found = []
         for box in causal.model.boxes:
-            if box.name not in _needed(causal) or not is_learned(box):
+            if box.name not in _needed(causal) or not box.is_learned:
                 continue
             inputs, _ = known.data(box.name, box.inputs, box.outputs)
             if box.inputs:

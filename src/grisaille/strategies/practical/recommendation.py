@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grisaille.confidence.beliefs import all_exact
 from grisaille.confidence.failures import Avoidance
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.plausible_set import PlausibleSet
@@ -63,7 +62,7 @@ def recommendation(
     constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
     margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
     hints = torch.tensor(history.trials[incumbent.position].x).unsqueeze(0)
-    if closed and all_exact(situation.problem.boxes):
+    if closed and situation.problem.is_exact:
         # Where next to nothing is left to gain, deviations are rounding, answers are exact, and a
         # search nearby is finer.
         plausible, margin = plausible.scaled(_SHARP), _SHARP * margin
