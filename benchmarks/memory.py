@@ -18,7 +18,7 @@ import grisaille as gs
 from benchmarks.histories import sobol_history
 from benchmarks.recording import write_result
 from grisaille.language.problem import Problem
-from grisaille.strategies.strategy import Situation
+from grisaille.records import Situation
 
 OBSERVATIONS = 500
 BAR_IN_GIGABYTES = 1.5

@@ -34,8 +34,8 @@ from benchmarks.references.botorch_blackbox import suggest_blackbox
 from benchmarks.references.function_networks import Acquisition, suggest_network
 from grisaille.language.problem import Problem
 from grisaille.problems import ackley, drop_wave, lp_with_embedded_gp, rosenbrock, williams_otto
-from grisaille.records import Bound, History
-from grisaille.strategies.strategy import Evaluation, Situation, Strategy
+from grisaille.records import Bound, Evaluation, History, Situation
+from grisaille.strategies.strategy import Strategy
 from grisaille.surrogates import fitting
 
 OBSERVATIONS = 50

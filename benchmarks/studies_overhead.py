@@ -19,8 +19,7 @@ import grisaille as gs
 from benchmarks.recording import write_result
 from benchmarks.studies_problem import nested
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.records import Bound, Suggestion
-from grisaille.strategies.strategy import Situation
+from grisaille.records import Bound, Situation, Suggestion
 from grisaille.study.budget import Limits
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.language.problem import Problem
-from grisaille.records import Bound, Suggestion
+from grisaille.records import Bound, Situation, Suggestion
 from grisaille.strategies.initial_design import initial_suggestion
-from grisaille.strategies.strategy import Situation, Strategy
+from grisaille.strategies.strategy import Strategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from grisaille.metrics import violations
 from grisaille.solvers.proof import Leaf
 
 Array = NDArray[np.float64]
+
+Evaluation = Literal["separate", "chained"]
+"""Whether black boxes may be evaluated on their own, or along the real chain only."""
 
 
 class TrialKind(StrEnum):
@@ -254,6 +257,50 @@ class History:
         for observation in self.observations():
             counts[observation.box] = counts.get(observation.box, 0) + 1
         return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a decision may depend on.
+
+    Attributes:
+        problem: The problem.
+        history: Everything observed so far.
+        seed: The study's seed.
+        evaluation: "separate" when black boxes may be evaluated on their own at an invented state.
+        remaining: Trials left, this one included; None when the budget is open.
+        pending: Trials under way.
+        incomplete: How many trials ended without an objective: they broke off, or were partial.
+        budget: Cost left for evaluations; None when it is open.
+    """
+
+    problem: Problem
+    history: History
+    seed: int
+    evaluation: Evaluation = "separate"
+    remaining: int | None = None
+    pending: tuple[Pending, ...] = ()
+    incomplete: int = 0
+    budget: float | None = None
+
+    @property
+    def started(self) -> int:
+        """How many trials were suggested before this one."""
+        return len(self.history) + len(self.pending) + self.incomplete
+
+    @property
+    def at_once(self) -> int:
+        """How many evaluations are under way, this trial's first one included."""
+        calls = len(self.problem.program.calls)
+        return 1 + sum(
+            len(p.probes) + (calls - len(p.answers) if p.suggestion.chain else 0)
+            for p in self.pending
+        )
+
+    @property
+    def trial_seed(self) -> int:
+        """Where randomness of this trial comes from: (seed, trial number), nothing else."""
+        return int(np.random.SeedSequence([self.seed, self.started]).generate_state(1)[0])
 
 
 def _deprecated(old: str, new: str) -> None:

@@ -6,8 +6,7 @@ import torch
 
 import grisaille as gs
 from grisaille.confidence.incumbent import find_incumbent
-from grisaille.records import History
-from grisaille.strategies.strategy import Situation
+from grisaille.records import History, Situation
 from tests.confidence.confidence_helpers import (
     Fixed,
     fixed_set,

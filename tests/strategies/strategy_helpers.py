@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import grisaille as gs
-from grisaille.strategies.strategy import Situation
+from grisaille.records import Situation
 
 KERNEL = gs.SquaredExponential(lengthscale=0.8, variance=1.0)
 

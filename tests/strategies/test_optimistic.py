@@ -8,8 +8,7 @@ import pytest
 import grisaille as gs
 from grisaille import problems
 from grisaille.confidence.plausible_set import plausible_set
-from grisaille.records import Suggestion, TrialKind
-from grisaille.strategies.strategy import Situation
+from grisaille.records import Situation, Suggestion, TrialKind
 
 KERNEL = gs.SquaredExponential(lengthscale=0.7, variance=0.5)
 SEARCH = gs.MultiStart(starts=8, samples=512, iterations=30)

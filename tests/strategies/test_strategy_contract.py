@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.records import Failure, Pending
-from grisaille.strategies.strategy import Situation
+from grisaille.records import Failure, Pending, Situation
 from tests.strategies.strategy_helpers import after, composite, constrained, network
 
 SEARCH = gs.MultiStart(starts=4, samples=256, iterations=20)

@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_study_and_another_seed_another():
 
 
 def test_a_decision_depends_on_the_history_alone_not_on_what_was_computed_before():
-    from grisaille.strategies.strategy import Situation
+    from grisaille.records import Situation
     from grisaille.surrogates import fitting
 
     known = problems.williams_otto()

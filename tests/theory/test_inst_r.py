@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.records import History
-from grisaille.strategies.strategy import Situation
+from grisaille.records import History, Situation
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box, grid_points, true_outputs
 
 POINTS = 21

@@ -8,8 +8,7 @@ import torch
 
 import grisaille as gs
 from grisaille.confidence.plausible_set import plausible_set
-from grisaille.records import History
-from grisaille.strategies.strategy import Situation
+from grisaille.records import History, Situation
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box
 
 KERNEL = KERNELS["squared exponential"]

@@ -13,10 +13,9 @@ from grisaille.confidence.pending import hallucinated
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.records import Bound, History
+from grisaille.records import Bound, History, Situation
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
-from grisaille.strategies.strategy import Situation
 from grisaille.theory.theory import Theory
 
 Array = NDArray[np.float64]

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from grisaille.language.problem import Problem
 from grisaille.language.rewrite import COLLAPSED, unknown_outputs
-from grisaille.records import History, Observation, Pending, Trial
-from grisaille.strategies.strategy import Situation
+from grisaille.records import History, Observation, Pending, Situation, Trial
 
 Array = NDArray[np.float64]
 

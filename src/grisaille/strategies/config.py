@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.language.problem import Problem
 from grisaille.language.rewrite import COLLAPSED, collapse
-from grisaille.records import Bound, Suggestion
+from grisaille.records import Bound, Situation, Suggestion
 from grisaille.solvers.search_problem import Solver
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Situation
 from grisaille.surrogates.kernels import check_kernel
 from grisaille.theory.theory import Theory
 

@@ -13,10 +13,9 @@ from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.rewrite import unknown_outputs
-from grisaille.records import Suggestion, TrialKind
+from grisaille.records import Situation, Suggestion, TrialKind
 from grisaille.strategies.acquisition_search import Rival, believed, search_designs, spreads
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
-from grisaille.strategies.strategy import Situation
 
 # Widths of the smoothing of max(improvement, 0) and of the feasibility of a draw, in spreads of
 # what was seen: those of BoTorch's logarithmic acquisition functions.

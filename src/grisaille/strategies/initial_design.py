@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from grisaille.checks import is_whole
 from grisaille.errors import ModelError
-from grisaille.records import Suggestion, TrialKind
-from grisaille.strategies.strategy import Situation
+from grisaille.records import Situation, Suggestion, TrialKind
 
 Array = NDArray[np.float64]
 

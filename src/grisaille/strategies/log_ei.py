@@ -15,11 +15,10 @@ from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
-from grisaille.records import Bound, Suggestion, TrialKind
+from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.strategies.acquisition_search import best_trial, spreads
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
-from grisaille.strategies.strategy import Situation
 
 # Noise variance of standardized outputs that are free of noise.
 _NOISE_FREE = 1e-6

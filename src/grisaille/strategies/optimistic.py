@@ -27,7 +27,7 @@ from grisaille.confidence.pending import hallucinated
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.records import Bound, History, Probe, Refutation, Suggestion, TrialKind
+from grisaille.records import Bound, History, Probe, Refutation, Situation, Suggestion, TrialKind
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import Proof, ProofStatus
@@ -57,7 +57,6 @@ from grisaille.strategies.practical.gap import (
 )
 from grisaille.strategies.practical.recommendation import is_closing, recommendation
 from grisaille.strategies.practical.repetition import repeats
-from grisaille.strategies.strategy import Situation
 from grisaille.theory.theory import Theory
 
 Array = NDArray[np.float64]

@@ -12,12 +12,11 @@ from grisaille.checks import is_number
 from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.records import Bound, Suggestion, TrialKind
+from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.search_problem import Solution
 from grisaille.strategies.acquisition_search import Rival, believed, search_designs
 from grisaille.strategies.expected_improvement import check_drawn, check_samples
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
-from grisaille.strategies.strategy import Situation
 
 
 class SampledQuantiles:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from grisaille.language.problem import Problem
-from grisaille.records import Suggestion, TrialKind
+from grisaille.records import Situation, Suggestion, TrialKind
 from grisaille.strategies.acquisition_search import Rival
 from grisaille.strategies.initial_design import sobol_point
-from grisaille.strategies.strategy import Situation
 
 
 class Blind(Rival):

@@ -8,12 +8,11 @@ from grisaille.certification.relaxation import relaxed
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
-from grisaille.records import Bound, History, Refutation, Suggestion, Trial, TrialKind
+from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial, TrialKind
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Situation
 from grisaille.study.chain import Chain
 from grisaille.study.progress_summary import Standing
 from grisaille.study.result import Result, Status

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grisaille.records import Bound, Refutation, Trial
+from grisaille.records import Bound, Refutation, Situation, Trial
 from grisaille.reporting.progress import Row
 from grisaille.solvers.certified import Certified
-from grisaille.strategies.strategy import Situation, Strategy
+from grisaille.strategies.strategy import Strategy
 from grisaille.study.result import Result, Shown, Status, build_result
 
 

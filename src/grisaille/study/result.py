@@ -21,9 +21,9 @@ from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
 from grisaille.metrics import Metrics
-from grisaille.records import Failure, History, Refutation, TrialKind
+from grisaille.records import Evaluation, Failure, History, Refutation, Situation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Evaluation, Situation, Strategy
+from grisaille.strategies.strategy import Strategy
 from grisaille.theory.theory import Theory
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from grisaille.errors import GrisailleError, ModelError, ProtocolError
 from grisaille.language.problem import Problem
-from grisaille.records import Suggestion
+from grisaille.records import Situation, Suggestion
 from grisaille.storage.log import ConnectionLostError, Kind, Log
 from grisaille.storage.memory import MemoryLog
 from grisaille.storage.worker import Heartbeat, this_worker
-from grisaille.strategies.strategy import Situation, Strategy
+from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
 from grisaille.study.chain import Chain
 from grisaille.study.identity import check_same_study, settings_of

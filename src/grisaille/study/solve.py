@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from grisaille.language.problem import Problem
-from grisaille.strategies.strategy import Evaluation, Strategy
+from grisaille.records import Evaluation
+from grisaille.strategies.strategy import Strategy
 from grisaille.study.presolve import solve_without_black_boxes
 from grisaille.study.result import Result
 from grisaille.study.study import Study, check_settings

@@ -10,8 +10,7 @@ from benchmarks.comparison.run import Run, Step
 
 import grisaille as gs
 from grisaille.problems import KnownProblem, Structure
-from grisaille.records import Bound, Suggestion, TrialKind
-from grisaille.strategies.strategy import Situation
+from grisaille.records import Bound, Situation, Suggestion, TrialKind
 
 INITIAL = 4
 

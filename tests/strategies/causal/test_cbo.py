@@ -12,13 +12,12 @@ from scipy import integrate, stats
 import grisaille as gs
 from grisaille.language.causal.intervention_sets import distinct_sets
 from grisaille.problems.causal import complete_graph, toy_graph
-from grisaille.records import Failure, History, Pending, Suggestion
+from grisaille.records import Failure, History, Pending, Situation, Suggestion
 from grisaille.strategies.causal.effects import CausalKnowledge
 from grisaille.strategies.causal.history import FailedInterventions
 from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
 from grisaille.strategies.causal.prior import CausalPrior
 from grisaille.strategies.normal_improvement import log_feasibility, log_improvement, log_worth
-from grisaille.strategies.strategy import Situation
 from grisaille.study.chain import evaluated
 from grisaille.surrogates.effect_process import EffectData, EffectProcess, learned_effect
 

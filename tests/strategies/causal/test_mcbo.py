@@ -8,9 +8,8 @@ import grisaille as gs
 from grisaille import problems
 from grisaille.confidence.beliefs import believe
 from grisaille.confidence.plausible_set import PlausibleSet, constant_widths
-from grisaille.records import History, Pending, Suggestion, TrialKind
+from grisaille.records import History, Pending, Situation, Suggestion, TrialKind
 from grisaille.strategies.causal.history import mechanism_history
-from grisaille.strategies.strategy import Situation
 from grisaille.study.chain import evaluated
 
 QUICK = gs.MultiStart(starts=3, samples=64, iterations=10, again=False)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.records import TrialKind
+from grisaille.records import Situation, TrialKind
 from grisaille.strategies.practical.repetition import repeats
-from grisaille.strategies.strategy import Situation
 
 
 def situation(noise: float) -> Situation:

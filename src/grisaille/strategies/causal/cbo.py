@@ -17,7 +17,7 @@ from grisaille.language.causal.intervention_sets import distinct_sets
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
-from grisaille.records import Bound, Suggestion, TrialKind
+from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import SearchProblem, Solver
 from grisaille.strategies.acquisition_search import check_solver
@@ -25,7 +25,6 @@ from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watche
 from grisaille.strategies.causal.history import FailedInterventions
 from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
 from grisaille.strategies.normal_improvement import log_feasibility, log_improvement, log_worth
-from grisaille.strategies.strategy import Situation
 
 Array = NDArray[np.float64]
 

@@ -18,14 +18,13 @@ from grisaille.errors import ModelError
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
-from grisaille.records import Bound, History, Pending, Suggestion, TrialKind
+from grisaille.records import Bound, History, Pending, Situation, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.causal.history import FailedInterventions, mechanism_history
 from grisaille.strategies.initial_design import check_initial, sobol_point
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.strategy import Situation
 
 Array = NDArray[np.float64]
 

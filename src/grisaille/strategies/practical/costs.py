@@ -18,8 +18,7 @@ from torch import Tensor
 
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem
-from grisaille.records import History, Probe, Suggestion
-from grisaille.strategies.strategy import Situation
+from grisaille.records import History, Probe, Situation, Suggestion
 
 Array = NDArray[np.float64]
 

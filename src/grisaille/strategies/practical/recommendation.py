@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from grisaille.confidence.failures import Avoidance
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.records import TrialKind
+from grisaille.records import Situation, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import nearby
 from grisaille.strategies.practical.repetition import repeats
-from grisaille.strategies.strategy import Situation
 
 Array = NDArray[np.float64]
 

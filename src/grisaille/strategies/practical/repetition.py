@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.strategies.strategy import Situation
+from grisaille.records import Situation
 
 # Points closer than this part of each range are the same.
 _SAME = 1e-9
