@@ -8,6 +8,7 @@ import torch
 
 import grisaille as gs
 from grisaille.confidence.beliefs import believe
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.records import TrialKind
 from grisaille.surrogates.posterior import LEAST_NOISE
@@ -42,7 +43,7 @@ def test_the_value_of_eicf_is_that_of_botorchs_monte_carlo_improvement():
     y = h(x)
     problem = gs.Problem(minimize=(y[0] - 0.4) ** 2 + np.exp(y[1]) * y[2] - 0.5 * x[0])
     situation = after(problem, 6)
-    ours = gs.EICF(samples=64).acquisition(situation)
+    ours = gs.EICF(samples=64).acquisition(Knowledge(situation))
 
     inputs, outputs = (torch.tensor(a) for a in situation.history.data("h", 2, 3))
     model = _botorch_model(inputs, outputs)
@@ -68,7 +69,7 @@ def test_the_value_of_eicf_is_that_of_botorchs_monte_carlo_improvement():
 def test_a_draw_goes_through_the_network_node_by_node():
     problem = network()
     situation = after(problem, 5)
-    ours = gs.EIFN(samples=32).acquisition(situation)
+    ours = gs.EIFN(samples=32).acquisition(Knowledge(situation))
     # By hand, one point and one sample at a time, with dense Gaussian process formulas.
     first_x, first_y = situation.history.data("first", 2, 1)
     second_x, second_y = situation.history.data("second", 2, 1)
@@ -99,7 +100,9 @@ def test_a_draw_goes_through_the_network_node_by_node():
 def test_eicf_equals_eifn_on_one_layer():
     situation = after(composite(), 6)
     points = torch.tensor(grid(situation.problem))
-    first, second = (s.acquisition(situation).values(points) for s in (gs.EICF(), gs.EIFN()))
+    first, second = (
+        s.acquisition(Knowledge(situation)).values(points) for s in (gs.EICF(), gs.EIFN())
+    )
     assert torch.equal(first, second)
     one, other = (s.suggest(situation) for s in (gs.EICF(), gs.EIFN()))
     assert one.x.tolist() == other.x.tolist()
@@ -135,7 +138,7 @@ def test_the_suggestion_has_the_greatest_improvement_of_a_fine_grid():
     for problem in (composite(), network()):
         situation = after(problem, 6)
         strategy = gs.EIFN(samples=64)
-        improvement = strategy.acquisition(situation)
+        improvement = strategy.acquisition(Knowledge(situation))
         best = float(improvement.values(torch.tensor(grid(problem, 61))).max())
         chosen = float(improvement.values(torch.tensor(strategy.suggest(situation).x)[None])[0])
         assert chosen >= 0.99 * best > 0
@@ -144,7 +147,7 @@ def test_the_suggestion_has_the_greatest_improvement_of_a_fine_grid():
 def test_with_constraints_the_improvement_counts_only_where_a_draw_is_feasible():
     situation = after(constrained(), 8)
     strategy = gs.EICF(samples=256)
-    improvement = strategy.acquisition(situation)
+    improvement = strategy.acquisition(Knowledge(situation))
     points = torch.tensor(grid(situation.problem))
     objective, constraints = improvement.network.draw(points)
     feasible = [t.objective for t in situation.history if t.violation == 0]
@@ -166,8 +169,10 @@ def test_without_a_feasible_point_it_looks_for_one():
     assert all(t.violation > 0 for t in situation.history)
     strategy = gs.EIFN()
     suggestion = strategy.suggest(situation)
-    values = strategy.acquisition(situation).values(torch.linspace(-1, 1, 201)[:, None].double())
-    chosen = strategy.acquisition(situation).values(torch.tensor(suggestion.x)[None])
+    values = strategy.acquisition(Knowledge(situation)).values(
+        torch.linspace(-1, 1, 201)[:, None].double()
+    )
+    chosen = strategy.acquisition(Knowledge(situation)).values(torch.tensor(suggestion.x)[None])
     assert float(chosen) >= 0.99 * float(values.max())
 
 

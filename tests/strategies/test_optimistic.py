@@ -131,9 +131,9 @@ def test_a_larger_beta_promises_more():
         gs.Optimistic(beta=1.0).bound(situation),
         gs.Optimistic(beta=4.0).bound(situation),
     )
-    assert cautious.bound.estimated is not None
-    assert bold.bound.estimated is not None
-    assert bold.bound.estimated < cautious.bound.estimated - 0.1
+    assert cautious.estimated is not None
+    assert bold.estimated is not None
+    assert bold.estimated < cautious.estimated - 0.1
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 import grisaille as gs
+from grisaille.confidence.knowledge import Knowledge
 from tests.strategies.strategy_helpers import after, composite, constrained, grid
 
 
 def test_the_quantile_is_the_empirical_one():
     situation = after(constrained(), 6)
-    quantiles = gs.CUQB(probability=0.9, samples=97).acquisition(situation)
+    quantiles = gs.CUQB(probability=0.9, samples=97).acquisition(Knowledge(situation))
     points = torch.tensor(grid(situation.problem))
     objective, constraints = quantiles.values(points)
     draws, drawn_constraints = quantiles.network.draw(points)
@@ -26,7 +27,7 @@ def test_the_quantile_of_one_gaussian_is_the_closed_form():
     h = gs.BlackBox(lambda x: np.sin(3 * x[0]), name="h", noise=0, kernel=kernel)
     problem = gs.Problem(minimize=h(x))
     situation = after(problem, 3)
-    quantiles = gs.CUQB(probability=0.95, samples=4096).acquisition(situation)
+    quantiles = gs.CUQB(probability=0.95, samples=4096).acquisition(Knowledge(situation))
     points = torch.linspace(-1, 1, 21, dtype=torch.float64)[:, None]
     mean, deviation = quantiles.network.beliefs["h"].predict(points)
     expected = mean[:, 0] - 1.6448536 * deviation[:, 0]
@@ -35,7 +36,7 @@ def test_the_quantile_of_one_gaussian_is_the_closed_form():
 
 def test_the_quantile_has_the_slope_of_its_differences():
     situation = after(composite(), 5)
-    quantiles = gs.CUQB().acquisition(situation)
+    quantiles = gs.CUQB().acquisition(Knowledge(situation))
     point = torch.tensor([[0.21, -0.37]], requires_grad=True, dtype=torch.float64)
     quantiles.values(point)[0].sum().backward()
     for axis in range(2):
@@ -50,7 +51,7 @@ def test_the_suggestion_minimizes_the_quantile_where_the_quantiles_of_constraint
     situation = after(constrained(), 6)
     strategy = gs.CUQB()
     suggestion = strategy.suggest(situation)
-    quantiles = strategy.acquisition(situation)
+    quantiles = strategy.acquisition(Knowledge(situation))
     objective, constraints = quantiles.values(torch.tensor(grid(situation.problem, 81)))
     best = float(objective[(constraints <= 0).all(1)].min())
     assert suggestion.bound.estimated <= best + 1e-6

@@ -112,16 +112,15 @@ def test_a_batch_is_spread_out_and_differs_from_asking_one_by_one():
 def test_pending_queries_narrow_the_band_and_leave_the_mean():
     import torch
 
-    from grisaille.confidence.pending import hallucinated
-    from grisaille.confidence.plausible_set import plausible_set
+    from grisaille.confidence.knowledge import Knowledge
 
     study = gs.Study(nested(), strategy=QUICK)
     study.run(8, progress=False)
     study.ask(3)
     situation = study.desk.standing().situation
     assert situation.pending
-    before = plausible_set(study.problem.program, situation.history, 2.0)
-    after = hallucinated(before, situation.pending)
+    knowledge = Knowledge(situation)
+    before, after = knowledge.answered, knowledge.plausible
     for call in study.problem.program.calls:
         states = torch.rand(50, call.box.inputs, dtype=torch.float64) * 2 - 1
         mean, deviation = before.beliefs[call.box.name].predict(states)

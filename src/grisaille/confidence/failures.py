@@ -1,8 +1,8 @@
-"""Keeping away from inputs that black boxes failed at.
+"""Where failures are avoided: inputs near those that a black box failed at.
 
-A failure teaches a surrogate nothing, so the auxiliary problem would suggest the same point for
-ever. A state is avoided unless an answer is much nearer than any failure: far from all answers
-whole regions are left out, and next to a boundary every answer moves it closer.
+A failure teaches a surrogate nothing, so the auxiliary problem would suggest the same point again
+and again. An input is avoided unless an answer is much nearer than any failure. Far from all
+answers this leaves out whole regions; near a boundary, every answer moves it closer.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from grisaille.solvers.search_problem import SearchProblem
 
 # How many times nearer an answer must be than a failure.
 _NEARER = 2.0
-# How near to a failure is too near in any case, in ranges of the inputs: a boundary is not worth
-# more trials than that.
-_LEAST = 0.01
+LEAST_DISTANCE = 0.01
+"""How near to a failure is too near in any case, in ranges of the inputs: a boundary is not worth
+more trials than that."""
 
 
-class Avoidance:
+class FailedInputs:
     """Where the black boxes of a program failed, and where they answered.
 
     Args:
@@ -62,14 +62,13 @@ class Avoidance:
             if call.box.name in self._tried:
                 scale, answered, failed = self._tried[call.box.name]
                 scaled = accepted(call.box, states) / scale
-                near, far = (_nearest(scaled, tried / scale) for tried in (answered, failed))
-                found.append((_NEARER * near).clamp_min(_LEAST) - far)
+                found.append(too_near(scaled, answered / scale, failed / scale))
 
         plausible.visit(points, look)
         return torch.stack(found, 1)
 
-    def around(self, plausible: PlausibleSet, problem: SearchProblem) -> SearchProblem:
-        """A search of the plausible set, or of the design space alone, that keeps away."""
+    def avoided_in(self, problem: SearchProblem, plausible: PlausibleSet) -> SearchProblem:
+        """A search of the plausible set, or of the design space alone, that avoids failures."""
 
         def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
             objective, constraints = problem.evaluate(points)
@@ -78,7 +77,16 @@ class Avoidance:
         return SearchProblem(problem.lower, problem.upper, evaluate, problem.continuous)
 
 
-def _nearest(states: Tensor, tried: Tensor) -> Tensor:
-    """Distance from each state to the nearest input tried."""
-    squares = (states.unsqueeze(1) - tried).square().sum(2)
+def too_near(inputs: Tensor, answered: Tensor, failed: Tensor) -> Tensor:
+    """How much too near to a failure inputs (batch, d) are, (batch,): met when <= 0.
+
+    An input s is avoided unless 2 |s - a| <= |s - f| and |s - f| >= 0.01 for the nearest answer a
+    and the nearest failure f.
+    """
+    return (_NEARER * nearest(inputs, answered)).clamp_min(LEAST_DISTANCE) - nearest(inputs, failed)
+
+
+def nearest(inputs: Tensor, tried: Tensor) -> Tensor:
+    """Distance from each input to the nearest one tried."""
+    squares = (inputs.unsqueeze(1) - tried).square().sum(2)
     return (squares.min(1).values + 1e-18).sqrt()  # the root stays differentiable at an input

@@ -23,6 +23,7 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
+from grisaille.surrogates.posterior import Surrogate
 
 Array = NDArray[np.float64]
 
@@ -106,11 +107,6 @@ class PlausibleSet:
         """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
         mean, reach = self._mean_and_reach(call, states)
         return clip_band(call.box, mean - reach, mean + reach)
-
-    def predicted(self, call: BoxCall, states: Tensor) -> Tensor:
-        """Posterior mean of a call's outputs at states, moved into its declared range."""
-        mean, _ = self._mean_and_reach(call, states)
-        return clip_band(call.box, mean, mean)[0]
 
     def _mean_and_reach(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """Mu and beta sigma of a call's outputs, (batch, k) each."""
@@ -233,6 +229,12 @@ class PlausibleSet:
         # The floor keeps the root differentiable for constraints that no black box reaches.
         deviation = (rise.clamp_min(0).square().sum(0) + 1e-30).sqrt()
         return objective[:batch], constraints[0], deviation
+
+
+def predicted(surrogate: Surrogate, call: BoxCall, states: Tensor) -> Tensor:
+    """Posterior mean of a call's outputs at states, moved into its declared range."""
+    mean, _ = surrogate.predict(accepted(call.box, states))
+    return clip_band(call.box, mean, mean)[0]
 
 
 def _inside(band: tuple[Tensor, Tensor], eta: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What rivals share: surrogates, the best point so far, and a search of the design space."""
+"""What strategies share that maximize an acquisition function over the design space."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.failures import Avoidance
-from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.confidence.pending import hallucinated
-from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, History, Situation
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
-from grisaille.theory.theory import Theory
 
 Array = NDArray[np.float64]
 
-# Confidence with which constraints must hold at a point tried, where observations are noisy.
-_CONFIDENCE = 2.0
 # Local searches and points to start them from, per design variable: the effort of the publications
 # on EI-CF and EI-FN.
 _STARTS = 10
@@ -29,7 +24,7 @@ _SAMPLES = 100
 
 
 def check_solver(who: str, solver: object, usual: str) -> None:
-    """Refuse a solver that is none.
+    """Raise ModelError if `solver` has no `solve` method.
 
     Args:
         who: The strategy.
@@ -54,52 +49,30 @@ class Rival:
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
-        return best_trial(situation)
+        return Knowledge(situation).incumbent
 
     def learned(self, problem: Problem) -> list[str]:
         """Names of the black boxes whose hyper-parameters are learned."""
         return [box.name for box in problem.boxes if box.is_learned]
 
 
-def believed(situation: Situation) -> PlausibleSet:
-    """What is believed of every black box, as if trials under way had come out as predicted."""
-    plausible = plausible_set(
-        situation.problem.program, situation.history, _CONFIDENCE, situation.at_once
-    )
-    return hallucinated(plausible, situation.pending)
-
-
-def best_trial(situation: Situation, beta: float | Theory = _CONFIDENCE) -> Incumbent | None:
-    """The best point tried, judged by posterior means where observations are noisy."""
-    program, history = situation.problem.program, situation.history
-    exact = situation.problem.is_exact
-    # A system answers with every variable of every run: what counts is their average, which a
-    # trial has already.
-    if not len(history) or exact or situation.problem.causal is not None:
-        return find_incumbent(history, None)
-    return find_incumbent(history, plausible_set(program, history, beta, situation.at_once))
-
-
-def search_designs(situation: Situation, plausible: PlausibleSet, evaluate: Evaluate) -> Solution:
+def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> Solution:
     """The design point of least acquisition, away from where black boxes failed.
 
     Args:
-        situation: The situation; its incumbent is one of the starts.
-        plausible: What is believed.
+        knowledge: What is known; the incumbent is one of the starts.
         evaluate: Acquisition, minimized, and constraints of design points (batch, n).
     """
-    program, history = situation.problem.program, situation.history
+    program, incumbent = knowledge.program, knowledge.incumbent
     lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
     problem = SearchProblem(lower, upper, evaluate, program.continuous)
-    avoidance = Avoidance(program, history)
-    if avoidance:
-        problem = avoidance.around(plausible, problem)
-    incumbent = best_trial(situation)
+    if knowledge.failures:
+        problem = knowledge.failures.avoided_in(problem, knowledge.plausible)
     hints: Tensor = lower.new_zeros(0, program.size)
     if incumbent is not None:
-        hints = torch.tensor(history.trials[incumbent.position].x).unsqueeze(0)
+        hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
     effort = MultiStart(_STARTS * program.size, _SAMPLES * program.size, again=False)
-    return effort.solve(problem, hints, situation.trial_seed)
+    return effort.solve(problem, hints, knowledge.situation.trial_seed)
 
 
 def spreads(history: History) -> tuple[float, Tensor]:

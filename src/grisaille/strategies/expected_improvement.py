@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from grisaille.checks import is_whole
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.rewrite import unknown_outputs
 from grisaille.records import Situation, Suggestion, TrialKind
-from grisaille.strategies.acquisition_search import Rival, believed, search_designs, spreads
+from grisaille.strategies.acquisition_search import Rival, search_designs, spreads
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
 
 # Widths of the smoothing of max(improvement, 0) and of the feasibility of a draw, in spreads of
@@ -110,26 +111,25 @@ class EIFN(Rival):
         learned = self.learned(situation.problem)
         if not len(situation.history) or still_initial(situation, self.initial, learned):
             return initial_suggestion(situation)  # there is nothing to improve on
-        improvement = self.acquisition(situation)
-        problem = situation.problem
-        unknown = torch.tensor(unknown_outputs(problem)[1:])
+        knowledge = Knowledge(situation)
+        improvement = self.acquisition(knowledge)
+        unknown = torch.tensor(unknown_outputs(situation.problem)[1:])
 
         def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
             logarithm, constraints = improvement.logarithm(design, unknown)
             return -logarithm, constraints[:, ~unknown]
 
-        solution = search_designs(situation, believed(situation), evaluate)
+        solution = search_designs(knowledge, evaluate)
         x = np.array(solution.point.numpy())
         return Suggestion(TrialKind.ACQUIRED, x, pending=len(situation.pending))
 
-    def acquisition(self, situation: Situation) -> SampledImprovement:
+    def acquisition(self, knowledge: Knowledge) -> SampledImprovement:
         """The expected improvement that the next suggestion maximizes."""
-        program, history = situation.problem.program, situation.history
-        normal = normal_samples(program, self.samples, situation.trial_seed)
-        network = SampledNetwork(program, believed(situation).beliefs, normal)
-        incumbent = self.incumbent(situation)
+        program, incumbent = knowledge.program, knowledge.incumbent
+        normal = normal_samples(program, self.samples, knowledge.situation.trial_seed)
+        network = SampledNetwork(program, knowledge.beliefs, normal)
         best = incumbent.objective if incumbent is not None and incumbent.feasible else None
-        return SampledImprovement(network, best, *spreads(history))
+        return SampledImprovement(network, best, *spreads(knowledge.history))
 
 
 @dataclass(frozen=True, slots=True)

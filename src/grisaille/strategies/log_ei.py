@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from grisaille.confidence.incumbent import Incumbent
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
-from grisaille.strategies.acquisition_search import best_trial, spreads
+from grisaille.strategies.acquisition_search import spreads
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
 
@@ -80,7 +81,7 @@ class LogEI:
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
-        return best_trial(collapsed(situation, collapse(situation.problem)))
+        return Knowledge(collapsed(situation, collapse(situation.problem))).incumbent
 
     def learned(self, problem: Problem) -> list[str]:
         """Objective and constraints."""
@@ -110,7 +111,7 @@ def _acquisition(situation: Situation) -> Any:
     sense = situation.problem.sense
     model, center, spread = _fitted(situation)
     taken = _taken(situation)
-    incumbent = best_trial(situation)
+    incumbent = Knowledge(situation).incumbent
     assert incumbent is not None  # the initial design is over
     # The first output is the objective, in the user's sense; the others are met when <= 0.
     limits = {k: (None, -center[k] / spread[k]) for k in range(1, len(center))}

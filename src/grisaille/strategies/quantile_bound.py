@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from grisaille.checks import is_number
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.search_problem import Solution
-from grisaille.strategies.acquisition_search import Rival, believed, search_designs
+from grisaille.strategies.acquisition_search import Rival, search_designs
 from grisaille.strategies.expected_improvement import check_drawn, check_samples
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
 
@@ -83,17 +84,17 @@ class CUQB(Rival):
         """The next point of the initial design, or the one of the best quantile."""
         if still_initial(situation, self.initial, self.learned(situation.problem)):
             return initial_suggestion(situation)
-        solution = self._solve(situation)
+        solution = self._solve(Knowledge(situation))
         known = Suggestion(TrialKind.ACQUIRED, np.array(solution.point.numpy()))
         if situation.pending:
             return replace(known, pending=len(situation.pending))
         return replace(known, bound=Bound(solution.value if solution.feasible else None))
 
-    def acquisition(self, situation: Situation) -> SampledQuantiles:
+    def acquisition(self, knowledge: Knowledge) -> SampledQuantiles:
         """The quantiles that the next suggestion is chosen by."""
-        program = situation.problem.program
-        normal = normal_samples(program, self.samples, situation.trial_seed)
-        network = SampledNetwork(program, believed(situation).beliefs, normal)
+        program = knowledge.program
+        normal = normal_samples(program, self.samples, knowledge.situation.trial_seed)
+        network = SampledNetwork(program, knowledge.beliefs, normal)
         return SampledQuantiles(network, self.probability)
 
     def bound(self, situation: Situation) -> Bound:
@@ -101,7 +102,7 @@ class CUQB(Rival):
         situation = replace(situation, pending=())
         if still_initial(situation, self.initial, self.learned(situation.problem)):
             return Bound()
-        solution = self._solve(situation)
+        solution = self._solve(Knowledge(situation))
         if solution.feasible:
             return Bound(solution.value, reason="a quantile of draws is an estimate")
         return Bound(
@@ -109,9 +110,8 @@ class CUQB(Rival):
             "rule the problem is infeasible, which is not proved"
         )
 
-    def _solve(self, situation: Situation) -> Solution:
-        quantiles = self.acquisition(situation)
-        return search_designs(situation, believed(situation), quantiles.values)
+    def _solve(self, knowledge: Knowledge) -> Solution:
+        return search_designs(knowledge, self.acquisition(knowledge).values)
 
 
 def _quantile(draws: Tensor, level: float) -> Tensor:

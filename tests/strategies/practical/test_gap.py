@@ -1,15 +1,12 @@
-"""How much is left to gain, whether trials gain it, and how bands are doubted when they do not."""
+"""How much is left to gain, and whether trials gain it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.records import History, Suggestion, Trial, TrialKind
-from grisaille.solvers.search_problem import Solution
-from grisaille.strategies.practical.band_widening import doubted
 from grisaille.strategies.practical.gap import relative_gap, stalled
 
 
@@ -43,38 +40,3 @@ def test_a_digit_is_no_progress_where_trials_typically_miss_by_much():
     assert stalled(trials, best, best.objective - 1e-6)
     trials, best = history([2.0, 3.0], digits)
     assert not stalled(trials, best, best.objective - 1e-6)
-
-
-class Bands:
-    """Bands whose promise is as good as they are wide."""
-
-    def __init__(self, width: float = 1.0) -> None:
-        self.width = width
-
-    def scaled(self, factor: float) -> Bands:
-        return Bands(factor * self.width)
-
-
-def doubt(enough: float, quick: bool = False) -> tuple[float, int]:
-    """Width of the doubted bands when it takes a width for something to gain; and solves."""
-    tried = []
-
-    def solve(bands):
-        tried.append(bands.width)
-        return Solution(torch.zeros(1), -bands.width, 0.0, True, 1)
-
-    wider, solution = doubted(Bands(), solve, lambda found: -found.value >= enough, quick)
-    assert solution.value == -wider.width
-    return wider.width, len(tried)
-
-
-@pytest.mark.parametrize("enough", [1.2, 1.5, 1.9, 2.0, 2.5, 3.0, 3.9, 4.0, 7.0])
-def test_bands_are_doubted_by_little_more_than_leaves_something_to_gain(enough):
-    width, solves = doubt(enough)
-    assert enough <= width <= enough * 2**0.375 * (1 + 1e-12)
-    assert solves == 4
-
-
-def test_doubt_ends_at_eight_times_the_bands_and_when_quick_at_twice():
-    assert doubt(100.0) == (8.0, 1)
-    assert doubt(1.1, quick=True) == (2.0, 1)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import grisaille as gs
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
-from grisaille.strategies.practical.repetition import repeats
+from grisaille.strategies.practical.repetition import go_elsewhere, repeats
+from tests.strategies.practical.practical_helpers import opening
 
 
 def situation(noise: float) -> Situation:
@@ -40,3 +44,13 @@ def test_a_problem_that_is_solved_gets_points_that_fill_space():
     assert len(np.unique(np.round(points, 9), axis=0)) == len(points)
     assert result.fun == pytest.approx(0, abs=1e-12)
     assert TrialKind.RANDOM in {t.suggestion.kind for t in result.history}
+
+
+def test_a_plan_that_repeats_a_point_goes_to_one_that_fills_space():
+    knowledge = Knowledge(situation(0.0))
+    plan = opening(knowledge)
+    assert go_elsewhere(plan, knowledge) is plan
+    known = replace(plan.suggestion, x=knowledge.history.trials[1].x)
+    elsewhere = go_elsewhere(replace(plan, suggestion=known), knowledge).suggestion
+    assert elsewhere.kind is TrialKind.RANDOM
+    assert not repeats(elsewhere.x, knowledge.situation)

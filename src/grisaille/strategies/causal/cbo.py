@@ -167,7 +167,7 @@ class CBO:
         failed = FailedInterventions(causal, situation.history, knowledge.useless)
         offers: list[tuple[float, float, Array]] = []
         for number in sets:
-            problem = failed.around(number, _search_problem(expected[number][0], best))
+            problem = failed.avoided_in(_search_problem(expected[number][0], best), number)
             solver = _SEARCH if self.solver is None else self.solver
             hints = knowledge.best_tried(number)
             solution = solver.solve(problem, hints, situation.trial_seed)

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.confidence.failures import LEAST_DISTANCE, nearest, too_near
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.records import History, Observation
 from grisaille.solvers.search_problem import SearchProblem
@@ -16,10 +17,6 @@ from grisaille.solvers.search_problem import SearchProblem
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-# How many times nearer an answer must be than a failure, and how near to one is too near in any
-# case, in ranges of what is set: as for other black boxes.
-_NEARER = 2.0
-_LEAST = 0.01
 # Points by which the farthest place from all failures is judged.
 _PLACES = 256
 
@@ -55,10 +52,9 @@ def failed_points(causal: CausalModel, history: History) -> list[Array]:
 class FailedInterventions:
     """Where the system failed under each set, and where it answered.
 
-    Values x of a set are kept away from unless 2 |x - a| <= |x - f| and |x - f| >= 0.01 for the
-    nearest answer a and the nearest failure f of the same set, in ranges of what is set. While a
-    set has no answer, |x - f| must be half of what it can be at most: a step as large as that soon
-    leaves a region in which everything fails.
+    Values x of a set are avoided by the rule of `too_near`, among the answers and failures f of the
+    same set and in ranges of what is set. While a set has no answer, |x - f| must be half of what
+    it can be at most: steps as large as that soon leave a region in which everything fails.
 
     Args:
         causal: What the problem over interventions is about.
@@ -80,13 +76,13 @@ class FailedInterventions:
         if number not in self._failed:
             return values.new_zeros(len(values))
         unit = _unit(self._causal, number, values)
-        far = _nearest(unit, self._failed[number])
+        failed = self._failed[number]
         if number not in self._answered:
-            return max(self._reach[number] / 2, _LEAST) - far
-        return (_NEARER * _nearest(unit, self._answered[number])).clamp_min(_LEAST) - far
+            return max(self._reach[number] / 2, LEAST_DISTANCE) - nearest(unit, failed)
+        return too_near(unit, self._answered[number], failed)
 
-    def around(self, number: int, problem: SearchProblem) -> SearchProblem:
-        """A search of a set, whose points start with the values of the set, that keeps away."""
+    def avoided_in(self, problem: SearchProblem, number: int) -> SearchProblem:
+        """A search of a set, whose points start with its values, that avoids failures."""
         if number not in self._failed:
             return problem
         size = self._causal.intervened(number).program.size
@@ -119,10 +115,4 @@ def _reach(failed: Tensor) -> float:
     if not d:
         return 0.0
     engine = torch.quasirandom.SobolEngine(d, scramble=True, seed=0)
-    return float(_nearest(engine.draw(_PLACES, dtype=torch.float64), failed).max())
-
-
-def _nearest(points: Tensor, tried: Tensor) -> Tensor:
-    """Distance from each point to the nearest one tried."""
-    squares = (points.unsqueeze(1) - tried).square().sum(2)
-    return (squares.min(1).values + 1e-18).sqrt()  # the root stays differentiable at a point tried
+    return float(nearest(engine.draw(_PLACES, dtype=torch.float64), failed).max())

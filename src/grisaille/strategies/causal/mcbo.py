@@ -12,7 +12,7 @@ from torch import Tensor
 from grisaille.checks import is_number
 from grisaille.confidence.beliefs import Beliefs, believe
 from grisaille.confidence.incumbent import Incumbent, best_of_trials, find_incumbent
-from grisaille.confidence.pending import hallucinated
+from grisaille.confidence.pending import with_pending
 from grisaille.confidence.plausible_set import PlausibleSet, constant_widths
 from grisaille.errors import ModelError
 from grisaille.language.causal.model import CausalModel
@@ -92,7 +92,7 @@ class MCBO:
             return _initial(situation, causal, lacking[0])
         beliefs = self._beliefs(causal, known)
         for trial in situation.pending:
-            beliefs = self._hallucinated(causal, beliefs, trial)
+            beliefs = self._with_pending(causal, beliefs, trial)
         number, solution = self._best_promise(situation, causal, beliefs)
         promise = solution.value if solution.feasible and not situation.pending else None
         failed = FailedInterventions(causal, situation.history)
@@ -168,11 +168,10 @@ class MCBO:
         program = causal.intervened(number).program
         return PlausibleSet(program, beliefs, constant_widths(program, self.beta))
 
-    def _hallucinated(self, causal: CausalModel, beliefs: Beliefs, trial: Pending) -> Beliefs:
+    def _with_pending(self, causal: CausalModel, beliefs: Beliefs, trial: Pending) -> Beliefs:
         number, values = causal.read(trial.suggestion.x)
-        plausible = self._plausible(causal, beliefs, number)
-        under_way = Pending(replace(trial.suggestion, x=values, probes=()))
-        return hallucinated(plausible, [under_way]).beliefs
+        alone = Pending(replace(trial.suggestion, x=values, probes=()))
+        return with_pending(causal.intervened(number).program, beliefs, [alone])
 
     def _best_promise(
         self,
@@ -196,7 +195,7 @@ class MCBO:
             hints = self._hints(causal, plausible, number, situation.history)
             problem = plausible.search_problem()
             if failed is not None:
-                problem = failed.around(number, problem)
+                problem = failed.avoided_in(problem, number)
             solution = solver.solve(problem, hints, situation.trial_seed)
             found.append((number, solution))
         feasible = [f for f in found if f[1].feasible]

@@ -1,31 +1,59 @@
-"""Doubting bands that leave nothing to gain: widened by as little as leaves something."""
+"""Doubting learned bands that leave next to nothing to gain."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.records import TrialKind
+from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution
+from grisaille.strategies.auxiliary_problem import solve_auxiliary
+from grisaille.strategies.plan import Plan, is_refuted
+from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap
 
 # How often bands may be doubled at most, and in how many steps the least widening is looked for.
 _DOUBLINGS = 3.0
 _BISECTIONS = 3
+# Where to doubt need not be known to many digits, and is asked several times in a trial.
+_DOUBTING_SEARCH = MultiStart(starts=12, samples=1024, iterations=30, again=False)
 
 
-def doubted(
+def widen_bands(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Widen learned bands by as little as leaves something to gain, and go there.
+
+    Learned bands can be wrong. When trials no longer gain anything, or the bands allow no feasible
+    point, repeating what they say would waste the rest of the budget.
+    """
+    refuted = knowledge.is_learned and is_refuted(plan.solution)
+    if not (gap_of(plan, knowledge).is_doubted or refuted):
+        return plan
+    plausible, solution = least_widening(
+        plan.plausible,
+        lambda bands: solve_auxiliary(bands, knowledge, plan.solver, _DOUBTING_SEARCH),
+        lambda found: _leaves_something(found, knowledge),
+        quick=bool(knowledge.situation.pending),
+    )
+    suggestion = replace(plan.suggestion, kind=TrialKind.DOUBTING)
+    return replace(plan, plausible=plausible, solution=solution, suggestion=suggestion)
+
+
+def least_widening(
     plausible: PlausibleSet,
     solve: Callable[[PlausibleSet], Solution],
     gains: Callable[[Solution], bool],
     quick: bool,
 ) -> tuple[PlausibleSet, Solution]:
-    """Wider bands, and what they promise.
+    """Wider bands, and the solution of their auxiliary problem.
 
-    What the least doubt promises is the most plausible, so if the widest bands leave something to
-    gain, narrower ones are tried.
+    The least widening is the most plausible one, so if the widest bands leave something to gain,
+    narrower ones are tried.
 
     Args:
         plausible: The bands.
-        solve: The auxiliary problem.
+        solve: Solves the auxiliary problem.
         gains: Whether a solution leaves something to gain.
         quick: Whether to double once, whatever it gives.
     """
@@ -43,3 +71,11 @@ def doubted(
         else:
             least = middle
     return wider, solution
+
+
+def _leaves_something(solution: Solution, knowledge: Knowledge) -> bool:
+    """Whether a solution of the auxiliary problem leaves something to gain."""
+    promise, incumbent = solution.value if solution.feasible else None, knowledge.incumbent
+    if promise is None and (incumbent is None or not incumbent.feasible):
+        return False
+    return relative_gap(knowledge.history, incumbent, promise) > NEARLY_CLOSED

@@ -9,6 +9,7 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem
 from grisaille.records import History, Probe, Situation, Suggestion
+from grisaille.strategies.initial_design import initial_points, initial_suggestion
+from grisaille.strategies.plan import Plan
+from grisaille.strategies.practical.gap import is_closing
 
 Array = NDArray[np.float64]
 
@@ -31,62 +36,69 @@ def costs_differ(problem: Problem) -> bool:
     return len({box.cost for box in problem.boxes}) > 1
 
 
-def cheapest_initial(situation: Situation, suggestion: Suggestion, wanted: int) -> Suggestion:
+def still_initial_by_box(
+    situation: Situation, initial: int | None, learned: Collection[str]
+) -> bool:
+    """Whether a black box has too few observations to learn its hyper-parameters from.
+
+    Args:
+        situation: The situation.
+        initial: How many initial points were asked for; None for the usual number.
+        learned: Names of the black boxes whose hyper-parameters are learned.
+    """
+    wanted = initial_points(situation, initial)
+    return any(_lacks_data(situation, name, wanted) for name in learned)
+
+
+def cheapest_initial(situation: Situation, initial: int | None) -> Suggestion:
     """A point of the initial design, without boxes that know enough for a start.
 
     Boxes further down need the whole chain; once they have as many observations as their own number
     of inputs asks for, only those of the first layer are evaluated.
     """
+    suggestion, wanted = initial_suggestion(situation), initial_points(situation, initial)
     problem = situation.problem
     deep = {call.box.name: call.box for call in problem.program.calls if not call.first_layer}
-    if any(missing_for_a_start(situation, name, wanted) for name in deep):
+    if any(_lacks_data(situation, name, wanted) for name in deep):
         return suggestion
     states = problem.program.first_states(suggestion.x)
     lacking = {
         call: state
         for call, state in states.items()
-        if missing_for_a_start(situation, problem.program.calls[call].box.name, wanted)
+        if _lacks_data(situation, problem.program.calls[call].box.name, wanted)
     }
     probes = tuple(Probe(call, state) for call, state in lacking.items())
     return replace(suggestion, chain=False, probes=probes) if probes else suggestion
 
 
-def missing_for_a_start(situation: Situation, name: str, wanted: int) -> bool:
+def _lacks_data(situation: Situation, name: str, wanted: int) -> bool:
     """Whether a black box has fewer observations than 2 (d + 1), or than the initial design."""
     box = next(b for b in situation.problem.boxes if b.name == name)
     seen = sum(o.box == name for o in situation.history.observations())
     return seen < min(wanted, 2 * (box.inputs + 1))
 
 
-def without_what_is_not_worth_it(
-    situation: Situation,
-    suggestion: Suggestion,
-    plausible: PlausibleSet,
-    point: Tensor,
-    states: list[Array],
-) -> Suggestion:
-    """A suggestion with only those evaluations that tell enough for their cost.
-
-    Args:
-        situation: The situation.
-        suggestion: The chain at x, and probes.
-        plausible: The plausible set it comes from.
-        point: Its solution (x, eta).
-        states: The optimistic state of each call.
-    """
-    calls = situation.problem.program.calls
-    value = worth(plausible, point, situation.history) / [call.box.cost for call in calls]
+def leave_out_expensive(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Make only those evaluations that tell enough for their cost."""
+    situation = knowledge.situation
+    if not costs_differ(situation.problem) or not len(knowledge.history) or is_closing(situation):
+        return plan
+    calls = knowledge.program.calls
+    told = worth(plan.plausible, plan.solution.point, knowledge.history)
+    value = told / [call.box.cost for call in calls]
     best = float(value.max())
     if not best > 0:
-        return suggestion
+        return plan
     chosen = [i for i in range(len(calls)) if value[i] * _MUCH_MORE >= best]
     alone = [
         calls[i].first_layer or (calls[i].box.separable and situation.evaluation == "separate")
         for i in chosen
     ]
     if len(chosen) == len(calls) or not all(alone):
-        return suggestion
-    return replace(suggestion, chain=False, probes=tuple(Probe(i, states[i]) for i in chosen))
+        return plan
+    states = plan.states
+    probes = tuple(Probe(i, states[i]) for i in chosen)
+    return replace(plan, suggestion=replace(plan.suggestion, chain=False, probes=probes))
 
 
 def worth(plausible: PlausibleSet, point: Tensor, history: History) -> Array:
@@ -113,12 +125,12 @@ def worth(plausible: PlausibleSet, point: Tensor, history: History) -> Array:
     return np.asarray(np.clip(rise, 0, None).max(1))
 
 
-def within_budget(situation: Situation, suggestion: Suggestion) -> Suggestion:
-    """A suggestion without probes if they would cost more than is left."""
-    problem = situation.problem
-    if situation.budget is None or not suggestion.chain:
-        return suggestion
-    probes = sum(problem.program.calls[p.call].box.cost for p in suggestion.probes)
-    if problem.chain_cost + probes > situation.budget:
-        return replace(suggestion, probes=())
-    return suggestion
+def stay_within_budget(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Leave out the probes if they would cost more than is left."""
+    problem, budget = knowledge.situation.problem, knowledge.situation.budget
+    if budget is None or not plan.suggestion.chain:
+        return plan
+    probes = sum(problem.program.calls[p.call].box.cost for p in plan.suggestion.probes)
+    if problem.chain_cost + probes <= budget:
+        return plan
+    return replace(plan, suggestion=replace(plan.suggestion, probes=()))

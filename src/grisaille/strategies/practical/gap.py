@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.confidence.incumbent import Incumbent
-from grisaille.records import History, TrialKind
+from grisaille.confidence.knowledge import Knowledge
+from grisaille.records import History, Situation, TrialKind
+from grisaille.strategies.plan import Plan
 
 NEARLY_CLOSED = 1e-2
 """A relative gap from which the bands leave little to gain."""
@@ -18,6 +22,42 @@ _INITIAL_SPREAD = 1e-2
 # The last so many trials must have closed this part of the gap, or its bands are doubted.
 _LATEST = 3
 _PROGRESS = 0.1
+
+
+# The last trials go to recommendations, because a user wants a feasible point.
+_CLOSING_TRIALS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What the bands that points are chosen by leave to gain.
+
+    Attributes:
+        is_nearly_closed: Whether that is little, by learned bands.
+        is_closed: Whether it is a matter of digits: nothing is left, or trials gain nothing.
+            Exact answers cannot narrow bands below rounding, so a gap that stalls there is closed.
+        is_doubted: Whether this trial is to doubt the bands: where trials gain nothing, every other
+            one does, or three of four if nothing is left.
+    """
+
+    is_nearly_closed: bool
+    is_closed: bool
+    is_doubted: bool
+
+
+def gap_of(plan: Plan, knowledge: Knowledge) -> Gap:
+    """The gap that the plan's solution leaves."""
+    situation, history = knowledge.situation, knowledge.history
+    relative = relative_gap(history, knowledge.incumbent, plan.promise)
+    nearly = knowledge.is_learned and relative <= NEARLY_CLOSED
+    stalls = nearly and stalled(history, knowledge.incumbent, plan.promise)
+    turn = situation.started % (2 if relative > CLOSED else 4) != 0
+    return Gap(nearly, relative <= CLOSED or stalls, stalls and turn and not is_closing(situation))
+
+
+def is_closing(situation: Situation) -> bool:
+    """Whether these are the last trials."""
+    return situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
 
 
 def spread_of(history: History) -> float:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grisaille.confidence.failures import Avoidance
 from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import nearby
+from grisaille.strategies.plan import Plan
+from grisaille.strategies.practical.gap import gap_of, is_closing
 from grisaille.strategies.practical.repetition import repeats
 
 Array = NDArray[np.float64]
 
-# The last trials go to recommendations, because a user wants a feasible point.
-_CLOSING_TRIALS = 2
 # How many other trials follow a recommendation that was not the best.
 _PAUSE = 3
 # Distance kept from constraints, in their spreads: the search is that exact, and no more.
@@ -28,28 +29,33 @@ _SHARP = 0.01
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
 
-def is_closing(situation: Situation) -> bool:
-    """Whether these are the last trials."""
-    return situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
+def recommend(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Try a point that is believed feasible with certainty and good, if one is worth a trial now.
+
+    The algorithm's own points approach active constraints from the infeasible side (paper notes,
+    point 6). So the last two trials go to such points, and earlier ones when the point is predicted
+    to close half of the gap.
+    """
+    gap = gap_of(plan, knowledge)
+    if gap.is_doubted:
+        return plan
+    point = recommendation(knowledge, plan.promise, gap.is_closed)
+    if point is None:
+        return plan
+    suggestion = replace(plan.suggestion, kind=TrialKind.RECOMMENDED, x=point)
+    return replace(plan, suggestion=suggestion, is_final=True)
 
 
-def recommendation(
-    plausible: PlausibleSet,
-    situation: Situation,
-    incumbent: Incumbent | None,
-    promise: float | None,
-    closed: bool,
-) -> Array | None:
+def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) -> Array | None:
     """A believed-feasible point worth a trial now, or None.
 
     Args:
-        plausible: The bands that constraints must hold with.
-        situation: The situation.
-        incumbent: The best point tried.
+        knowledge: What is known; constraints must hold with its bands.
         promise: What the bands that points are chosen by promise.
         closed: Whether what is left to gain is a matter of digits.
     """
-    history = situation.history
+    situation, history, incumbent = knowledge.situation, knowledge.history, knowledge.incumbent
+    plausible = knowledge.plausible
     if incumbent is None:
         return None
     latest = [p.suggestion for p in situation.pending]
@@ -68,9 +74,8 @@ def recommendation(
     cautious = plausible.cautious_problem(torch.tensor(margin))
     if closed:
         cautious = nearby(cautious, hints[0], len(hints[0]))
-    avoidance = Avoidance(plausible.program, history)
-    if avoidance:
-        cautious = avoidance.around(plausible, cautious)
+    if knowledge.failures:
+        cautious = knowledge.failures.avoided_in(cautious, plausible)
     solution = _CAUTIOUS_SEARCH.solve(cautious, hints, situation.trial_seed)
     if not solution.feasible:
         return None

@@ -1,0 +1,77 @@
+"""What is known at a decision is worked out once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import grisaille as gs
+from grisaille.confidence import beliefs, plausible_set
+from grisaille.confidence.knowledge import Knowledge
+from grisaille.records import Situation
+
+STRATEGIES = [
+    gs.Optimistic(initial=4, solver=gs.MultiStart(4, 128, 8)),
+    gs.CONFIG(initial=4, solver=gs.MultiStart(4, 128, 8)),
+    gs.EIFN(initial=4, samples=16),
+    gs.CUQB(initial=4, samples=16),
+    gs.LogEI(initial=4, restarts=2, raw_samples=16),
+    gs.RandomSearch(),
+]
+
+
+def noisy() -> gs.Problem:
+    generator = np.random.default_rng(0)
+    x = gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: x**2 + 0.1 * generator.normal(), name="f", noise=0.1)
+    g = gs.BlackBox(lambda y: y - 0.2, name="g", noise=0)
+    y = f(x)
+    return gs.Problem(minimize=g(y) + 0.1 * x, subject_to=[y <= 0.5])
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often every black box of a problem was learned."""
+    calls = []
+
+    def believe(*arguments, **options):
+        calls.append(arguments)
+        return beliefs.believe(*arguments, **options)
+
+    monkeypatch.setattr(plausible_set, "believe", believe)
+    return calls
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: type(s).__name__)
+def test_a_decision_learns_every_black_box_at_most_once(counted, strategy):
+    problem = noisy()
+    history = problem.solve(7, strategy=gs.SobolSearch(), progress=False).history
+    counted.clear()
+    strategy.suggest(Situation(problem, history, 0, remaining=9))
+    assert len(counted) <= 1
+
+
+def test_a_strategy_without_beta_builds_no_bands(monkeypatch):
+    x = gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: x**2, name="f", noise=0)
+    problem = gs.Problem(minimize=f(x))
+    history = problem.solve(5, strategy=gs.SobolSearch(), progress=False).history
+
+    def band(*_arguments):
+        raise AssertionError("a band was asked for")
+
+    monkeypatch.setattr(plausible_set.PlausibleSet, "band", band)
+    for strategy in (gs.EIFN(initial=4, samples=16), gs.CUQB(initial=4, samples=16)):
+        strategy.suggest(Situation(problem, history, 0))
+    with pytest.raises(AssertionError, match="a band was asked for"):
+        gs.Optimistic(initial=4).suggest(Situation(problem, history, 0))
+
+
+def test_noisy_trials_are_judged_by_the_bands_of_all_answers():
+    problem = noisy()
+    history = problem.solve(7, strategy=gs.SobolSearch(), progress=False).history
+    knowledge = Knowledge(Situation(problem, history, 0))
+    best = knowledge.incumbent
+    assert best is not None
+    assert best.objective != history.trials[best.position].objective
+    assert knowledge.incumbent is best
