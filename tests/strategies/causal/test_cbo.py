@@ -10,14 +10,14 @@ import torch
 from scipy import integrate, stats
 
 import grisaille as gs
+from grisaille.confidence.failures import FailedInterventions
 from grisaille.language.causal.intervention_sets import distinct_sets
 from grisaille.problems.causal import complete_graph, toy_graph
 from grisaille.records import Failure, History, Pending, Situation, Suggestion
 from grisaille.strategies.causal.effects import CausalKnowledge
-from grisaille.strategies.causal.history import FailedInterventions
+from grisaille.strategies.causal.log_improvement import log_feasibility, log_improvement, log_worth
 from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
 from grisaille.strategies.causal.prior import CausalPrior
-from grisaille.strategies.normal_improvement import log_feasibility, log_improvement, log_worth
 from grisaille.study.chain import evaluated
 from grisaille.surrogates.effect_process import EffectData, EffectProcess, learned_effect
 
@@ -314,7 +314,7 @@ def test_cbo_finds_the_best_intervention():
 
 
 def best(problem, result):
-    return gs.ConstrainedCBO().incumbent(Situation(problem, result.history, 0)).trial
+    return gs.ConstrainedCBO().incumbent(Situation(problem, result.history, 0)).position
 
 
 def test_cbo_maximizes_as_well():

@@ -9,7 +9,7 @@ from grisaille import problems
 from grisaille.confidence.beliefs import believe
 from grisaille.confidence.plausible_set import PlausibleSet, constant_widths
 from grisaille.records import History, Pending, Situation, Suggestion, TrialKind
-from grisaille.strategies.causal.history import mechanism_history
+from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.study.chain import evaluated
 
 QUICK = gs.MultiStart(starts=3, samples=64, iterations=10, again=False)

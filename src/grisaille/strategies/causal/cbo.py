@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.checks import is_whole
+from grisaille.confidence.failures import FailedInterventions
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError
 from grisaille.language.causal.intervention_sets import distinct_sets
@@ -22,9 +23,8 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import SearchProblem, Solver
 from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watches
-from grisaille.strategies.causal.history import FailedInterventions
+from grisaille.strategies.causal.log_improvement import log_feasibility, log_improvement, log_worth
 from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
-from grisaille.strategies.normal_improvement import log_feasibility, log_improvement, log_worth
 
 Array = NDArray[np.float64]
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.confidence.beliefs import Beliefs, believe
+from grisaille.confidence.failures import failed_points
 from grisaille.language.causal.model import CausalModel, Rows
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.language.rewrite import unknown_outputs
 from grisaille.records import History
-from grisaille.strategies.causal.history import failed_points, mechanism_history
+from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.causal.prior import CausalPrior, NoPrior, Prior
 from grisaille.surrogates.effect_process import EffectData, EffectProcess, learned_effect
 

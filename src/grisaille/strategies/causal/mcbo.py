@@ -11,6 +11,7 @@ from torch import Tensor
 
 from grisaille.checks import is_number
 from grisaille.confidence.beliefs import Beliefs, believe
+from grisaille.confidence.failures import FailedInterventions
 from grisaille.confidence.incumbent import Incumbent, best_of_trials, find_incumbent
 from grisaille.confidence.pending import with_pending
 from grisaille.confidence.plausible_set import PlausibleSet, constant_widths
@@ -22,7 +23,7 @@ from grisaille.records import Bound, History, Pending, Situation, Suggestion, Tr
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.acquisition_search import check_solver
-from grisaille.strategies.causal.history import FailedInterventions, mechanism_history
+from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.initial_design import check_initial, sobol_point
 from grisaille.strategies.optimistic import Optimistic
 
