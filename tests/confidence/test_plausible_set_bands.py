@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.declared_ranges import accepted
+from grisaille.confidence.beliefs import accepted
 from grisaille.confidence.plausible_set import clip_band
 from grisaille.errors import AssumptionError
 from tests.confidence.confidence_helpers import (

@@ -204,3 +204,21 @@ def known_range(expression: Expression) -> tuple[Array, Array]:
         ends = [known_range(a) for a in expression.arguments]
         return np.concatenate([e[0] for e in ends]), np.concatenate([e[1] for e in ends])
     return unknown, unknown
+
+
+def accepted(box: BlackBox, states: Tensor) -> Tensor:
+    """States moved into the input range that a black box accepts."""
+    return _moved_into(states, box.input_lower, box.input_upper)
+
+
+def returned(box: BlackBox, outputs: Tensor) -> Tensor:
+    """Outputs moved into the range that a black box was declared with."""
+    return _moved_into(outputs, box.lower, box.upper)
+
+
+def _moved_into(values: Tensor, lower: Array | None, upper: Array | None) -> Tensor:
+    if lower is not None:
+        values = torch.maximum(values, torch.tensor(lower))
+    if upper is not None:
+        values = torch.minimum(values, torch.tensor(upper))
+    return values

@@ -14,8 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import input_range
-from grisaille.confidence.declared_ranges import accepted
+from grisaille.confidence.beliefs import accepted, input_range
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.program import BoxCall, Program

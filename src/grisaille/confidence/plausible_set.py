@@ -15,8 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.confidence.beliefs import Beliefs, believe, disturbance, value_bound
-from grisaille.confidence.declared_ranges import accepted, returned
+from grisaille.confidence.beliefs import (
+    Beliefs,
+    accepted,
+    believe,
+    disturbance,
+    returned,
+    value_bound,
+)
 from grisaille.confidence.process_noise import Disturbances
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox

@@ -12,7 +12,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from grisaille.confidence.declared_ranges import returned
+from grisaille.confidence.beliefs import returned
 from grisaille.language.program import BoxCall, Program
 
 SAMPLES = 64

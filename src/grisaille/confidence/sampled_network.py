@@ -10,8 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grisaille.confidence.beliefs import Beliefs
-from grisaille.confidence.declared_ranges import accepted, returned
+from grisaille.confidence.beliefs import Beliefs, accepted, returned
 from grisaille.language.program import BoxCall, Program, split_outputs
 
 

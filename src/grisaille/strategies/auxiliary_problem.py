@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.certification.relaxation import relaxed
+from grisaille.certification.relaxation import branching_variables, relaxed
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.records import History
+from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Solution, Solver
-from grisaille.strategies.practical.proof_effort import search_and_prove
+from grisaille.solvers.proof import Proof, ProofStatus
+from grisaille.solvers.search_problem import SearchProblem, Solution, Solver
+from grisaille.strategies.practical.gap import spread_of
 
 # While trials are pending, others wait for a suggestion, and many are made between answers.
 _QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False)
+# Regions that a proof may take when a trial takes less than four seconds, and the largest factor
+# by which that grows when it takes longer.
+_REGIONS = 2000
+_LARGEST_FACTOR = 256
+# With more variables to branch on than this, a proof is not tried for such quick trials.
+_FEW_VARIABLES = 6
 
 
 def solve_auxiliary(
@@ -51,3 +63,41 @@ def _starts(plausible: PlausibleSet, knowledge: Knowledge) -> Tensor:
     if trials and trials[-1].suggestion.optimum is not None:
         starts.append(plausible.locate(*trials[-1].suggestion.optimum))
     return torch.stack(starts) if starts else plausible.lower.new_zeros(0, len(plausible.lower))
+
+
+def search_and_prove(problem: SearchProblem, starts: Tensor, knowledge: Knowledge) -> Solution:
+    """Multi-start search, followed by as much of a proof as is cheap beside a trial.
+
+    The effort is counted in regions, not in seconds, and depends on what trials took so far only
+    through a coarse class: the same history gives the same answer.
+
+    Args:
+        problem: The auxiliary problem.
+        starts: (count, D), where the search may start.
+        knowledge: What is known.
+    """
+    situation, incumbent = knowledge.situation, knowledge.incumbent
+    found = MultiStart().solve(problem, starts, situation.trial_seed)
+    factor = min(_trial_class(situation.history), _LARGEST_FACTOR)
+    if factor == 1 and branching_variables(knowledge.program) > _FEW_VARIABLES:
+        reason = f"there are more than {_FEW_VARIABLES} variables to branch on"
+        unknown = Proof(ProofStatus.UNKNOWN, -np.inf, found.value, 0, 0.0, 0.0, reason=reason)
+        return replace(found, proof=unknown)
+    gap = 1e-4 * spread_of(situation.history)
+    if incumbent is not None and incumbent.feasible and found.feasible:
+        # A bound need not be closer than what there is to gain.
+        gap = max(gap, 0.02 * (incumbent.objective - found.value))
+    solution = Certified(gap, 1e-5, _REGIONS * factor).prove(problem, found, situation.trial_seed)
+    proof = solution.proof
+    if proof is not None and proof.status is ProofStatus.GAP:
+        reason = "a closer proof would have taken longer than a trial is worth"
+        return replace(solution, proof=replace(proof, reason=reason))
+    return solution
+
+
+def _trial_class(history: History) -> int:
+    """What evaluating a trial takes, in seconds: 1 for all that take less, else a power of 4."""
+    if not len(history):
+        return 1
+    seconds = float(np.median([t.seconds[1] for t in history]))
+    return int(4 ** max(0, np.floor(np.log(max(seconds, 1.0)) / np.log(4))))

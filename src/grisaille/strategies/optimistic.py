@@ -27,8 +27,13 @@ from grisaille.strategies.practical.costs import (
     costs_differ,
     still_initial_by_box,
 )
-from grisaille.strategies.practical.narrowing import narrowed
-from grisaille.strategies.practical.policy import EXPLOITING, WHAT_TO_EVALUATE, WHERE_TO_GO, Step
+from grisaille.strategies.practical.policy import (
+    EXPLOITING,
+    WHAT_TO_EVALUATE,
+    WHERE_TO_GO,
+    Step,
+    narrowed,
+)
 from grisaille.theory.theory import Theory
 
 

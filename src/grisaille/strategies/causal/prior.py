@@ -13,8 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from grisaille.confidence.beliefs import Beliefs, disturbance
-from grisaille.confidence.declared_ranges import accepted, returned
+from grisaille.confidence.beliefs import Beliefs, accepted, disturbance, returned
 from grisaille.confidence.sampled_network import normal_samples
 from grisaille.language.program import BoxCall, Program, split_outputs
 

@@ -1,4 +1,4 @@
-"""What the default adds to the paper's algorithm: small steps, in this order.
+"""What the default adds to the paper's algorithm: small steps, in the order given below.
 
 Each step takes a plan and what is known, and returns a plan. A step that does not apply returns the
 plan it was given.
@@ -7,15 +7,98 @@ plan it was given.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from grisaille.confidence.knowledge import Knowledge
+from grisaille.records import TrialKind
+from grisaille.solvers.multistart import MultiStart
+from grisaille.solvers.search_problem import Solver, nearby
+from grisaille.strategies.auxiliary_problem import solve_auxiliary
+from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.band_widening import widen_bands
 from grisaille.strategies.practical.costs import leave_out_expensive, stay_within_budget
-from grisaille.strategies.practical.failure_avoidance import avoid_failures
-from grisaille.strategies.practical.recommendation import recommend
-from grisaille.strategies.practical.refinement import refine
-from grisaille.strategies.practical.repetition import go_elsewhere
+from grisaille.strategies.practical.gap import gap_of
+from grisaille.strategies.practical.recommendation import recommend, repeats
+
+# How much learned bands are narrowed to choose by; and after how many trials the bound, which these
+# do not give, is worked out with the whole ones.
+_NARROWING = 0.5
+_BOUND_EVERY = 4
+# The last digits are looked for in a small region around the solution.
+_FINE_SEARCH = MultiStart(starts=6, samples=256, iterations=40, again=False)
+# Distances to failures have kinks, on which a long local search gains little.
+_AVOIDING_SEARCH = MultiStart(starts=12, samples=1024, iterations=20, again=False)
+
+
+def narrowed(knowledge: Knowledge, solver: Solver | None) -> Plan | None:
+    """The solution for bands half as wide; None if these allow no feasible point.
+
+    Where hyper-parameters are learned, the bands are a guess to begin with. As wide as a bound
+    needs them they explore more than pays. The bound itself comes from the whole bands, and is
+    worked out every fourth trial.
+    """
+    plausible = knowledge.plausible.scaled(_NARROWING)
+    solution = solve_auxiliary(plausible, knowledge, solver, MultiStart())
+    if not solution.feasible:
+        return None
+    bounding = None
+    if _bound_is_due(knowledge):
+        bounding = solve_auxiliary(knowledge.plausible, knowledge, solver)
+    return Plan.of(TrialKind.NARROWED, knowledge, solver, plausible, solution, bounding)
+
+
+def _bound_is_due(knowledge: Knowledge) -> bool:
+    if knowledge.situation.pending:
+        return False
+    known = any(t.suggestion.has_bound for t in knowledge.history)
+    return len(knowledge.history) % _BOUND_EVERY == 0 or not known
+
+
+def refine(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Search once more around the solution when the gap is nearly closed.
+
+    A search is only as exact as the spread of the objective over its region allows, and at the end
+    the last digits are all that is left to gain.
+    """
+    doubting = plan.suggestion.kind is TrialKind.DOUBTING
+    if doubting or not gap_of(plan, knowledge).is_nearly_closed:
+        return plan
+    solution, plausible = plan.solution, plan.plausible
+    problem = nearby(plausible.search_problem(), solution.point, plausible.program.size)
+    seed = knowledge.situation.trial_seed
+    found = _FINE_SEARCH.solve(problem, solution.point.unsqueeze(0), seed)
+    if not (found.feasible and found.value < solution.value):
+        return plan
+    return replace(plan, solution=replace(found, proof=solution.proof))
+
+
+def avoid_failures(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Take the best plausible point away from where black boxes failed.
+
+    The constraint is on the choice, not on the bound: the bound stays one of the whole problem.
+    """
+    failures, plausible = knowledge.failures, plan.plausible
+    point = plan.solution.point.unsqueeze(0)
+    if not failures or (failures.excess(plausible, point) <= 0).all():
+        return plan
+    problem = failures.avoided_in(plausible.search_problem(), plausible)
+    found = _AVOIDING_SEARCH.solve(problem, point, knowledge.situation.trial_seed)
+    return replace(plan, solution=replace(found, proof=plan.solution.proof))
+
+
+def go_elsewhere(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Try a point that fills space instead of one that would teach nothing.
+
+    Where learned bands send us to a point whose answers are known and exact, we see whether the
+    bands are right elsewhere.
+    """
+    found, situation = plan.suggestion, knowledge.situation
+    if not knowledge.is_learned or found.probes or not repeats(found.x, situation):
+        return plan
+    found = replace(found, kind=TrialKind.RANDOM, x=sobol_point(situation))
+    return replace(plan, suggestion=found)
+
 
 Step = Callable[[Plan, Knowledge], Plan]
 

@@ -15,7 +15,6 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import nearby
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.gap import gap_of, is_closing
-from grisaille.strategies.practical.repetition import repeats
 
 Array = NDArray[np.float64]
 
@@ -25,6 +24,8 @@ _PAUSE = 3
 _MARGIN = 1e-6
 # The part of their deviations and distances that constraints must bear once the gap is closed.
 _SHARP = 0.01
+# Points closer than this part of each range are the same.
+_SAME = 1e-9
 # It searches the design space alone, so it needs less than the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
@@ -102,3 +103,12 @@ def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
         return False
     pause = 1 if incumbent.position == latest else _PAUSE
     return situation.started - trials[latest].number < pause
+
+
+def repeats(x: NDArray[np.float64], situation: Situation) -> bool:
+    """Whether a point was tried, and all black boxes would give the same answers again."""
+    program = situation.problem.program
+    if not situation.problem.is_exact:
+        return False
+    reach = _SAME * (program.upper - program.lower)
+    return any((np.abs(trial.x - x) <= reach).all() for trial in situation.history)

@@ -12,7 +12,7 @@ from grisaille.certification.relaxation import relaxed
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import History, Situation, TrialKind
 from grisaille.solvers.certified import Certified
-from grisaille.strategies.practical import proof_effort
+from grisaille.strategies import auxiliary_problem
 from tests.strategies.practical.practical_helpers import line_problem, tried
 
 
@@ -35,10 +35,10 @@ def test_longer_trials_allow_longer_proofs(monkeypatch, seconds, regions):
             asked.append(most)
             return Certified(gap, violation, most)
 
-    monkeypatch.setattr(proof_effort, "Certified", Counting)
+    monkeypatch.setattr(auxiliary_problem, "Certified", Counting)
     knowledge = knowledge_after(seconds)
     problem = relaxed(knowledge.plausible)
-    solution = proof_effort.search_and_prove(problem, problem.lower.new_zeros(0, 2), knowledge)
+    solution = auxiliary_problem.search_and_prove(problem, problem.lower.new_zeros(0, 2), knowledge)
     assert asked == [regions]
     assert solution.proof is not None
 
@@ -48,7 +48,7 @@ def test_with_many_variables_a_quick_trial_has_no_proof_and_says_why():
     f = gs.BlackBox(lambda x: np.sum(x**2), name="f", noise=0)
     knowledge = knowledge_after(0.1, gs.Problem(minimize=f(x)))
     problem = relaxed(knowledge.plausible)
-    solution = proof_effort.search_and_prove(problem, problem.lower.new_zeros(0, 8), knowledge)
+    solution = auxiliary_problem.search_and_prove(problem, problem.lower.new_zeros(0, 8), knowledge)
     assert solution.proof is not None
     assert "more than 6 variables" in solution.proof.reason
     assert solution.proof.lower == -np.inf

@@ -6,7 +6,7 @@ import numpy as np
 
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
-from grisaille.strategies.practical.failure_avoidance import avoid_failures
+from grisaille.strategies.practical.policy import avoid_failures
 from tests.strategies.practical.practical_helpers import (
     line_problem,
     opening,

@@ -10,7 +10,8 @@ import pytest
 import grisaille as gs
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
-from grisaille.strategies.practical.repetition import go_elsewhere, repeats
+from grisaille.strategies.practical.policy import go_elsewhere
+from grisaille.strategies.practical.recommendation import repeats
 from tests.strategies.practical.practical_helpers import opening
 
 
