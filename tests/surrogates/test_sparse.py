@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from grisaille.surrogates.constant import ConstantProcess
+from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.kernels import Matern, SquaredExponential
 from grisaille.surrogates.posterior import Hyperparameters, Posterior
 from grisaille.surrogates.sparse import CondensedPosterior

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from grisaille.checks import is_number
+from grisaille.checks import is_number, real_numbers
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
 from grisaille.language.atoms import Shape
-from grisaille.language.declarations import functools_target, is_symbolic, name_of, output_shape
-from grisaille.language.expression import Call, as_expression, real_numbers
+from grisaille.language.expression import Call, as_expression
+from grisaille.language.user_function import functools_target, is_symbolic, name_of, output_shape
 
 Array = NDArray[np.float64]
 

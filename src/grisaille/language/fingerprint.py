@@ -22,9 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.model import CausalModel
-from grisaille.language.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 from grisaille.language.white_box import WhiteBox
 
 _LONGEST = 16

@@ -9,8 +9,9 @@ import numpy as np
 
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Constraint, Expression, Variable, as_expression
+from grisaille.language.expression import Constraint, Expression, as_expression
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
     from grisaille.language.causal.model import CausalModel

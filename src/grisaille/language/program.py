@@ -19,7 +19,8 @@ from torch import Tensor
 from grisaille.errors import ModelError
 from grisaille.language.atoms import join
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.language.expression import Call, Constant, Expression, Operation
+from grisaille.language.variable import Variable
 
 Key = tuple[object, ...]
 

@@ -11,11 +11,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from grisaille.checks import real_numbers
 from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, outward, widened
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.language.atoms import Atom, Shape
-from grisaille.language.declarations import is_symbolic, name_of, output_shape
-from grisaille.language.expression import Operation, as_expression, real_numbers
+from grisaille.language.expression import Operation, as_expression
+from grisaille.language.user_function import is_symbolic, name_of, output_shape
 
 Array = NDArray[np.float64]
 

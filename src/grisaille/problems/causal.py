@@ -21,7 +21,7 @@ from grisaille.language.causal.problem import causal_problem
 from grisaille.language.causal.system import System
 from grisaille.language.expression import Constraint, Expression
 from grisaille.language.problem import Problem
-from grisaille.problems.known import KnownProblem, Structure
+from grisaille.problems.known_problem import KnownProblem, Structure
 
 Array = NDArray[np.float64]
 Values = dict[str, Any]

@@ -8,15 +8,15 @@ from functools import partial
 from grisaille.problems.causal import complete_graph, constrained_toy_graph, toy_graph
 from grisaille.problems.composite import environmental, goldstein_price, langermann
 from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
-from grisaille.problems.embedded import (
+from grisaille.problems.known_problem import KnownProblem
+from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
+from grisaille.problems.paper import (
     additive,
     chain,
     lp_with_embedded_gp,
     shifted_square,
     sum_of_squares,
 )
-from grisaille.problems.known import KnownProblem
-from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
 from grisaille.problems.reactor import williams_otto
 
 Maker = Callable[[int], KnownProblem]

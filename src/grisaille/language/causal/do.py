@@ -17,16 +17,10 @@ from torch import Tensor
 from grisaille.errors import ModelError
 from grisaille.language.atoms import Atom
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import (
-    Call,
-    Constraint,
-    Expression,
-    Operation,
-    Variable,
-    as_expression,
-)
+from grisaille.language.expression import Call, Constraint, Expression, Operation, as_expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 
 
 def _same(value: Tensor) -> Tensor:

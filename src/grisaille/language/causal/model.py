@@ -17,9 +17,9 @@ from torch import Tensor
 
 from grisaille.language.causal.do import Do, intervene, natural_reads
 from grisaille.language.causal.system import INTERVENTION, set_number
-from grisaille.language.expression import Variable
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.variable import Variable
 
 Array = NDArray[np.float64]
 Rows = Mapping[str, Array]

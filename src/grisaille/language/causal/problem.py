@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.checks import is_number, is_whole
+from grisaille.checks import is_number, is_whole, real_numbers
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.do import Do, intervene, misfit, natural_reads, substitute
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.causal.system import INTERVENTION, Runs, Simulation, System, Trials
-from grisaille.language.expression import Constraint, Expression, Variable, real_numbers
+from grisaille.language.expression import Constraint, Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 
 Array = NDArray[np.float64]
 

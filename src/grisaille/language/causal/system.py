@@ -12,11 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.checks import real_numbers
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.language.causal.do import substitute
-from grisaille.language.expression import Expression, Variable, real_numbers
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.variable import Variable
 
 Array = NDArray[np.float64]
 System = Callable[[dict[str, Any], np.random.Generator], Mapping[str, float]]

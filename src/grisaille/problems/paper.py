@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Variable
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs
-from grisaille.problems.known import KnownProblem, Structure, measured
+from grisaille.language.variable import Variable
+from grisaille.problems.known_problem import KnownProblem, Structure, measured
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import SearchProblem, Solution
 from grisaille.surrogates.kernels import SquaredExponential
