@@ -1,4 +1,4 @@
-"""The exception tree: one root, and one class per kind of remedy."""
+"""The exceptions: one root, and one class per kind of remedy."""
 
 from __future__ import annotations
 
@@ -36,3 +36,8 @@ class EvaluationError(GrisailleError):
 
 class StorageError(GrisailleError):
     """What holds a study cannot be read or written: the disk, the file, the server."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, for messages: "1 output", "2 outputs"."""
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -71,14 +71,14 @@ class Expression:
         """Number of axes."""
         return len(self.shape)
 
+    def reshape(self, *shape: Any) -> Expression:
+        """The same entries in another shape, as `numpy.reshape`."""
+        return self._relaid(lambda positions: positions.reshape(*shape))
+
     @property
     def T(self) -> Expression:
         """The transpose."""
         return self._relaid(np.transpose)
-
-    def reshape(self, *shape: Any) -> Expression:
-        """The same entries in another shape, as `numpy.reshape`."""
-        return self._relaid(lambda positions: positions.reshape(*shape))
 
     def ravel(self) -> Expression:
         """The entries as a vector."""

@@ -33,11 +33,8 @@ class Problem:
         sense: 1 when minimizing, -1 when maximizing.
         constraints: The constraints as the user wrote them.
         program: `sense * objective` and then the body of each constraint, compiled.
-        causal: What the problem is about if it is one over interventions (`causal_problem`); else
-            None.
+        causal: The causal model of a problem over interventions (`causal_problem`); else None.
     """
-
-    causal: CausalModel | None = None
 
     def __init__(
         self,
@@ -67,6 +64,12 @@ class Problem:
                 )
         _check_names("variables", self.program.variables)
         _check_names("black boxes", self.program.boxes)
+        self._causal: CausalModel | None = None
+
+    @property
+    def causal(self) -> CausalModel | None:
+        """The causal model of a problem over interventions (`causal_problem`); else None."""
+        return self._causal
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -176,6 +179,21 @@ class Problem:
         lines = [f"{verb} {self.objective!r}"]
         lines += [f"  subject to {c!r}" for c in self.constraints]
         return "\n".join(lines)
+
+
+def rewritten(
+    problem: Problem,
+    objective: Expression,
+    constraints: Iterable[Constraint],
+    causal: CausalModel | None = None,
+) -> Problem:
+    """A new problem of the same sense, with these formulas and perhaps a causal model."""
+    if problem.sense == 1:
+        new = Problem(minimize=objective, subject_to=constraints)
+    else:
+        new = Problem(maximize=objective, subject_to=constraints)
+    new._causal = causal
+    return new
 
 
 def _scalar(objective: Expression) -> Expression:

@@ -12,7 +12,7 @@ from torch import Tensor
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Constraint, Expression
-from grisaille.language.problem import Problem
+from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import BoxCall, Program
 
 Array = NDArray[np.float64]
@@ -77,9 +77,7 @@ def collapse(
         bodies.append(body)
     objective, *rest = bodies
     constraints: list[Constraint] = [body <= 0 for body in rest]
-    if problem.sense == 1:
-        return Problem(minimize=objective, subject_to=constraints)
-    return Problem(maximize=objective, subject_to=constraints)
+    return rewritten(problem, objective, constraints)
 
 
 def unknown_outputs(problem: Problem) -> NDArray[np.bool_]:

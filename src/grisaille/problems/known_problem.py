@@ -19,20 +19,6 @@ from grisaille.metrics import violations
 Array = NDArray[np.float64]
 
 
-class Structure(StrEnum):
-    """What a table of results groups problems by: the methods that apply differ between them.
-
-    A problem with constraints is CONSTRAINED, one in which a black box reads another is NESTED,
-    and the rest is ONE_LAYER. CAUSAL problems are a kind of their own: their black boxes are noisy
-    mechanisms, and what is chosen is an intervention.
-    """
-
-    ONE_LAYER = "one layer"
-    CONSTRAINED = "constrained"
-    NESTED = "nested"
-    CAUSAL = "causal"
-
-
 @dataclass(frozen=True, slots=True)
 class KnownProblem:
     """A problem whose answer is known.
@@ -90,6 +76,20 @@ class KnownProblem:
             return self.truth(point)
         outputs = self.problem.program.run(torch.tensor(point).unsqueeze(0), _call)
         return measured(self.problem, *split_outputs(outputs))
+
+
+class Structure(StrEnum):
+    """What a table of results groups problems by: the methods that apply differ between them.
+
+    A problem with constraints is CONSTRAINED, one in which a black box reads another is NESTED,
+    and the rest is ONE_LAYER. CAUSAL problems are a kind of their own: their black boxes are noisy
+    mechanisms, and what is chosen is an intervention.
+    """
+
+    ONE_LAYER = "one layer"
+    CONSTRAINED = "constrained"
+    NESTED = "nested"
+    CAUSAL = "causal"
 
 
 def measured(problem: Problem, objective: Tensor, constraints: Tensor) -> tuple[float, float]:

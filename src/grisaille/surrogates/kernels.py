@@ -15,7 +15,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, counted
 
 
 class Kernel(Protocol):
@@ -196,10 +196,12 @@ class Linear:
 
 
 def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
-    """Refuse what is not a kernel, or, for a known number of inputs, has too many length-scales.
+    """Raise ModelError if it is no kernel of this library, or has not one length-scale per input.
 
-    Raises:
-        ModelError: Says which black box it is and what to pass.
+    Args:
+        kernel: What a black box was declared with.
+        box: Name of the black box.
+        inputs: How many inputs it has; None if that is not known yet.
     """
     if not isinstance(kernel, SquaredExponential | Matern | Linear):
         raise ModelError(
@@ -210,7 +212,7 @@ def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
         return
     if len(kernel.lengthscale) not in (1, inputs):
         raise ModelError(
-            f"black box {box!r} takes {inputs} numbers, but its kernel has "
+            f"black box {box!r} takes {counted(inputs, 'number')}, but its kernel has "
             f"{len(kernel.lengthscale)} length-scales: pass one, or one per input"
         )
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, counted
 from grisaille.surrogates.kernels import Kernel
 
 # Noise is never taken to be below this part of an observation's prior variance. It keeps every
@@ -61,6 +61,14 @@ class Hyperparameters:
     noise: Tensor
     mean: Tensor
     center: Tensor
+
+    def scale(self, states: Tensor) -> Tensor:
+        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
+        return (states - self.center) / self.lengthscale.unsqueeze(1)
+
+    def covariance(self, kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
+        """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
+        return self.variance[:, None, None] * kernel.correlation(first, second)
 
 
 class Posterior:
@@ -149,13 +157,11 @@ class Posterior:
 
     def scale(self, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
-        centered = states - self.hyperparameters.center
-        return centered / self.hyperparameters.lengthscale.unsqueeze(1)
+        return self.hyperparameters.scale(states)
 
     def covariance(self, first: Tensor, second: Tensor) -> Tensor:
         """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
-        correlation = self.kernel.correlation(first, second)
-        return self.hyperparameters.variance[:, None, None] * correlation
+        return self.hyperparameters.covariance(self.kernel, first, second)
 
     def regularization(self, scaled: Tensor) -> Tensor:
         """Lambda as used: the noise, but not less than rounding needs; (k, n, d) to (k, n)."""
@@ -191,8 +197,8 @@ class ModelSurrogate:
         if mean.shape != expected or variance.shape != expected:
             raise ModelError(
                 f"the model of black box {self.box!r} predicts {tuple(mean.shape[1:])} numbers per "
-                f"point, not {expected[1:]}: model= must return a model of {self.outputs} output"
-                f"{'s' * (self.outputs != 1)}"
+                f"point, not {expected[1:]}: model= must return a model of "
+                f"{counted(self.outputs, 'output')}"
             )
         if not (torch.isfinite(mean).all() and torch.isfinite(variance).all()):
             raise ModelError(

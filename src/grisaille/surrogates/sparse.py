@@ -41,7 +41,7 @@ class CondensedPosterior:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
         self._least = LEAST_NOISE * hyperparameters.variance
-        scaled = self._scale(inputs)
+        scaled = self.hyperparameters.scale(inputs)
         share = (self._noise_variance() / hyperparameters.variance).min() / max(len(inputs), 1)
         chosen = _chosen(kernel, scaled, _ENOUGH * float(share))
         self._chosen = scaled[:, chosen]
@@ -63,7 +63,7 @@ class CondensedPosterior:
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
-        scaled = self._scale(states)
+        scaled = self.hyperparameters.scale(states)
         cross = self._covariance(self._chosen, scaled)  # (k, m, batch)
         mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
         prior = self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)
@@ -74,7 +74,7 @@ class CondensedPosterior:
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
         batch, q, d = states.shape
-        scaled = self._scale(states.reshape(batch * q, d))
+        scaled = self.hyperparameters.scale(states.reshape(batch * q, d))
         cross = self._covariance(self._chosen, scaled)
         k, m = cross.shape[:2]
         mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
@@ -86,7 +86,8 @@ class CondensedPosterior:
 
     def hallucinated(self, state: Tensor) -> CondensedPosterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
-        cross = self._covariance(self._chosen, self._scale(state.unsqueeze(0)))  # (k, m, 1)
+        scaled = self.hyperparameters.scale(state.unsqueeze(0))
+        cross = self._covariance(self._chosen, scaled)  # (k, m, 1)
         white = torch.linalg.solve_triangular(self._factor, cross, upper=False)
         noise = self._noise_variance()[:, None, None]
         predicted = (cross * self._weights).sum(1, keepdim=True)
@@ -120,13 +121,8 @@ class CondensedPosterior:
     def _noise_variance(self) -> Tensor:
         return torch.maximum(self.hyperparameters.noise, self._least)
 
-    def _scale(self, states: Tensor) -> Tensor:
-        centered = states - self.hyperparameters.center
-        return centered / self.hyperparameters.lengthscale.unsqueeze(1)
-
     def _covariance(self, first: Tensor, second: Tensor) -> Tensor:
-        correlation = self.kernel.correlation(first, second)
-        return self.hyperparameters.variance[:, None, None] * correlation
+        return self.hyperparameters.covariance(self.kernel, first, second)
 
 
 def _chosen(kernel: Kernel, scaled: Tensor, enough: float) -> list[int]:

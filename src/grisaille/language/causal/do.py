@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
@@ -18,7 +19,7 @@ from grisaille.errors import ModelError
 from grisaille.language.atoms import Atom
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Constraint, Expression, Operation, as_expression
-from grisaille.language.problem import Problem
+from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
 from grisaille.language.variable import Variable
 
@@ -71,6 +72,11 @@ def exogenous(
         name: What it is called.
         noise: Standard deviation of its disturbance; None to learn it.
     """
+    if noise is not None and not np.all(noise):
+        raise ModelError(
+            f"exogenous variable {name!r} has noise={noise!r}: give the standard deviation of its "
+            "disturbance, or None to learn it"
+        )
     box = BlackBox(fn, name=name, noise=noise, process_noise=True)
     complaint = "" if fn is None else misfit(fn)
     if complaint:
@@ -78,8 +84,7 @@ def exogenous(
             f"exogenous variable {name!r} has the function {complaint}: nothing acts on it, so its "
             "function takes no arguments; declare one with causes as a gs.BlackBox of these"
         )
-    box.argument_shapes = ()
-    return Call(box, ())
+    return box.record(())
 
 
 def natural(expression: Any) -> Expression:
@@ -149,9 +154,7 @@ def intervene(problem: Problem, *dos: Do) -> Problem:
     objective, *rest = substitute([problem.objective, *sides], replacement)
     pairs = zip(problem.constraints, rest[::2], rest[1::2], strict=True)
     constraints = [Constraint(left, right, c.flipped) for c, left, right in pairs]
-    if problem.sense == 1:
-        return Problem(minimize=objective, subject_to=constraints)
-    return Problem(maximize=objective, subject_to=constraints)
+    return rewritten(problem, objective, constraints)
 
 
 def substitute(
