@@ -1,4 +1,4 @@
-"""What counts as a number: Python's own and NumPy's, but no booleans."""
+"""Checks of numbers: Python's and NumPy's count, booleans and text do not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def real_numbers(value: Any) -> NDArray[np.float64]:
     """A new array of floats.
 
     Raises:
-        TypeError: Text (even "3"), complex numbers, None; ValueError: other things NumPy refuses.
+        TypeError: `value` holds text (even "3"), complex numbers or None.
+        ValueError: NumPy cannot make an array of it.
     """
     array = np.asarray(value)
     if value is None or array.dtype.kind not in "biufO":

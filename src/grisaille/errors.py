@@ -23,7 +23,7 @@ class ModelError(GrisailleError, ValueError):
 
 
 class ProtocolError(GrisailleError, RuntimeError):
-    """Calls came out of order, or a call needs something that is not there."""
+    """Calls came out of order, or a call needs something that is missing."""
 
 
 class AssumptionError(GrisailleError):
@@ -35,7 +35,7 @@ class EvaluationError(GrisailleError):
 
 
 class StorageError(GrisailleError):
-    """What holds a study cannot be read or written: the disk, the file, the server."""
+    """The storage of a study (a disk, file or server) cannot be read or written."""
 
 
 def counted(number: int, noun: str) -> str:

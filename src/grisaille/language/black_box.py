@@ -30,12 +30,12 @@ class BlackBox:
     """An expensive, unknown function, learned by its own Gaussian process.
 
     Called with expressions it gives an expression; called with numbers it is the plain function.
-    One black box used at several places is one surrogate.
+    A black box that is called at several places has one surrogate.
 
     Args:
         fn: The function: one NumPy value per argument (a scalar arrives as a float) to one number,
             or to `outputs` numbers. None if it is evaluated outside this process.
-        name: How messages and tables call it; the function's name by default.
+        name: Its name in messages and tables; by default that of the function.
         outputs: How many numbers it returns, or their names. 1 gives a scalar expression.
         noise: Standard deviation of the observation noise, in the output's units, one or one per
             output; 0 for a deterministic simulator; None to learn it.
@@ -45,23 +45,23 @@ class BlackBox:
             one per output; clips the band.
         lower: Smallest value an output can take: clips the band. One, or one per output.
         upper: Largest value an output can take, likewise.
-        input_lower: Smallest inputs it accepts, a number or one per input number: the optimistic
-            states invented for it stay inside.
+        input_lower: Smallest inputs it accepts, a number or one per input number: its
+            optimistic states stay inside.
         input_upper: Largest inputs it accepts, likewise.
         lipschitz: How fast outputs can change with each input (Assumption Lip): one number, one
             per input, or an array (outputs, inputs). Only bounds on regret use it; without it they
             use what the norm bound implies, or an estimate.
         model: Your own surrogate: a function `(inputs, outputs) -> BoTorch model`, tensors of
             shape (n, d) and (n, k) in the user's units.
-        separable: False if it can be evaluated only along the real chain, never on its own at an
-            invented intermediate value.
-        timeout: Seconds after which an evaluation is given up and its process killed; a function
-            with a timeout is evaluated in a process of its own.
+        separable: False if it can be evaluated only along the real chain, not on its own at an
+            optimistic intermediate value.
+        timeout: Seconds after which an evaluation is given up and its process killed; it is
+            evaluated in a separate process.
         cost: What one evaluation costs, in any unit: budgets count it, and when costs differ,
             an expensive box is evaluated only where the information is worth its cost.
-        process_noise: True if the noise disturbs the process itself, not only what is observed of
-            it: what lies downstream reads the disturbed value, and objective and constraints then
-            mean expected values over the disturbances.
+        process_noise: True if the noise disturbs the process itself, not only its observation:
+            downstream parts read the disturbed value, and objective and constraints are expected
+            values over the disturbances.
     """
 
     def __init__(
@@ -140,12 +140,12 @@ class BlackBox:
 
     @property
     def is_exact(self) -> bool:
-        """Whether its answers are its values: noise declared to be 0."""
+        """Whether its answers have no noise: it is declared with noise=0."""
         return self.noise is not None and not self.noise.any()
 
     @property
     def is_learned(self) -> bool:
-        """Whether hyper-parameters of its surrogate come from data."""
+        """Whether the hyper-parameters of its surrogate are learned from data."""
         return self.kernel is None or self.kernel.lengthscale is None
 
     @property
@@ -189,7 +189,7 @@ class BlackBox:
         return Call(self, arguments)
 
     def evaluate(self, inputs: Array) -> Array:
-        """Call the real function at flat `inputs`, and check what comes back.
+        """Call the real function at flat `inputs`, and check its answer.
 
         Raises:
             EvaluationError: It raised, or did not return `outputs` finite numbers.

@@ -42,7 +42,7 @@ def _both_orders(atom: Atom) -> tuple[Operator, Operator]:
 
 
 class Expression:
-    """A symbolic value: what variables, black boxes, operators and NumPy functions build.
+    """A symbolic value, built from variables, black boxes, operators and NumPy functions.
 
     Expressions support `+ - * / ** @`, indexing, slicing, iteration, NumPy functions, and `<=` and
     `>=`, which make a `Constraint`.
@@ -120,7 +120,7 @@ class Expression:
             raise ModelError(f"{self!r} has shape {self.shape}: {error}") from error
         source, positions = self, tuple(int(i) for i in picked.ravel())
         if isinstance(self, Operation) and self.atom is atoms.take:
-            # A pick from a pick is one pick, so that x[1:][0] and x[1] are the same node.
+            # Merge two picks into one, so that x[1:][0] and x[1] are the same node.
             source = self.arguments[0]
             positions = tuple(self.parameters[0][i] for i in positions)
         if picked.shape == source.shape and positions == tuple(range(source.size)):
@@ -185,9 +185,9 @@ class Expression:
     __hash__ = object.__hash__
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Expression:
-        return self  # immutable, and known by identity
+        return self  # it is immutable, and compared by identity
 
-    # --- what cannot be recorded -------------------------------------------------------------
+    # --- operations that need a number -----------------------------------------------------
     def __bool__(self) -> NoReturn:
         raise ModelError(
             f"{self!r} has no truth value before it is evaluated: write np.where(a <= b, x, y) "

@@ -1,4 +1,4 @@
-"""What NumPy's functions record when they meet an expression."""
+"""How NumPy's functions are recorded when they are applied to an expression."""
 
 from __future__ import annotations
 

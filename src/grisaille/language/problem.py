@@ -50,7 +50,7 @@ class Problem:
         self.constraints = _constraints(subject_to)
         signed = self.objective if self.sense == 1 else -self.objective
         self.program = Program([signed, *(c.body for c in self.constraints)])
-        # Without a variable, what has no known cause still varies: a model to intervene in.
+        # A causal model may have no variable: its exogenous variables still vary.
         if not self.program.variables and not self.program.calls:
             raise ModelError(
                 "the problem has no variable: its objective and constraints are constants; build "
@@ -131,7 +131,7 @@ class Problem:
             timeout: Seconds after which no new trial starts.
             gap_tol: Stop when best value and bound are this close, in the objective's units.
             max_cost: What all evaluations together may cost.
-            executor: Who evaluates: anything with `submit`, such as a process pool of
+            executor: What evaluates: anything with `submit`, such as a process pool of
                 `concurrent.futures` or a Dask client. None for this process.
             workers: How many evaluations at once; without an executor, child processes make them.
             callback: Called with each `Trial`; a true return value stops the run.
@@ -162,7 +162,7 @@ class Problem:
         )
 
     def diagram(self, format: Literal["text", "mermaid", "dot"] = "text") -> str:
-        """The graph of the problem, black and white boxes told apart.
+        """The graph of the problem, with black and white boxes marked.
 
         Args:
             format: "text" for a terminal, "mermaid" for Markdown, "dot" for Graphviz.
@@ -172,7 +172,7 @@ class Problem:
         return diagram(self, format)
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Problem:
-        return self  # it never changes, and its variables are known by identity
+        return self  # it is immutable, and its variables are compared by identity
 
     def __repr__(self) -> str:
         verb = "minimize" if self.sense == 1 else "maximize"

@@ -15,10 +15,10 @@ from grisaille.language.expression import Expression
 
 
 class Variable(Expression):
-    """What the optimizer chooses: a scalar or an array with finite bounds.
+    """A scalar or an array with finite bounds that the optimizer chooses.
 
     Args:
-        name: How messages and tables call it; unique within a problem.
+        name: Its name in messages and tables; unique within a problem.
         shape: `()` for a scalar, an integer for a vector, or a tuple.
         lower: Lower bound, a number or an array of that shape.
         upper: Upper bound, likewise; above `lower` in every entry.

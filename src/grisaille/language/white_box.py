@@ -34,7 +34,7 @@ class WhiteBox:
 
     Args:
         fn: The function, of NumPy values shaped like the arguments, to `outputs` numbers.
-        name: How messages and diagrams call it.
+        name: Its name in messages and diagrams.
         outputs: How many numbers it returns; 1 gives a scalar expression.
         vectorized: True if `fn` takes arrays with one more leading axis, many points at once, and
             returns its values with that leading axis: much faster.
@@ -192,7 +192,7 @@ class WhiteBox:
         return widened(torch.stack((value - change, value + change)))
 
     def _declared(self, lower: list[Tensor], upper: list[Tensor]) -> Tensor:
-        """Ends (2, regions, outputs) that the user's own function gives."""
+        """Ends (2, regions, outputs) from the user's `interval` function."""
         assert self.interval is not None
         regions = len(lower[0])
         pairs = [(low.numpy(), high.numpy()) for low, high in zip(lower, upper, strict=True)]

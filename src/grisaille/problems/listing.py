@@ -31,7 +31,7 @@ _DRAWN: tuple[Maker, ...] = (
     constrained_toy_graph,
     complete_graph,
 )
-"""Problems of which every seed gives another one; of causal ones, other data."""
+"""Problems that depend on the seed; causal ones only by their data."""
 
 _FIXED: tuple[Callable[[], KnownProblem], ...] = (
     environmental,
@@ -46,13 +46,13 @@ _FIXED: tuple[Callable[[], KnownProblem], ...] = (
     rosenbrock,
     ackley_sine,
 )
-"""Problems that are the same for every seed."""
+"""Problems that do not depend on the seed."""
 
 
 def catalogue() -> dict[str, Maker]:
     """A maker for each known problem, by the name of its function: `catalogue()[name](seed)`.
 
-    Problems that are not drawn are the same for every seed.
+    Problems that are not drawn ignore the seed.
     """
     fixed = {make.__name__: partial(_whatever_the_seed, make) for make in _FIXED}
     return {**fixed, **{make.__name__: make for make in _DRAWN}}

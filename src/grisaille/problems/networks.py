@@ -1,4 +1,4 @@
-"""Nested problems: networks of black boxes of which the last one is maximized."""
+"""Nested problems: networks of black boxes, whose last output is maximized."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def rosenbrock() -> KnownProblem:
 
 
 def ackley_sine(costs: tuple[float, float] = (1.0, 49.0)) -> KnownProblem:
-    """A cheap black box of six variables, and a dear one of what it says."""
+    """A cheap black box of six variables, and an expensive one that reads its output."""
     x = Variable("x", 6, lower=-2, upper=2)
 
     def ackley_function(x: Array) -> float:

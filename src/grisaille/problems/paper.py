@@ -167,8 +167,9 @@ def true_optimum(problem: Problem) -> Solution:
     def evaluate(x: Tensor) -> tuple[Tensor, Tensor]:
         return true_values(problem, x)
 
-    box = SearchProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
-    return MultiStart(starts=32, samples=16384).solve(box, box.lower.new_zeros(0, program.size), 0)
+    search = SearchProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
+    no_starts = search.lower.new_zeros(0, program.size)
+    return MultiStart(starts=32, samples=16384).solve(search, no_starts, 0)
 
 
 def true_values(problem: Problem, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""The Williams-Otto reactor: known prices, product fractions that only a simulator can give."""
+"""The Williams-Otto reactor: known prices, and product fractions from a simulator."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Kernel(Protocol):
 
 
 class Radial(Kernel, Protocol):
-    """A kernel of the distance alone, with what bounds over boxes need to know about it.
+    """A kernel of the distance alone, with what bounds over regions need.
 
     As a function of q = |s - s'|^2 its correlation is convex and decreasing: it is a mixture of
     squared-exponential kernels.
@@ -87,7 +87,7 @@ class SquaredExponential:
 
     @property
     def order(self) -> int:
-        """Taylor polynomials of order 2 are used, though all would exist."""
+        """2: Taylor polynomials of order 2 are used, although all orders exist."""
         return 2
 
     def profile(self, squared: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -258,7 +258,7 @@ def _root_of_least(exact: Tensor, size: Tensor, leading: Tensor) -> Tensor:
 
 
 def _distance(first: Tensor, second: Tensor) -> Tensor:
-    # From the differences themselves: by way of a matrix product, rounding would move neighbours
-    # far from the origin so far apart that no Cholesky factor exists. Where two inputs coincide
-    # the derivative is taken as 0.
+    # From the differences themselves: with a matrix product, rounding would move neighbours so far
+    # apart, far from the origin, that no Cholesky factor exists. Where two inputs coincide, the
+    # derivative is 0.
     return torch.cdist(first, second, compute_mode="donot_use_mm_for_euclid_dist")

@@ -1,7 +1,7 @@
 """The posterior of a Gaussian process, frozen into plain tensors (Eq. mean_cov).
 
-GPyTorch fits hyper-parameters; a search then asks for thousands of means and deviations with
-gradients, and plain tensors answer several times faster than its lazy machinery.
+GPyTorch fits hyper-parameters. A search then needs thousands of means and deviations with
+gradients, and plain tensors are several times faster than its lazy operators.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Surrogate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Everything about a Gaussian process but its data, for k outputs and d inputs.
+    """All parameters of a Gaussian process, for k outputs and d inputs.
 
     Attributes:
         lengthscale: (k, d), in the inputs' units.
@@ -176,7 +176,7 @@ class Posterior:
 
 
 class ModelSurrogate:
-    """A user's own BoTorch model as a surrogate: the slower road.
+    """A user's own BoTorch model as a surrogate, slower than `Posterior`.
 
     Args:
         model: Anything with BoTorch's `posterior(X)`, in the user's own units.

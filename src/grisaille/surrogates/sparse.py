@@ -1,7 +1,7 @@
-"""The posterior of a Gaussian process with many observations, seen through a few chosen inputs.
+"""The posterior of a Gaussian process with many observations, through a few chosen inputs.
 
-A system that runs a hundred times per trial soon has thousands of rows. Most inputs then lie so
-close to others that a few of them tell nearly everything.
+A system that runs a hundred times per trial soon has thousands of rows. Most inputs then lie close
+to others, so that a few of them hold nearly all information.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class CondensedPosterior:
     def _set(self, information: Tensor, right: Tensor) -> None:
         """Work out weights S^-1 K_Un (y - m) / lambda, and G with G'G = K_UU^-1 - S^-1.
 
-        A search asks for so many predictions that two matrices pay, where solving would do.
+        A search needs so many predictions that computing both matrices once is faster than solving.
         """
         self._information = information
         self._right = right
@@ -132,7 +132,7 @@ def _chosen(kernel: Kernel, scaled: Tensor, enough: float) -> list[int]:
     rows: list[Tensor] = []
     chosen: list[int] = []
     while len(chosen) < min(_MOST, scaled.shape[1]):
-        # One choice for all outputs: the input that any of them knows least about.
+        # One choice for all outputs: the input with the largest remaining share in any of them.
         share, pivot = (left / prior.clamp_min(LEAST_VARIANCE)).amax(0).max(0)
         if float(share) < max(enough, _JITTER):
             break

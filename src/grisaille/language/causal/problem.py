@@ -42,7 +42,7 @@ def causal_problem(
         model: Objective and constraints in terms of `exogenous` variables and calls of black boxes
             with process noise. `Variable`s of its own are chosen in every set.
         interventions: The sets to choose from: each what `do` gives, or a list of these; an empty
-            list stands for watching.
+            list only observes.
         system: One run of the real system, `(values, generator) -> values`: what is set, by name,
             to every variable of the system, by name. By default it is simulated: each box's
             function is then its mechanism without the disturbance, and a normal disturbance of
@@ -67,7 +67,7 @@ def causal_problem(
     nodes = tuple(call.box.name for call in model.program.calls)
     variables: list[Variable] = []
     if len(sets) > 1:
-        # A share of the same width for each set, so that random points take all alike.
+        # Each set has a share of equal width, so that random points choose all sets equally often.
         variables.append(Variable(INTERVENTION, lower=-0.5, upper=len(sets) - 0.5))
     variables += {d.name: d.variable for dos in sets for d in dos}.values()
     variables += model.variables
@@ -123,7 +123,7 @@ def _averaged(
 
 
 def _sets(model: Problem, given: Sequence[Do | Sequence[Do]]) -> tuple[tuple[Do, ...], ...]:
-    """The sets, in which every target has one variable throughout."""
+    """The sets; a target has the same variable in all of them."""
     if isinstance(given, Do) or not isinstance(given, Iterable) or not list(given):
         raise ModelError(
             f"causal_problem: interventions is {given!r}: pass a list of sets, each gs.do(...) or "
@@ -204,7 +204,7 @@ def _check_model(model: Problem) -> None:
 
 
 def _check_natural(causal: CausalModel) -> None:
-    """What a variable would have been is unknown once one of its causes is set."""
+    """Raise ModelError if a set makes a natural value unknown by setting one of its causes."""
     calls = causal.model.program.calls
     causes = {c.box.name: {calls[u].box.name for u in c.upstream} for c in calls}
     read = {name for c in calls for name in natural_reads(c.arguments)}
