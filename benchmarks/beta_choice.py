@@ -18,7 +18,7 @@ import torch
 
 import grisaille as gs
 from benchmarks.reproduction.experiment import STEPS
-from grisaille.problems.embedded import KERNEL, lp_with_embedded_gp
+from grisaille.problems.paper import KERNEL, lp_with_embedded_gp
 
 COLUMNS = ["beta", "instance", "method", "constrained_regret", "positive_regret"]
 COLUMNS += ["violation_1", "violation_2"]

@@ -38,7 +38,7 @@ from grisaille.certification.certificate import Certificate
 from grisaille.certification.relaxation import relaxed
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.language.problem import Problem
-from grisaille.problems.embedded import KERNEL, GaussianDraw
+from grisaille.problems.paper import KERNEL, GaussianDraw
 from grisaille.records import History, Observation
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart

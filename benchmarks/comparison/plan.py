@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.comparison.contestants import Factory
 from benchmarks.versions import versions
 from grisaille.errors import ModelError
-from grisaille.problems.known import KnownProblem
+from grisaille.problems.known_problem import KnownProblem
 
 Maker = Callable[[int], KnownProblem]
 """Makes a known problem, given the seed that its random parts depend on."""

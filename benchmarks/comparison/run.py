@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.comparison.contestants import Factory
 from benchmarks.comparison.plan import Job, Maker
-from grisaille.problems.known import KnownProblem
+from grisaille.problems.known_problem import KnownProblem
 from grisaille.records import Trial
 from grisaille.study.result import Status
 from grisaille.study.study import Study

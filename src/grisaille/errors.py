@@ -1,4 +1,4 @@
-"""The exception tree: one root, and one class per kind of remedy."""
+"""The exceptions: one root, and one class per kind of remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ModelError(GrisailleError, ValueError):
 
 
 class ProtocolError(GrisailleError, RuntimeError):
-    """Calls came out of order, or a call needs something that is not there."""
+    """Calls came out of order, or a call needs something that is missing."""
 
 
 class AssumptionError(GrisailleError):
@@ -35,4 +35,9 @@ class EvaluationError(GrisailleError):
 
 
 class StorageError(GrisailleError):
-    """What holds a study cannot be read or written: the disk, the file, the server."""
+    """The storage of a study (a disk, file or server) cannot be read or written."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, for messages: "1 output", "2 outputs"."""
+    return f"{number} {noun}{'s' * (number != 1)}"

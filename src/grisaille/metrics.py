@@ -1,4 +1,4 @@
-"""What a sequence of points was worth, the optimum known: the paper's measures."""
+"""The paper's measures of a sequence of points, when the optimum is known."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Metrics:
 
     @property
     def shortfall(self) -> Array:
-        """[f(x^t) - f(x*)]^+ + |[g(x^t)]^+|_1, (T,): what each point lacks."""
+        """[f(x^t) - f(x*)]^+ + |[g(x^t)]^+|_1, (T,)."""
         return np.asarray(self.positive_regret + self.violations.sum(1))
 
     @property

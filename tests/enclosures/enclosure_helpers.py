@@ -15,6 +15,7 @@ from grisaille.language import atoms
 from grisaille.language.atoms import Atom
 
 mpmath.mp.dps = 60
+INFINITE = float("inf")
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,3 +168,40 @@ def violations(
                         f"{name} at {[float(p) for p in at]}: {float(value - line)} {sign}"
                     )
     return found
+
+
+def seed_of(name):
+    return sum(map(ord, name))
+
+
+def parts(enclosure):
+    planes = (enclosure.lower, enclosure.upper)
+    return [
+        enclosure.interval.lower,
+        enclosure.interval.upper,
+        *(p.constant for p in planes),
+        *(s for p in planes for s in p.slopes),
+    ]
+
+
+def assert_well_formed(enclosure):
+    assert not any(part.isnan().any() for part in parts(enclosure))
+    assert (enclosure.interval.lower <= enclosure.interval.upper).all()
+    for plane in (enclosure.lower, enclosure.upper):
+        assert all(s.isfinite().all() for s in plane.slopes)
+    assert (enclosure.lower.constant < INFINITE).all()
+    assert (enclosure.upper.constant > -INFINITE).all()
+
+
+def assert_values_inside(name, enclosure, points):
+    """A dense check in floating point: what the atom itself computes, without tolerance."""
+    tensors = [torch.as_tensor(p) for p in points]
+    values = atom_named(name).evaluate(*(t.reshape(-1) for t in tensors)).reshape(tensors[0].shape)
+    real = values.isfinite()
+    planes = [
+        plane.constant + sum(s * t for s, t in zip(plane.slopes, tensors, strict=True))
+        for plane in (enclosure.lower, enclosure.upper)
+    ]
+    for low, high in ((enclosure.interval.lower, enclosure.interval.upper), planes):
+        assert not (real & (values < low)).any()
+        assert not (real & (values > high)).any()

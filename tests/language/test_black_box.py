@@ -82,7 +82,7 @@ def scaled(y):
         ({"noise": np.inf}, "has noise inf: a standard deviation is finite"),
         ({"noise": np.nan}, "has noise=nan: NaN is no bound"),
         ({"noise": "small"}, "noise='small': pass one number, or one per output"),
-        ({"noise": [1, 2]}, r"has 1 outputs but noise=\[1, 2\]: pass one number, or one per"),
+        ({"noise": [1, 2]}, r"has 1 output but noise=\[1, 2\]: pass one number, or one per"),
         ({"lower": [1, 2, 3], "outputs": 2}, r"has 2 outputs but lower=\[1, 2, 3\]"),
         ({"lower": 1, "upper": 0}, r"lower=\[1\.0\] and upper=\[0\.0\]: each lower value must be"),
         ({"upper": np.nan}, "has upper=nan: NaN is no bound"),
@@ -92,7 +92,7 @@ def scaled(y):
         ({"input_upper": np.nan}, "input_upper=nan: NaN is no bound"),
         ({"norm_bound": 0}, r"has norm_bound=\[0\.0\]: it must be positive"),
         ({"norm_bound": np.inf}, r"has norm_bound=\[inf\]: it must be positive"),
-        ({"norm_bound": [1, 2]}, r"has 1 outputs but norm_bound=\[1, 2\]"),
+        ({"norm_bound": [1, 2]}, r"has 1 output but norm_bound=\[1, 2\]"),
         ({"lipschitz": -2}, r"has lipschitz=-2\.0: it must be positive"),
         ({"lipschitz": [1, np.inf]}, r"has lipschitz=\[1\.0, inf\]: it must be positive"),
         ({"kernel": gs.Matern(), "model": lambda x, y: None}, "both kernel= and model=: choose"),
@@ -244,7 +244,7 @@ def test_every_call_of_a_box_needs_the_same_shapes():
     h = gs.BlackBox(lambda a: 0.0, name="h")
     h(free("x", 2))
     with pytest.raises(
-        ModelError, match=r"'h' takes 2 numbers \(\[2\]\), got 1 numbers \(scalar\): every call"
+        ModelError, match=r"'h' takes 2 numbers \(\[2\]\), got 1 number \(scalar\): every call"
     ):
         h(free("y"))
 

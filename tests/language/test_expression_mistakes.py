@@ -63,7 +63,7 @@ def grow(y):
         pytest.param(lambda y: np.sum([y, 1]), NOT_IN_ARRAYS, id="np.sum of a list"),
         pytest.param(lambda y: np.vectorize(abs)(y), NOT_IN_ARRAYS, id="np.vectorize"),
         pytest.param(lambda y: np.cumsum(y), f"np.cumsum {UNKNOWN}", id="np.cumsum"),
-        pytest.param(lambda y: np.linalg.inv(y), f"np.inv {UNKNOWN}", id="np.linalg.inv"),
+        pytest.param(lambda y: np.linalg.inv(y), f"np.linalg.inv {UNKNOWN}", id="np.linalg.inv"),
         pytest.param(lambda y: np.fmod(y, 2), f"np.fmod {UNKNOWN}", id="np.fmod"),
         pytest.param(lambda y: y ^ 2, "write \\*\\*", id="y ^ 2"),
         pytest.param(lambda y: np.isnan(y), f"np.isnan {UNKNOWN}", id="np.isnan"),

@@ -159,7 +159,7 @@ def test_constants_of_a_wrong_shape_are_refused_when_the_inputs_are_known():
     box = gs.white_box(lambda y, x: y, name="h", lipschitz=[1.0, 2.0])
     with pytest.raises(
         ModelError,
-        match=r"white box 'h' has 1 outputs of 4 inputs, but lipschitz has shape \(2,\): pass one "
+        match=r"white box 'h' has 1 output of 4 inputs, but lipschitz has shape \(2,\): pass one "
         r"number, one per input, or an array of shape \(1, 4\)",
     ):
         box(free("y"), free("x", 3))

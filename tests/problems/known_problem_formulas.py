@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grisaille.problems import KnownProblem
-from grisaille.problems.embedded import GaussianDraw
+from grisaille.problems.paper import GaussianDraw
 
 Formula = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 SEED = 3

@@ -32,7 +32,7 @@ def solve(problem, theory, trials=3):
             {"kernel": known_kernel(1.0, 2.25)},
             r"reaches k\(s, s\) = 2\.25, more than 1.*by 2\.25 and multiply norm_bound by 1\.5",
         ),
-        ({"kernel": known_kernel([1.0, 1.0])}, "takes 1 numbers, but its kernel has 2"),
+        ({"kernel": known_kernel([1.0, 1.0])}, "takes 1 number, but its kernel has 2"),
         ({"kernel": gs.Linear(0.5, 1.0)}, r"reaches k\(s, s\) = 4, more than 1"),
     ],
 )

@@ -18,8 +18,9 @@ from torch import Tensor
 
 from grisaille.enclosures.interval import EPSILON, Enclosure, Interval
 from grisaille.language import atoms
-from grisaille.language.expression import Constant, Operation, Variable
+from grisaille.language.expression import Constant, Operation
 from grisaille.language.program import BoxCall, Node, Program
+from grisaille.language.variable import Variable
 
 Answer = Callable[[BoxCall, Interval], Interval]
 """Range of a call's outputs, (boxes, k), for states inside an interval, (boxes, d)."""

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.language import atoms
-from grisaille.language.expression import Call, Operation, Variable
+from grisaille.language.expression import Call, Operation
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.variable import Variable
 
 Columns = NDArray[np.int_]
 

@@ -13,10 +13,11 @@ from torch import Tensor
 from grisaille.errors import ModelError
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 from grisaille.records import History
-from grisaille.surrogates.constant import ConstantProcess
+from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.fitting import given, learned
 from grisaille.surrogates.kernels import Kernel, Linear, Matern, check_kernel
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate

@@ -1,1 +1,1 @@
-"""What a known operation can be over a region: intervals and planes."""
+"""Bounds on known operations over a region: intervals and planes."""

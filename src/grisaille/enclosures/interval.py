@@ -1,8 +1,8 @@
-"""What is certain about a known operation over a box: an interval and two planes.
+"""Bounds on a known operation over a region: an interval and two planes.
 
-Rules (`curves` for one argument, `surfaces` for several) work on *ends*: a lower and an upper
-tensor stacked along a new first axis, so that both sides cost one tensor operation. Everything is
-rounded outward, and NaN, which a rule gets where nothing is certain, becomes "no bound".
+Rules (`unary` for one argument, `nary` for several) work on *ends*: a lower and an upper tensor
+stacked along a new first axis, so that both sides cost one tensor operation. Everything is rounded
+outward. A rule that gets NaN knows nothing, and NaN becomes an infinite end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Interval:
     """Numbers between two ends, entry by entry.
 
     Attributes:
-        lower: Smallest values, of shape (boxes or 1, *shape); may be -inf.
+        lower: Smallest values, of shape (regions or 1, *shape); may be -inf.
         upper: Largest values, likewise; at least `lower`, may be inf.
     """
 
@@ -37,8 +37,8 @@ class Plane:
     """An affine function of an atom's arguments, entry by entry.
 
     Attributes:
-        slopes: One finite tensor per argument, broadcastable to (boxes or 1, *value shape); `()`
-            when all are zero.
+        slopes: One finite tensor per argument, broadcastable to (regions or 1, *value shape);
+            `()` when all are zero.
         constant: Its value where all arguments are zero; may be infinite, the slopes are then zero.
     """
 
@@ -68,7 +68,7 @@ Rule = Callable[..., Enclosure]
 
 
 def stacked(*intervals: Interval) -> list[Tensor]:
-    """The ends of each interval, (2, boxes or 1, *shape), ranks aligned as NumPy does."""
+    """The ends of each interval, (2, regions or 1, *shape), ranks aligned as NumPy does."""
     rank = max(i.lower.ndim for i in intervals) + 1
     found = [torch.stack((i.lower, i.upper)) for i in intervals]
     return [
@@ -91,7 +91,7 @@ def _endless(rank: int) -> Tensor:
 
 def widened(ends: Tensor, floor: float = -math.inf, ceiling: float = math.inf) -> Tensor:
     """Ends moved outward by a few units in the last place, but not beyond floor and ceiling."""
-    # An end that overflowed inward (exp of 800 from below) becomes NaN: nothing is claimed.
+    # An end that overflows inward (exp of 800 from below) becomes NaN, and then infinite.
     ends = ends + outward(ends.ndim) * (4 * EPSILON * ends.abs() + TINY)
     if floor > -math.inf or ceiling < math.inf:
         ends = ends.clamp(floor, ceiling)
@@ -116,8 +116,8 @@ def enclosure(
         ends: Ends of the value.
         slopes: For each argument the slopes of the lower and the upper plane.
         constants: Constants of the lower and the upper plane.
-        exact: Whether slopes and constants are right to the last bit, so that they hold for
-            arguments without bound.
+        exact: Whether slopes and constants have no rounding error, so that they hold for
+            unbounded arguments.
         scale: Size of numbers that cancelled in the constants.
         floor: Smallest value the atom has anywhere.
         ceiling: Largest value the atom has anywhere.

@@ -35,9 +35,9 @@ def subtract(left: Interval, right: Interval) -> Enclosure:
 def multiply(left: Interval, right: Interval) -> Enclosure:
     """The product: McCormick's planes, exact if one factor is constant.
 
-    Two planes lie below a product and two above it. They are chosen to be tight where the factor
-    that keeps its sign is smallest, for all values of the other, which may be one that nobody
-    branches on; if both change sign, the planes are the averages.
+    Two planes lie below a product and two above it. The chosen ones are tight where the factor that
+    keeps its sign is smallest, for all values of the other, on which the search may not branch. If
+    both change sign, the planes are the averages.
     """
     a, b = stacked(left, right)
     for place, factor in ((0, a), (1, b)):
@@ -123,7 +123,7 @@ def _both(found: Enclosure) -> tuple[list[Tensor], Tensor, Tensor]:
 
 
 def _through(slope: Tensor, inner: Enclosure) -> tuple[list[Tensor], Tensor, Tensor]:
-    """Replace a value that counts `slope` by planes of its own, on the safe side."""
+    """Replace a value with this slope by its own planes, on the safe side."""
     slopes, constants, _ = _both(inner)
     positive = slope >= 0
     constants = slope * torch.where(positive, constants, constants.flip(0))
@@ -139,7 +139,7 @@ def power(base: Interval, exponent: Interval) -> Enclosure:
         special = unary.constant_power(b[0].item())(Interval(a[0], a[1]))
         return _with_exponent(special, b)
     fixed = b[0] == b[1]
-    # More than a few are no constants: the general formula serves them too.
+    # Beyond a few different exponents, the general formula is good enough.
     numbers = b[0][fixed].unique()[:16].tolist()
     found = _variable_power(a, b)
     for number in numbers:
@@ -186,7 +186,7 @@ def _variable_power(base: Tensor, exponent: Tensor) -> Enclosure:
     (slope_base,), inner, size = _through(slope, logarithm)
     constants, scale = constants + inner, scale + size
     ends = torch.stack((value.interval.lower, value.interval.upper))
-    # A negative base has a real power for whole exponents: those are no part of the formula.
+    # A negative base has real powers for whole exponents, which the formula does not cover.
     unknown = (base[0] < 0) & (exponent[0].ceil() <= exponent[1])
     ends = ends.masked_fill(unknown, math.nan)
     constants = constants.masked_fill(unknown, math.nan)

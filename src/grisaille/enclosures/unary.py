@@ -1,9 +1,9 @@
 """Enclosures of the known operations with one argument.
 
 Most curves are bowls (convex, or concave: a bowl upside down) or odd functions that bend one way
-left of zero and the other way right of it. A line is then a tangent or a chord, and each is made
-valid by moving it until it holds at the ends of the pieces, whatever its slope: rounding of slopes
-and of points of contact costs tightness, never truth.
+left of zero and the other way right of it. A line is then a tangent or a chord. Each is
+moved until it holds at the ends of the pieces, whatever its slope, so that rounding of slopes and
+of points of contact makes a line less tight but never wrong.
 """
 
 from __future__ import annotations

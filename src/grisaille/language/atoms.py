@@ -1,4 +1,4 @@
-"""The known operations: one `Atom` each, which keeps every fact about that operation.
+"""The known operations: one `Atom` each, with all that the library knows about it.
 
 Values carry one leading batch dimension, which is 1 for constants. Layout (indexing, slicing,
 reshaping, transposing, stacking) is two atoms only: `join` lays arguments side by side and `take`
@@ -27,14 +27,13 @@ class Atom:
     """One known operation.
 
     Attributes:
-        name: What a person calls it; NumPy's name where NumPy has one.
+        name: Its name in messages; NumPy's name where NumPy has one.
         evaluate: Batched evaluation, `(arguments..., *parameters) -> value`.
         shape: Shape of the value, `(argument shapes..., *parameters) -> shape`, batch left out.
         infix: The operator sign when the atom is written between its arguments.
-        continuous: False when a small change of an argument may make the value jump, so that
-            gradients do not tell the whole story.
-        enclose: Rigorous bounds over boxes, `(intervals of the arguments...) -> Enclosure`; None if
-            they are unknown, and for reductions and layout, which `lowering` and exact sums handle.
+        continuous: False if the value can jump, so that gradients are not enough for a search.
+        enclose: Rigorous bounds over regions, `(intervals of the arguments...) -> Enclosure`. None
+            if unknown, and for reductions and layout, which `lowering` and exact sums handle.
     """
 
     name: str
@@ -70,7 +69,7 @@ def elementwise(
 
 
 def reduction(name: str, function: Callable[[Tensor, list[int]], Tensor]) -> Atom:
-    """An atom that folds axes away."""
+    """An atom that reduces axes."""
 
     def evaluate(value: Tensor, axes: tuple[int, ...]) -> Tensor:
         return function(value, [axis + 1 for axis in axes]) if axes else value
@@ -123,8 +122,8 @@ def _join(*values: Tensor) -> Tensor:
 
 
 def _where(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
-    # A condition that is not a number decides nothing, and so has no value: it must not be possible
-    # to meet a constraint by leaving the domain of a function.
+    # If the condition is NaN, so is the value: otherwise a constraint could be met by leaving the
+    # domain of a function.
     return torch.where(condition.isnan(), condition, torch.where(condition <= 0, yes, no))
 
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from grisaille.checks import is_number
-from grisaille.errors import EvaluationError, ModelError, ProtocolError
+from grisaille.checks import is_number, real_numbers
+from grisaille.errors import EvaluationError, ModelError, ProtocolError, counted
 from grisaille.language.atoms import Shape
-from grisaille.language.declarations import functools_target, is_symbolic, name_of, output_shape
-from grisaille.language.expression import Call, as_expression, real_numbers
+from grisaille.language.expression import Call, Expression, as_expression
+from grisaille.language.user_function import (
+    check_lipschitz,
+    decorator,
+    functools_target,
+    is_symbolic,
+    name_of,
+    output_shape,
+)
 
 Array = NDArray[np.float64]
 
@@ -23,12 +30,12 @@ class BlackBox:
     """An expensive, unknown function, learned by its own Gaussian process.
 
     Called with expressions it gives an expression; called with numbers it is the plain function.
-    One black box used at several places is one surrogate.
+    A black box that is called at several places has one surrogate.
 
     Args:
         fn: The function: one NumPy value per argument (a scalar arrives as a float) to one number,
             or to `outputs` numbers. None if it is evaluated outside this process.
-        name: How messages and tables call it; the function's name by default.
+        name: Its name in messages and tables; by default that of the function.
         outputs: How many numbers it returns, or their names. 1 gives a scalar expression.
         noise: Standard deviation of the observation noise, in the output's units, one or one per
             output; 0 for a deterministic simulator; None to learn it.
@@ -38,23 +45,23 @@ class BlackBox:
             one per output; clips the band.
         lower: Smallest value an output can take: clips the band. One, or one per output.
         upper: Largest value an output can take, likewise.
-        input_lower: Smallest inputs it accepts, a number or one per input number: the optimistic
-            states invented for it stay inside.
+        input_lower: Smallest inputs it accepts, a number or one per input number: its
+            optimistic states stay inside.
         input_upper: Largest inputs it accepts, likewise.
         lipschitz: How fast outputs can change with each input (Assumption Lip): one number, one
             per input, or an array (outputs, inputs). Only bounds on regret use it; without it they
             use what the norm bound implies, or an estimate.
         model: Your own surrogate: a function `(inputs, outputs) -> BoTorch model`, tensors of
             shape (n, d) and (n, k) in the user's units.
-        separable: False if it can be evaluated only along the real chain, never on its own at an
-            invented intermediate value.
-        timeout: Seconds after which an evaluation is given up and its process killed; a function
-            with a timeout is evaluated in a process of its own.
-        cost: What one evaluation costs, in any unit: budgets count it, and when costs differ, dear
-            boxes are evaluated only where that tells enough.
-        process_noise: True if the noise disturbs the process itself, not only what is observed of
-            it: what lies downstream reads the disturbed value, and objective and constraints then
-            mean expected values over the disturbances.
+        separable: False if it can be evaluated only along the real chain, not on its own at an
+            optimistic intermediate value.
+        timeout: Seconds after which an evaluation is given up and its process killed; it is
+            evaluated in a separate process.
+        cost: What one evaluation costs, in any unit: budgets count it, and when costs differ,
+            an expensive box is evaluated only where the information is worth its cost.
+        process_noise: True if the noise disturbs the process itself, not only its observation:
+            downstream parts read the disturbed value, and objective and constraints are expected
+            values over the disturbances.
     """
 
     def __init__(
@@ -121,7 +128,7 @@ class BlackBox:
         self.separable = separable
         self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
         self.cost: float = self._number("cost", cost, "a number above 0") or 1.0
-        self.argument_shapes: tuple[Shape, ...] | None = None
+        self._argument_shapes: tuple[Shape, ...] | None = None
         functionlike = functools_target(fn)
         if functionlike is not None:
             self.__doc__ = functionlike.__doc__
@@ -133,13 +140,18 @@ class BlackBox:
 
     @property
     def is_exact(self) -> bool:
-        """Whether its answers are its values: noise declared to be 0."""
+        """Whether its answers have no noise: it is declared with noise=0."""
         return self.noise is not None and not self.noise.any()
 
     @property
     def is_learned(self) -> bool:
-        """Whether hyper-parameters of its surrogate come from data."""
+        """Whether the hyper-parameters of its surrogate are learned from data."""
         return self.kernel is None or self.kernel.lengthscale is None
+
+    @property
+    def argument_shapes(self) -> tuple[Shape, ...] | None:
+        """Shapes of its arguments; None until it is called with an expression."""
+        return self._argument_shapes
 
     @property
     def inputs(self) -> int:
@@ -156,23 +168,28 @@ class BlackBox:
                     f"black box {self.name!r} has no function (fn=None): it is evaluated outside"
                 )
             return self.fn(*args, **kwargs)
-        expressions = tuple(as_expression(a) for a in self._bind(args, kwargs))
-        shapes = tuple(e.shape for e in expressions)
+        return self.record(tuple(as_expression(a) for a in self._bind(args, kwargs)))
+
+    def record(self, arguments: tuple[Expression, ...]) -> Call:
+        """A call with these expressions; the first call fixes the shapes of all later ones."""
+        shapes = tuple(a.shape for a in arguments)
         if self.argument_shapes is None:
-            self.argument_shapes = shapes
+            # The one thing that a declaration cannot say: a signature has names, not shapes. It is
+            # settled before a problem exists, because problems are built from calls.
+            self._argument_shapes = shapes
             self._check_input_range("input_lower", self.input_lower)
             self._check_input_range("input_upper", self.input_upper)
-            self._check_lipschitz()
+            check_lipschitz(self.lipschitz, self.outputs, self.inputs, f"black box {self.name!r}")
         elif shapes != self.argument_shapes:
             raise ModelError(
                 f"black box {self.name!r} takes {_counts(self.argument_shapes)}, got "
                 f"{_counts(shapes)}: every call needs the same shapes, because one surrogate "
                 "serves them all; declare another black box for other shapes"
             )
-        return Call(self, expressions)
+        return Call(self, arguments)
 
     def evaluate(self, inputs: Array) -> Array:
-        """Call the real function at flat `inputs`, and check what comes back.
+        """Call the real function at flat `inputs`, and check its answer.
 
         Raises:
             EvaluationError: It raised, or did not return `outputs` finite numbers.
@@ -190,7 +207,7 @@ class BlackBox:
 
     def check(self, answer: Any, where: str) -> Array:
         """The answer as a flat array of `outputs` finite numbers."""
-        expected = f"{self.outputs} number{'s' * (self.outputs != 1)}"
+        expected = counted(self.outputs, "number")
         named = _by_name(answer)
         if (
             named
@@ -213,10 +230,10 @@ class BlackBox:
                 + (" (does it lack a return statement?)" if answer is None else "")
             ) from error
         if array.size != self.outputs:
-            given = "1 number" if array.size == 1 else f"{array.size} numbers"
             raise EvaluationError(
-                f"{where} returned {given} (shape {array.shape}), declared with "
-                f"outputs={self.outputs}: return {expected}, or declare outputs={array.size}"
+                f"{where} returned {counted(array.size, 'number')} (shape {array.shape}), "
+                f"declared with outputs={self.outputs}: return {expected}, or declare "
+                f"outputs={array.size}"
             )
         if not np.isfinite(array).all():
             raise EvaluationError(
@@ -262,28 +279,24 @@ class BlackBox:
         return bound.args
 
     def _per_output(self, what: str, given: ArrayLike | None) -> Array | None:
-        if given is None:
-            return None
-        try:
-            array = np.broadcast_to(real_numbers(given), (self.outputs,))
-        except (TypeError, ValueError) as error:
-            raise ModelError(
-                f"black box {self.name!r} has {self.outputs} outputs but {what}={given!r}: pass "
-                "one number, or one per output"
-            ) from error
-        if np.isnan(array).any():
-            raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
-        return np.array(array)
+        fault = f"{counted(self.outputs, 'output')} but {what}={given!r}: pass one number, or one "
+        return self._numbers(what, given, (self.outputs,), fault + "per output")
 
     def _per_input(self, what: str, given: ArrayLike | None) -> Array | None:
+        fault = f"{what}={given!r}: pass one number, or one per input"
+        return self._numbers(what, given, None, fault)
+
+    def _numbers(
+        self, what: str, given: ArrayLike | None, shape: Shape | None, fault: str
+    ) -> Array | None:
+        """The numbers given for an option, broadcast to a shape if one is known."""
         if given is None:
             return None
         try:
             array = real_numbers(given)
+            array = array if shape is None else np.array(np.broadcast_to(array, shape))
         except (TypeError, ValueError) as error:
-            raise ModelError(
-                f"black box {self.name!r} has {what}={given!r}: pass one number, or one per input"
-            ) from error
+            raise ModelError(f"black box {self.name!r} has {fault}") from error
         if np.isnan(array).any():
             raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
         return array
@@ -320,40 +333,24 @@ class BlackBox:
             raise ModelError(f"black box {self.name!r} has {what}={given!r}: pass {wanted}")
         return float(given)  # type: ignore[arg-type]
 
-    def _check_lipschitz(self) -> None:
-        shapes = ((), (self.inputs,), (self.outputs, self.inputs))
-        if self.lipschitz is not None and self.lipschitz.shape not in shapes:
-            raise ModelError(
-                f"black box {self.name!r} has {self.outputs} outputs of {self.inputs} inputs, but "
-                f"lipschitz has shape {self.lipschitz.shape}: pass one number, one per input, or "
-                f"an array of shape {shapes[-1]}"
-            )
-
     def _check_input_range(self, what: str, given: Array | None) -> None:
         if given is not None and given.shape not in ((), (self.inputs,)):
             raise ModelError(
-                f"black box {self.name!r} takes {self.inputs} numbers, but {what} has shape "
-                f"{given.shape}: pass one number, or one per input"
+                f"black box {self.name!r} takes {counted(self.inputs, 'number')}, but {what} has "
+                f"shape {given.shape}: pass one number, or one per input"
             )
 
     def __repr__(self) -> str:
         return f"BlackBox({self.name!r}, outputs={self.outputs})"
 
 
-@overload
-def black_box(fn: Callable[..., Any], /) -> BlackBox: ...
-@overload
-def black_box(**options: Any) -> Callable[[Callable[..., Any]], BlackBox]: ...
-def black_box(
-    fn: Callable[..., Any] | None = None, /, **options: Any
-) -> BlackBox | Callable[[Callable[..., Any]], BlackBox]:
+@decorator
+def black_box(fn: Callable[..., Any], /, **options: Any) -> BlackBox:
     """Declare a function as a black box: `@gs.black_box` or `@gs.black_box(outputs=2, noise=0)`.
 
     Takes the options of `BlackBox`.
     """
-    if fn is not None:
-        return BlackBox(fn, **options)
-    return lambda function: BlackBox(function, **options)
+    return BlackBox(fn, **options)
 
 
 def _by_name(answer: Any) -> dict[Any, Any] | None:
@@ -383,4 +380,4 @@ def _check_order(
 def _counts(shapes: tuple[Shape, ...]) -> str:
     total = sum(int(np.prod(s)) for s in shapes)
     detail = ", ".join("scalar" if s == () else str(list(s)) for s in shapes)
-    return f"{total} numbers ({detail})"
+    return f"{counted(total, 'number')} ({detail})"

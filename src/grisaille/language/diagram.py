@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from grisaille.errors import ModelError
 from grisaille.language import atoms
-from grisaille.language.expression import Call, Expression, Operation, Variable
+from grisaille.language.expression import Call, Expression, Operation
 from grisaille.language.formula_text import formula
+from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
     from grisaille.language.problem import Problem

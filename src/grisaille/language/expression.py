@@ -1,19 +1,19 @@
-"""Expressions: variables, constants, known operations and black-box calls, with operators.
+"""Expressions: constants, known operations and black-box calls; and constraints between them.
 
 An expression is immutable and has a NumPy shape. Operators and NumPy functions applied to one
-record a new expression (`numpy_dispatch` has the table); nothing is computed here.
+record a new expression (`numpy_functions` has the table); nothing is computed here.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from grisaille.checks import real_numbers
 from grisaille.errors import ModelError
 from grisaille.language import atoms
 from grisaille.language.atoms import Atom, Shape
@@ -21,14 +21,28 @@ from grisaille.language.atoms import Atom, Shape
 if TYPE_CHECKING:
     from grisaille.language.black_box import BlackBox
 
+Operator = Callable[[Any, Any], "Expression"]
+
 STRICT = (
     "strict comparisons (<, >) cannot be recorded: write <= or >= for a constraint, np.maximum or "
     "np.minimum instead of max() or min(), and np.where(a <= b, ...) instead of if"
 )
 
 
+def _both_orders(atom: Atom) -> tuple[Operator, Operator]:
+    """The methods that apply an atom with the expression on the left and on the right."""
+
+    def on_the_left(self: Expression, other: Any) -> Expression:
+        return operate(atom, self, other)
+
+    def on_the_right(self: Expression, other: Any) -> Expression:
+        return operate(atom, other, self)
+
+    return on_the_left, on_the_right
+
+
 class Expression:
-    """A symbolic value: what variables, black boxes, operators and NumPy functions build.
+    """A symbolic value, built from variables, black boxes, operators and NumPy functions.
 
     Expressions support `+ - * / ** @`, indexing, slicing, iteration, NumPy functions, and `<=` and
     `>=`, which make a `Constraint`.
@@ -57,14 +71,14 @@ class Expression:
         """Number of axes."""
         return len(self.shape)
 
+    def reshape(self, *shape: Any) -> Expression:
+        """The same entries in another shape, as `numpy.reshape`."""
+        return self._relaid(lambda positions: positions.reshape(*shape))
+
     @property
     def T(self) -> Expression:
         """The transpose."""
         return self._relaid(np.transpose)
-
-    def reshape(self, *shape: Any) -> Expression:
-        """The same entries in another shape, as `numpy.reshape`."""
-        return self._relaid(lambda positions: positions.reshape(*shape))
 
     def ravel(self) -> Expression:
         """The entries as a vector."""
@@ -106,7 +120,7 @@ class Expression:
             raise ModelError(f"{self!r} has shape {self.shape}: {error}") from error
         source, positions = self, tuple(int(i) for i in picked.ravel())
         if isinstance(self, Operation) and self.atom is atoms.take:
-            # A pick from a pick is one pick, so that x[1:][0] and x[1] are the same node.
+            # Merge two picks into one, so that x[1:][0] and x[1] are the same node.
             source = self.arguments[0]
             positions = tuple(self.parameters[0][i] for i in positions)
         if picked.shape == source.shape and positions == tuple(range(source.size)):
@@ -114,29 +128,12 @@ class Expression:
         return Operation(atoms.take, (source,), (positions, picked.shape))
 
     # --- operators -------------------------------------------------------------------------
-    def __add__(self, other: Any) -> Expression:
-        return operate(atoms.add, self, other)
-
-    def __radd__(self, other: Any) -> Expression:
-        return operate(atoms.add, other, self)
-
-    def __sub__(self, other: Any) -> Expression:
-        return operate(atoms.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Expression:
-        return operate(atoms.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Expression:
-        return operate(atoms.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Expression:
-        return operate(atoms.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Expression:
-        return operate(atoms.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Expression:
-        return operate(atoms.divide, other, self)
+    __add__, __radd__ = _both_orders(atoms.add)
+    __sub__, __rsub__ = _both_orders(atoms.subtract)
+    __mul__, __rmul__ = _both_orders(atoms.multiply)
+    __truediv__, __rtruediv__ = _both_orders(atoms.divide)
+    __pow__, __rpow__ = _both_orders(atoms.power)
+    __matmul__, __rmatmul__ = _both_orders(atoms.matmul)
 
     def __floordiv__(self, other: Any) -> Expression:
         return operate(atoms.floor, self / other)
@@ -152,18 +149,6 @@ class Expression:
 
     def __xor__(self, other: Any) -> NoReturn:
         raise ModelError(f"{self!r} ^ ... is no power in Python: write **")
-
-    def __pow__(self, other: Any) -> Expression:
-        return operate(atoms.power, self, other)
-
-    def __rpow__(self, other: Any) -> Expression:
-        return operate(atoms.power, other, self)
-
-    def __matmul__(self, other: Any) -> Expression:
-        return operate(atoms.matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Expression:
-        return operate(atoms.matmul, other, self)
 
     def __neg__(self) -> Expression:
         return operate(atoms.negative, self)
@@ -200,9 +185,9 @@ class Expression:
     __hash__ = object.__hash__
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Expression:
-        return self  # immutable, and known by identity
+        return self  # it is immutable, and compared by identity
 
-    # --- what cannot be recorded -------------------------------------------------------------
+    # --- operations that need a number -----------------------------------------------------
     def __bool__(self) -> NoReturn:
         raise ModelError(
             f"{self!r} has no truth value before it is evaluated: write np.where(a <= b, x, y) "
@@ -237,76 +222,6 @@ class Expression:
         from grisaille.language.formula_text import formula
 
         return formula(self)
-
-
-class Variable(Expression):
-    """What the optimizer chooses: a scalar or an array with finite bounds.
-
-    Args:
-        name: How messages and tables call it; unique within a problem.
-        shape: `()` for a scalar, an integer for a vector, or a tuple.
-        lower: Lower bound, a number or an array of that shape.
-        upper: Upper bound, likewise; above `lower` in every entry.
-    """
-
-    __slots__ = ("lower", "name", "upper")
-
-    def __init__(
-        self,
-        name: str,
-        shape: int | Sequence[int] = (),
-        *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-    ) -> None:
-        if not isinstance(name, str) or not name:
-            raise ModelError(f"a variable needs a name, got {name!r}: gs.Variable('x', ...)")
-        super().__init__(_dimensions(name, shape))
-        self.name = name
-        self.lower = self._bound("lower", lower)
-        self.upper = self._bound("upper", upper)
-        wrong = np.argwhere(~(self.lower < self.upper))
-        if len(wrong):
-            entry = tuple(int(i) for i in wrong[0])
-            where = f" at entry {list(entry)}" if entry else ""
-            raise ModelError(
-                f"variable {name!r} has lower bound {self.lower[entry]:g} and upper bound "
-                f"{self.upper[entry]:g}{where}: the lower must be below the upper (use a plain "
-                "number for a fixed value)"
-            )
-
-    def _bound(self, side: str, given: ArrayLike | None) -> NDArray[np.float64]:
-        if given is None:
-            raise ModelError(
-                f"variable {self.name!r} has no {side} bound: bounds are required, because the "
-                f"search covers the whole box; pass {side}=..."
-            )
-        try:
-            bound = np.array(np.broadcast_to(real_numbers(given), self.shape))
-        except (TypeError, ValueError) as error:
-            raise ModelError(
-                f"variable {self.name!r} has shape {self.shape}, but its {side} bound is "
-                f"{given!r}: pass a number or an array of that shape"
-            ) from error
-        if not np.isfinite(bound).all():
-            raise ModelError(
-                f"variable {self.name!r} has {side} bound {given!r}: bounds must be finite numbers"
-            )
-        bound.setflags(write=False)
-        return bound
-
-
-def _dimensions(name: str, shape: int | Sequence[int]) -> Shape:
-    try:
-        dimensions = tuple(shape) if np.iterable(shape) else (shape,)
-        if all(operator.index(size) >= 1 for size in dimensions):
-            return tuple(operator.index(size) for size in dimensions)
-    except TypeError:
-        pass
-    raise ModelError(
-        f"variable {name!r} has shape {shape!r}: pass () for a scalar, or how many entries each "
-        "axis has, at least one"
-    )
 
 
 class Constant(Expression):
@@ -418,18 +333,6 @@ class Constraint:
 
 def _is_zero(expression: Expression) -> bool:
     return isinstance(expression, Constant) and not expression.shape and expression.value == 0
-
-
-def real_numbers(value: Any) -> NDArray[np.float64]:
-    """A new array of floats.
-
-    Raises:
-        TypeError: Text (even "3"), complex numbers, None; ValueError: other things NumPy refuses.
-    """
-    array = np.asarray(value)
-    if value is None or array.dtype.kind not in "biufO":
-        raise TypeError(f"{value!r} is not made of real numbers")
-    return array.astype(float)
 
 
 def as_expression(value: Any) -> Expression:

@@ -1,7 +1,7 @@
 """Fingerprints: a problem as lines of text, to recognize it in another process or another year.
 
-What is at its default is not mentioned, so that an option the library learns later leaves the
-fingerprints of today as they are. The texts are stored: change none without need.
+Options at their default are left out, so that a new option does not change the fingerprints of
+existing problems. Fingerprints are stored: changing a text makes stored studies unrecognizable.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.model import CausalModel
-from grisaille.language.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 from grisaille.language.white_box import WhiteBox
 
 _LONGEST = 16
-"""How many numbers are written out; of more, the first ones and a digest."""
+"""How many numbers are written in full; longer arrays as the first ones and a digest."""
 
 _PER_ENTRY = (
     "noise",
@@ -39,7 +40,7 @@ _PER_ENTRY = (
     "input_upper",
     "lipschitz",
 )
-"""What may be declared about a black box as one number or several; None by default."""
+"""Options of a black box that are one number or several; None by default."""
 
 
 def fingerprint(problem: Problem) -> list[str]:
@@ -52,7 +53,7 @@ def fingerprint(problem: Problem) -> list[str]:
     number. A constraint counts by its body, so `a <= b` and `b >= a` are one, and one number
     declared for all entries is the same as that number for each.
     """
-    # Not problem.program, which negates an objective to maximize: that is said by one word here.
+    # Not problem.program, which negates an objective to maximize: here, the verb says so.
     program = Program([problem.objective, *(c.body for c in problem.constraints)])
     white_boxes = _white_boxes(program)
     texts: list[str] = []  # what each node is called where it is read
@@ -88,7 +89,7 @@ def difference(old: Sequence[str], new: Sequence[str], longest: int = 20) -> str
     Args:
         old: The fingerprint before.
         new: The fingerprint now.
-        longest: How many lines to show; how many more there are is said.
+        longest: How many lines to show; the rest is counted.
     """
     if list(old) == list(new):
         return ""
@@ -106,13 +107,13 @@ def difference(old: Sequence[str], new: Sequence[str], longest: int = 20) -> str
 
 # --- causal models -----------------------------------------------------------------------------
 def _causal(causal: CausalModel) -> list[str]:
-    """What a problem over interventions is about: sets, observational data and mechanisms."""
+    """Sets, observational data and mechanisms of a problem over interventions."""
     sets = [", ".join(_name(d.name) for d in dos) or "nothing" for dos in causal.sets]
     data = [f"{_name(name)} {_numbers(column)}" for name, column in causal.observations.items()]
     return [
         *(f"intervention {number}: {members}" for number, members in enumerate(sets)),
         *(f"observed {column}" for column in data),
-        # Their steps have numbers of their own, not to be mistaken for those of the problem.
+        # Their steps are numbered separately, with @ in place of #.
         *(f"model: {line.replace('#', '@')}" for line in fingerprint(causal.model)),
     ]
 
@@ -220,7 +221,7 @@ def _parameter(parameter: Any) -> str:
 
 # --- values ------------------------------------------------------------------------------------
 def _declared(values: ArrayLike) -> str:
-    """Numbers whose shape is known from elsewhere: what is the same along an axis is said once."""
+    """Numbers whose shape is known from elsewhere: an axis of equal entries is written once."""
     array = np.asarray(values, dtype=np.float64)
     bits = array.view(np.int64)  # compared to the last bit: 0.0 is not -0.0
     while array.ndim and array.size and (bits == bits[:1]).all():
@@ -250,7 +251,7 @@ _NEEDS_QUOTES = re.compile(rf"[{_UNSAFE}\x20-\x2f:-@\[-^`{{-~\xa0]|^[0-9]|^(inf|
 
 
 def _name(name: str) -> str:
-    """A name as it is where nothing can be mistaken, else in quotes."""
+    """A name as it is if it is unambiguous, else in quotes."""
     if not _NEEDS_QUOTES.search(name):
         return name
     quoted = json.dumps(name, ensure_ascii=False)

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from grisaille.language import atoms
-from grisaille.language.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.language.expression import Call, Constant, Expression, Operation
+from grisaille.language.variable import Variable
 
 _BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "@": 2, "**": 3}
 _ATOMIC = 4

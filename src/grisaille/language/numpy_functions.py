@@ -1,4 +1,4 @@
-"""What NumPy's functions record when they meet an expression."""
+"""How NumPy's functions are recorded when they are applied to an expression."""
 
 from __future__ import annotations
 
@@ -89,27 +89,33 @@ def apply_ufunc(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -
         return operate(_ATOM_OF_UFUNC[ufunc], *inputs)
     if ufunc in _RECORD_UFUNC:
         return _RECORD_UFUNC[ufunc](*inputs)
-    raise _unknown(ufunc.__name__)
+    raise _unknown(ufunc)
 
 
 def apply_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Record any other NumPy function such as `np.sum`."""
     if function not in _RECORD_FUNCTION:
-        raise _unknown(function.__name__)
+        raise _unknown(function)
     try:
         return _RECORD_FUNCTION[function](*args, **kwargs)
     except TypeError as error:
         reason = str(error).split("() ", 1)[-1]  # Python names the function of our table first
         raise ModelError(
-            f"np.{function.__name__} was given arguments that cannot be recorded on an "
+            f"{_numpy_name(function)} was given arguments that cannot be recorded on an "
             f"expression: {reason}"
         ) from error
 
 
-def _unknown(name: str) -> ModelError:
+def _numpy_name(function: Any) -> str:
+    """How a user writes a NumPy function: `np.sum`, `np.linalg.inv`."""
+    module = getattr(function, "__module__", None) or "numpy"  # ufuncs may have no module
+    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
+def _unknown(function: Any) -> ModelError:
     return ModelError(
-        f"np.{name} cannot be recorded on an expression: use operators and the NumPy functions "
-        f"listed in docs/language.md, or wrap your own function with gs.white_box"
+        f"{_numpy_name(function)} cannot be recorded on an expression: use operators and the "
+        "NumPy functions listed in docs/language.md, or wrap your own function with gs.white_box"
     )
 
 

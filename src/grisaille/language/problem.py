@@ -9,8 +9,9 @@ import numpy as np
 
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Constraint, Expression, Variable, as_expression
+from grisaille.language.expression import Constraint, Expression, as_expression
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
     from grisaille.language.causal.model import CausalModel
@@ -32,11 +33,8 @@ class Problem:
         sense: 1 when minimizing, -1 when maximizing.
         constraints: The constraints as the user wrote them.
         program: `sense * objective` and then the body of each constraint, compiled.
-        causal: What the problem is about if it is one over interventions (`causal_problem`); else
-            None.
+        causal: The causal model of a problem over interventions (`causal_problem`); else None.
     """
-
-    causal: CausalModel | None = None
 
     def __init__(
         self,
@@ -52,7 +50,7 @@ class Problem:
         self.constraints = _constraints(subject_to)
         signed = self.objective if self.sense == 1 else -self.objective
         self.program = Program([signed, *(c.body for c in self.constraints)])
-        # Without a variable, what has no known cause still varies: a model to intervene in.
+        # A causal model may have no variable: its exogenous variables still vary.
         if not self.program.variables and not self.program.calls:
             raise ModelError(
                 "the problem has no variable: its objective and constraints are constants; build "
@@ -66,6 +64,12 @@ class Problem:
                 )
         _check_names("variables", self.program.variables)
         _check_names("black boxes", self.program.boxes)
+        self._causal: CausalModel | None = None
+
+    @property
+    def causal(self) -> CausalModel | None:
+        """The causal model of a problem over interventions (`causal_problem`); else None."""
+        return self._causal
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -127,7 +131,7 @@ class Problem:
             timeout: Seconds after which no new trial starts.
             gap_tol: Stop when best value and bound are this close, in the objective's units.
             max_cost: What all evaluations together may cost.
-            executor: Who evaluates: anything with `submit`, such as a process pool of
+            executor: What evaluates: anything with `submit`, such as a process pool of
                 `concurrent.futures` or a Dask client. None for this process.
             workers: How many evaluations at once; without an executor, child processes make them.
             callback: Called with each `Trial`; a true return value stops the run.
@@ -158,7 +162,7 @@ class Problem:
         )
 
     def diagram(self, format: Literal["text", "mermaid", "dot"] = "text") -> str:
-        """The graph of the problem, black and white boxes told apart.
+        """The graph of the problem, with black and white boxes marked.
 
         Args:
             format: "text" for a terminal, "mermaid" for Markdown, "dot" for Graphviz.
@@ -168,13 +172,28 @@ class Problem:
         return diagram(self, format)
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Problem:
-        return self  # it never changes, and its variables are known by identity
+        return self  # it is immutable, and its variables are compared by identity
 
     def __repr__(self) -> str:
         verb = "minimize" if self.sense == 1 else "maximize"
         lines = [f"{verb} {self.objective!r}"]
         lines += [f"  subject to {c!r}" for c in self.constraints]
         return "\n".join(lines)
+
+
+def rewritten(
+    problem: Problem,
+    objective: Expression,
+    constraints: Iterable[Constraint],
+    causal: CausalModel | None = None,
+) -> Problem:
+    """A new problem of the same sense, with these formulas and perhaps a causal model."""
+    if problem.sense == 1:
+        new = Problem(minimize=objective, subject_to=constraints)
+    else:
+        new = Problem(maximize=objective, subject_to=constraints)
+    new._causal = causal
+    return new
 
 
 def _scalar(objective: Expression) -> Expression:

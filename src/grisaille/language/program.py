@@ -19,7 +19,8 @@ from torch import Tensor
 from grisaille.errors import ModelError
 from grisaille.language.atoms import join
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Constant, Expression, Operation, Variable
+from grisaille.language.expression import Call, Constant, Expression, Operation
+from grisaille.language.variable import Variable
 
 Key = tuple[object, ...]
 
@@ -29,9 +30,10 @@ class Node:
     """One step of a program.
 
     Attributes:
-        expression: What the step computes (the first of all equal ones).
+        expression: What the step computes; of several equal expressions, the first.
         arguments: Positions of the nodes it reads.
-        key: What makes two nodes of any programs equal: the same function of the same arguments.
+        key: Equal for equal nodes, also of different programs: the same function of the same
+            arguments.
     """
 
     expression: Expression
@@ -118,12 +120,12 @@ class Program:
 
     @property
     def process_noise(self) -> bool:
-        """Whether a black box disturbs what lies downstream: outputs then mean expectations."""
+        """Whether a black box has process noise, so that outputs are expected values."""
         return any(call.box.process_noise for call in self.calls)
 
     @property
     def continuous(self) -> bool:
-        """Whether no known operation jumps."""
+        """Whether all known operations are continuous."""
         return all(
             n.expression.atom.continuous for n in self.nodes if isinstance(n.expression, Operation)
         )
@@ -145,7 +147,7 @@ class Program:
             elif isinstance(expression, Constant):
                 values.append(self.constants[position])
             else:
-                # Something without a known cause has no argument.
+                # An exogenous variable has no argument.
                 parts = [values[a] for a in node.arguments]
                 states = join.evaluate(*parts) if parts else x[:, :0]
                 answer = resolve(self.call_of_node[position], states)
@@ -154,7 +156,7 @@ class Program:
         return [values[p].expand(batch, *values[p].shape[1:]) for p in self.outputs]
 
     def first_states(self, x: NDArray[np.float64]) -> dict[int, NDArray[np.float64]]:
-        """Inputs at x of the calls that no other black box lies upstream of, by call."""
+        """Inputs at x of the calls that read no other call, by call."""
         point = torch.tensor(x).unsqueeze(0)
         states = {}
         for number, call in enumerate(self.calls):
@@ -241,12 +243,12 @@ def _no_answer(call: BoxCall, _states: Tensor) -> Tensor:
 
 
 def _digest(identity: Key, arguments: Iterable[bytes]) -> bytes:
-    """A short name for an expression and everything it reads, however deep."""
+    """A digest of an expression and everything it reads, however deep."""
     return hashlib.blake2b(b"".join([repr(identity).encode(), *arguments]), digest_size=16).digest()
 
 
 def _identity(expression: Expression) -> Key:
-    """What an expression is, its arguments left out."""
+    """What identifies an expression apart from its arguments."""
     if isinstance(expression, Operation):
         return ("operation", id(expression.atom), expression.parameters)
     if isinstance(expression, Call):

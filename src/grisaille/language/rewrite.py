@@ -1,4 +1,4 @@
-"""Rewrites: pure functions from problem to problem, which forget what is known about it."""
+"""Rewrites: pure functions from problem to problem that drop known structure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Constraint, Expression
-from grisaille.language.problem import Problem
+from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import BoxCall, Program
 
 Array = NDArray[np.float64]
@@ -28,17 +28,17 @@ def collapse(
     noise: ArrayLike | None = None,
     norm_bound: ArrayLike | None = None,
 ) -> Problem:
-    """The problem as ordinary Bayesian optimization sees it: inside, nothing is known any more.
+    """The problem as ordinary Bayesian optimization sees it, without its known structure.
 
     The objective and each scalar constraint that read a black box become one output each of one
     black box of all variables, learned independently; its evaluation is one run of the real chain.
-    What reads no black box stays known.
+    A part that reads no black box stays known.
 
     Args:
         problem: The grey-box problem.
         kernel: Kernel of the outputs; None to learn it.
-        noise: Standard deviation of the outputs' noise, one or one per output; None for 0 if the
-            boxes inside are free of noise, and else to learn it.
+        noise: Standard deviation of the outputs' noise, one or one per output; None for 0 if no
+            black box of the problem has noise, and else to learn it.
         norm_bound: Bound on the norms of the outputs, one or one per output.
     """
     if not isinstance(problem, Problem):
@@ -77,9 +77,7 @@ def collapse(
         bodies.append(body)
     objective, *rest = bodies
     constraints: list[Constraint] = [body <= 0 for body in rest]
-    if problem.sense == 1:
-        return Problem(minimize=objective, subject_to=constraints)
-    return Problem(maximize=objective, subject_to=constraints)
+    return rewritten(problem, objective, constraints)
 
 
 def unknown_outputs(problem: Problem) -> NDArray[np.bool_]:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from grisaille.checks import real_numbers
 from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, outward, widened
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.language.atoms import Atom, Shape
-from grisaille.language.declarations import is_symbolic, name_of, output_shape
-from grisaille.language.expression import Operation, as_expression, real_numbers
+from grisaille.language.atoms import Atom
+from grisaille.language.expression import Operation, as_expression
+from grisaille.language.user_function import (
+    check_lipschitz,
+    decorator,
+    is_symbolic,
+    name_of,
+    output_shape,
+)
 
 Array = NDArray[np.float64]
 
@@ -27,7 +34,7 @@ class WhiteBox:
 
     Args:
         fn: The function, of NumPy values shaped like the arguments, to `outputs` numbers.
-        name: How messages and diagrams call it.
+        name: Its name in messages and diagrams.
         outputs: How many numbers it returns; 1 gives a scalar expression.
         vectorized: True if `fn` takes arrays with one more leading axis, many points at once, and
             returns its values with that leading axis: much faster.
@@ -75,7 +82,8 @@ class WhiteBox:
         """An expression when an argument is one, else the plain function's value."""
         if any(is_symbolic(a) for a in args):
             expressions = tuple(as_expression(a) for a in args)
-            self._check_lipschitz(tuple(e.shape for e in expressions))
+            inputs = sum(e.size for e in expressions)
+            check_lipschitz(self.lipschitz, self.outputs, inputs, f"white box {self.name!r}")
             return Operation(self.atom, expressions)
         return self.fn(*args)
 
@@ -133,30 +141,20 @@ class WhiteBox:
             )
         return slopes
 
-    def _check_lipschitz(self, arguments: tuple[Shape, ...]) -> None:
-        inputs = sum(math.prod(shape) for shape in arguments)
-        shapes = ((), (inputs,), (self.outputs, inputs))
-        if self.lipschitz is not None and self.lipschitz.shape not in shapes:
-            raise ModelError(
-                f"white box {self.name!r} has {self.outputs} outputs of {inputs} inputs, but "
-                f"lipschitz has shape {self.lipschitz.shape}: pass one number, one per input, or "
-                f"an array of shape {shapes[-1]}"
-            )
-
     def _enclose(self, *arguments: Interval) -> Enclosure:
-        """Bounds over boxes from what the user declared; none where an argument has none."""
-        boxes = max(a.lower.shape[0] for a in arguments)
+        """Bounds over regions from what the user declared; infinite where an argument has none."""
+        regions = max(a.lower.shape[0] for a in arguments)
         lower, upper = (
-            [end.detach().expand(boxes, *end.shape[1:]) for end in side]
+            [end.detach().expand(regions, *end.shape[1:]) for end in side]
             for side in ([a.lower for a in arguments], [a.upper for a in arguments])
         )
         flat_lower, flat_upper = (
-            torch.cat([end.reshape(boxes, -1) for end in side], 1) for side in (lower, upper)
+            torch.cat([end.reshape(regions, -1) for end in side], 1) for side in (lower, upper)
         )
         bounded = (flat_lower.isfinite() & flat_upper.isfinite()).all(1)
-        ends = outward(3) * torch.full((2, boxes, self.outputs), math.inf, dtype=torch.float64)
+        ends = outward(3) * torch.full((2, regions, self.outputs), math.inf, dtype=torch.float64)
         if bounded.any():
-            # Picked by a mask these are copies, which a careless function may change.
+            # A mask makes copies, so a function that changes its arguments does no harm.
             lower, upper = [e[bounded] for e in lower], [e[bounded] for e in upper]
             found = []
             if self.lipschitz is not None:
@@ -165,17 +163,23 @@ class WhiteBox:
                 found.append(self._declared(lower, upper))
             pairs = torch.stack(found)
             ends[:, bounded] = torch.stack((pairs[:, 0].amax(0), pairs[:, 1].amin(0)))
-            self._check_order(ends[:, bounded], lower, upper)
-        low, high = ends.reshape(2, boxes, *self.output_shape)
-        return Enclosure(Interval(low, high), Plane((), low), Plane((), high))
+            if wrong := _out_of_order(ends[:, bounded]):
+                region, output, low, high = wrong
+                raise EvaluationError(
+                    f"white box {self.name!r} over {_region_text(lower, upper, region)}: interval "
+                    f"and lipschitz leave no value for output {output} ({low:g} to {high:g}): one "
+                    "of them is wrong"
+                )
+        lowest, highest = ends.reshape(2, regions, *self.output_shape)
+        return Enclosure(Interval(lowest, highest), Plane((), lowest), Plane((), highest))
 
     def _around_center(self, lower: list[Tensor], upper: list[Tensor]) -> Tensor:
-        """Ends (2, boxes, outputs) from the values at the centers and the Lipschitz constants."""
+        """Ends (2, regions, outputs) from the values at the centers and the Lipschitz constants."""
         centers = [0.5 * low + 0.5 * high for low, high in zip(lower, upper, strict=True)]
-        boxes = len(centers[0])
+        regions = len(centers[0])
         reach = torch.cat(
             [
-                torch.maximum(high - center, center - low).reshape(boxes, -1)
+                torch.maximum(high - center, center - low).reshape(regions, -1)
                 for low, center, high in zip(lower, centers, upper, strict=True)
             ],
             1,
@@ -183,41 +187,41 @@ class WhiteBox:
         inputs = reach.shape[1]
         slopes = np.broadcast_to(np.asarray(self.lipschitz), (self.outputs, inputs))
         change = reach @ torch.tensor(slopes).T
-        value = self._values(*centers).reshape(boxes, self.outputs)
+        value = self._values(*centers).reshape(regions, self.outputs)
         change = change * (1 + 4 * (inputs + 2) * EPSILON)  # above all rounding of the sum
         return widened(torch.stack((value - change, value + change)))
 
     def _declared(self, lower: list[Tensor], upper: list[Tensor]) -> Tensor:
-        """Ends (2, boxes, outputs) that the user's own function gives."""
+        """Ends (2, regions, outputs) from the user's `interval` function."""
         assert self.interval is not None
-        boxes = len(lower[0])
+        regions = len(lower[0])
         pairs = [(low.numpy(), high.numpy()) for low, high in zip(lower, upper, strict=True)]
         try:
             if self.vectorized:
                 answers = [self.interval(*pairs)]
             else:
                 answers = [
-                    self.interval(*((low[box], high[box]) for low, high in pairs))
-                    for box in range(boxes)
+                    self.interval(*((low[region], high[region]) for low, high in pairs))
+                    for region in range(regions)
                 ]
             parts = [[real_numbers(end) for end in self._pair(answer)] for answer in answers]
-            rows = boxes // len(parts)
+            rows = regions // len(parts)
             sides = [
                 np.concatenate([self._rows(part[side], rows) for part in parts]) for side in (0, 1)
             ]
         except Exception as error:
             raise EvaluationError(
                 f"interval of white box {self.name!r} (outputs={self.outputs}, "
-                f"vectorized={self.vectorized}) failed near {_box_text(lower, upper, 0)}: {error}"
+                f"vectorized={self.vectorized}) failed near "
+                f"{_region_text(lower, upper, 0)}: {error}"
             ) from error
         ends = torch.tensor(np.stack(sides))
-        wrong = ends.isnan().any(0) | (ends[0] > ends[1])
-        if wrong.any():
-            box, output = (int(i) for i in wrong.nonzero()[0])
+        if wrong := _out_of_order(ends):
+            region, output, low, high = wrong
             raise EvaluationError(
-                f"interval of white box {self.name!r} over {_box_text(lower, upper, box)} returned "
-                f"lower {ends[0, box, output]:g} and upper {ends[1, box, output]:g} for output "
-                f"{output}: return numbers with lower <= upper"
+                f"interval of white box {self.name!r} over {_region_text(lower, upper, region)} "
+                f"returned lower {low:g} and upper {high:g} for output {output}: return numbers "
+                "with lower <= upper"
             )
         return widened(ends)
 
@@ -232,42 +236,34 @@ class WhiteBox:
             raise ValueError(f"it returned an end of shape {end.shape}, expected {shape}")
         return end.reshape(rows, self.outputs)
 
-    def _check_order(self, ends: Tensor, lower: list[Tensor], upper: list[Tensor]) -> None:
-        wrong = ends[0] > ends[1]
-        if wrong.any():
-            box, output = (int(i) for i in wrong.nonzero()[0])
-            raise EvaluationError(
-                f"white box {self.name!r} over {_box_text(lower, upper, box)}: interval and "
-                f"lipschitz leave no value for output {output} ({ends[0, box, output]:g} to "
-                f"{ends[1, box, output]:g}): one of them is wrong"
-            )
-
     def __repr__(self) -> str:
         return f"WhiteBox({self.name!r})"
 
 
-def _box_text(lower: list[Tensor], upper: list[Tensor], box: int) -> str:
-    """A box as text, argument by argument."""
+def _out_of_order(ends: Tensor) -> tuple[int, int, float, float] | None:
+    """Region, output, lower and upper end of the first ends (2, regions, outputs) that cross."""
+    wrong = ends.isnan().any(0) | (ends[0] > ends[1])
+    if not wrong.any():
+        return None
+    region, output = wrong.nonzero()[0].tolist()
+    return region, output, float(ends[0, region, output]), float(ends[1, region, output])
+
+
+def _region_text(lower: list[Tensor], upper: list[Tensor], region: int) -> str:
+    """A region as text, argument by argument."""
     return ", ".join(
-        " to ".join(np.array2string(end[box].numpy(), precision=6) for end in ends)
+        " to ".join(np.array2string(end[region].numpy(), precision=6) for end in ends)
         for ends in zip(lower, upper, strict=True)
     )
 
 
-@overload
-def white_box(fn: Callable[..., Any], /, **options: Any) -> WhiteBox: ...
-@overload
-def white_box(**options: Any) -> Callable[[Callable[..., Any]], WhiteBox]: ...
-def white_box(
-    fn: Callable[..., Any] | None = None, /, **options: Any
-) -> WhiteBox | Callable[[Callable[..., Any]], WhiteBox]:
+@decorator
+def white_box(fn: Callable[..., Any], /, **options: Any) -> WhiteBox:
     """Declare a known function: `gs.white_box(fn)`, `@gs.white_box` or with options in between.
 
     Takes the options of `WhiteBox`.
     """
-    if fn is not None:
-        return WhiteBox(fn, **options)
-    return lambda function: WhiteBox(function, **options)
+    return WhiteBox(fn, **options)
 
 
 class _NumericalDerivative(torch.autograd.Function):

@@ -3,16 +3,16 @@
 from grisaille.problems.causal import complete_graph, constrained_toy_graph, toy_graph
 from grisaille.problems.composite import environmental, goldstein_price, langermann
 from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
-from grisaille.problems.embedded import (
+from grisaille.problems.known_problem import KnownProblem, Structure
+from grisaille.problems.listing import catalogue
+from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
+from grisaille.problems.paper import (
     additive,
     chain,
     lp_with_embedded_gp,
     shifted_square,
     sum_of_squares,
 )
-from grisaille.problems.known import KnownProblem, Structure
-from grisaille.problems.listing import catalogue
-from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
 from grisaille.problems.reactor import williams_otto
 
 __all__ = [

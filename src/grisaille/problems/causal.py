@@ -1,7 +1,7 @@
-"""Causal problems: what to set in a system of noisy mechanisms, to make E[Y | do] least.
+"""Causal problems: which variables of a noisy system to set, to minimize E[Y | do].
 
-All disturbances are independent and standard normal. An intervention is answered by the averages
-over `runs` runs of the system; in the publications it is the expectation.
+All disturbances are independent and standard normal. A trial averages over `runs` runs of the
+system; the publications use the expectation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grisaille.language.causal.problem import causal_problem
 from grisaille.language.causal.system import System
 from grisaille.language.expression import Constraint, Expression
 from grisaille.language.problem import Problem
-from grisaille.problems.known import KnownProblem, Structure
+from grisaille.problems.known_problem import KnownProblem, Structure
 
 Array = NDArray[np.float64]
 Values = dict[str, Any]

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Variable
 from grisaille.language.problem import Problem
-from grisaille.problems.known import KnownProblem, Structure
+from grisaille.language.variable import Variable
+from grisaille.problems.known_problem import KnownProblem, Structure
 
 Array = NDArray[np.float64]
 

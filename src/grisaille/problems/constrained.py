@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Variable
 from grisaille.language.problem import Problem
-from grisaille.problems.known import KnownProblem, Structure
+from grisaille.language.variable import Variable
+from grisaille.problems.known_problem import KnownProblem, Structure
 
 
 def rosen_suzuki() -> KnownProblem:

@@ -8,15 +8,15 @@ from functools import partial
 from grisaille.problems.causal import complete_graph, constrained_toy_graph, toy_graph
 from grisaille.problems.composite import environmental, goldstein_price, langermann
 from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
-from grisaille.problems.embedded import (
+from grisaille.problems.known_problem import KnownProblem
+from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
+from grisaille.problems.paper import (
     additive,
     chain,
     lp_with_embedded_gp,
     shifted_square,
     sum_of_squares,
 )
-from grisaille.problems.known import KnownProblem
-from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
 from grisaille.problems.reactor import williams_otto
 
 Maker = Callable[[int], KnownProblem]
@@ -31,7 +31,7 @@ _DRAWN: tuple[Maker, ...] = (
     constrained_toy_graph,
     complete_graph,
 )
-"""Problems of which every seed gives another one; of causal ones, other data."""
+"""Problems that depend on the seed; causal ones only by their data."""
 
 _FIXED: tuple[Callable[[], KnownProblem], ...] = (
     environmental,
@@ -46,13 +46,13 @@ _FIXED: tuple[Callable[[], KnownProblem], ...] = (
     rosenbrock,
     ackley_sine,
 )
-"""Problems that are the same for every seed."""
+"""Problems that do not depend on the seed."""
 
 
 def catalogue() -> dict[str, Maker]:
     """A maker for each known problem, by the name of its function: `catalogue()[name](seed)`.
 
-    Problems that are not drawn are the same for every seed.
+    Problems that are not drawn ignore the seed.
     """
     fixed = {make.__name__: partial(_whatever_the_seed, make) for make in _FIXED}
     return {**fixed, **{make.__name__: make for make in _DRAWN}}

@@ -1,4 +1,4 @@
-"""Nested problems: networks of black boxes of which the last one is maximized."""
+"""Nested problems: networks of black boxes, whose last output is maximized."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Expression, Variable
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
-from grisaille.problems.known import KnownProblem, Structure
+from grisaille.language.variable import Variable
+from grisaille.problems.known_problem import KnownProblem, Structure
 
 Array = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def rosenbrock() -> KnownProblem:
 
 
 def ackley_sine(costs: tuple[float, float] = (1.0, 49.0)) -> KnownProblem:
-    """A cheap black box of six variables, and a dear one of what it says."""
+    """A cheap black box of six variables, and an expensive one that reads its output."""
     x = Variable("x", 6, lower=-2, upper=2)
 
     def ackley_function(x: Array) -> float:

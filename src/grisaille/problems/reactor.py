@@ -1,4 +1,4 @@
-"""The Williams-Otto reactor: known prices, product fractions that only a simulator can give."""
+"""The Williams-Otto reactor: known prices, and product fractions from a simulator."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy.optimize import root
 
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Variable
 from grisaille.language.problem import Problem
-from grisaille.problems.known import KnownProblem, Structure
+from grisaille.language.variable import Variable
+from grisaille.problems.known_problem import KnownProblem, Structure
 
 FEED_A = 1.8275
 """Feed of A in kg/s."""

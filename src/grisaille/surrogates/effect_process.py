@@ -20,9 +20,9 @@ from grisaille.surrogates.kernels import SquaredExponential
 Array = NDArray[np.float64]
 
 # Median length-scale of one input, as part of its range, which grows with the root of their number:
-# the publication starts from 1 where ranges are 9 to 25. Few answers would let length-scales grow
-# and variances shrink until nothing seems left to find, so priors are narrow. Nobody knows the
-# noise that well.
+# the publication starts from 1 where ranges are 9 to 25. With few answers, length-scales would
+# grow and variances shrink until nothing seems left to find, so priors are narrow. That of the
+# noise is wider, because less is known about it.
 _LENGTHSCALE = 0.07
 _WIDTH = 0.35
 _NOISE_WIDTH = 1.0
@@ -36,7 +36,7 @@ _CORRELATION = SquaredExponential()
 
 @dataclass(frozen=True, slots=True)
 class EffectHyperparameters:
-    """What is learned of an effect besides its data, for d inputs.
+    """Hyper-parameters of an effect with d inputs.
 
     Attributes:
         lengthscale: l, (d,), as parts of the inputs' ranges.
@@ -51,7 +51,7 @@ class EffectHyperparameters:
 
 @dataclass(frozen=True, slots=True)
 class EffectData:
-    """What is known of an effect at n inputs.
+    """Answers and prior of an effect at n inputs.
 
     Attributes:
         inputs: (n, d), in the unit box.
@@ -101,7 +101,7 @@ def _learned(
 ) -> EffectHyperparameters:
     from scipy.optimize import minimize
 
-    # In units of the output's deviation, so that the search knows no units.
+    # In units of the output's deviation, so that the search does not depend on its units.
     residual = torch.tensor(np.frombuffer(residual_bytes)) / scale
     deviation = torch.tensor(np.frombuffer(deviation_bytes)) / scale
     inputs = torch.tensor(np.frombuffer(input_bytes).reshape(len(residual), d))

@@ -1,7 +1,7 @@
 """Hyper-parameters: taken from the kernel when given, else learned with BoTorch and GPyTorch.
 
-Learning sees inputs scaled to the unit box and standardized outputs, so that BoTorch's priors
-mean what they say; what comes back is in the user's units.
+Learning uses inputs scaled to the unit cube and standardized outputs, for which BoTorch's priors
+are made. The results are in the user's units.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def learned(
         noise: Standard deviation of the noise per output, (k,); None to learn it.
         inputs: (n, d).
         outputs: (n, k).
-        lower: (d,), lower end of the box that inputs are scaled by.
-        upper: (d,), its upper end.
+        lower: (d,), lower ends of the ranges that inputs are scaled by.
+        upper: (d,), upper ends.
     """
     return _learned(
         kernel,
@@ -96,7 +96,7 @@ def _learned(
 
 
 def _fit(kernel: Kernel, inputs: Tensor, outputs: Tensor, deviation: Tensor | None) -> Any:
-    """A BoTorch model of inputs (n, d) in the unit box and standardized outputs (n, k), fitted."""
+    """A BoTorch model of inputs (n, d) in the unit cube and standardized outputs (n, k), fitted."""
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import SingleTaskGP
     from gpytorch.mlls import ExactMarginalLogLikelihood
@@ -182,7 +182,7 @@ def _covariance_module(kernel: Kernel, d: int, k: int) -> Any:
         assert isinstance(module, MaternKernel)
         module.nu = kernel.smoothness
     # BoTorch's default has no variance of its own: it trusts the standardized outputs. Here they
-    # cluster around the optimum, which makes their spread far too small; the likelihood knows.
+    # cluster around the optimum, so that their spread is far too small; the likelihood finds it.
     scaled = ScaleKernel(module, batch_shape=batch, outputscale_prior=LogNormalPrior(0.0, 1.0))
     scaled.outputscale = 1.0
     return scaled

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, counted
 
 
 class Kernel(Protocol):
@@ -41,7 +41,7 @@ class Kernel(Protocol):
 
 
 class Radial(Kernel, Protocol):
-    """A kernel of the distance alone, with what bounds over boxes need to know about it.
+    """A kernel of the distance alone, with what bounds over regions need.
 
     As a function of q = |s - s'|^2 its correlation is convex and decreasing: it is a mixture of
     squared-exponential kernels.
@@ -87,7 +87,7 @@ class SquaredExponential:
 
     @property
     def order(self) -> int:
-        """Taylor polynomials of order 2 are used, though all would exist."""
+        """2: Taylor polynomials of order 2 are used, although all orders exist."""
         return 2
 
     def profile(self, squared: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -196,10 +196,12 @@ class Linear:
 
 
 def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
-    """Refuse what is not a kernel, or, for a known number of inputs, has too many length-scales.
+    """Raise ModelError if it is no kernel of this library, or has not one length-scale per input.
 
-    Raises:
-        ModelError: Says which black box it is and what to pass.
+    Args:
+        kernel: What a black box was declared with.
+        box: Name of the black box.
+        inputs: How many inputs it has; None if that is not known yet.
     """
     if not isinstance(kernel, SquaredExponential | Matern | Linear):
         raise ModelError(
@@ -210,7 +212,7 @@ def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
         return
     if len(kernel.lengthscale) not in (1, inputs):
         raise ModelError(
-            f"black box {box!r} takes {inputs} numbers, but its kernel has "
+            f"black box {box!r} takes {counted(inputs, 'number')}, but its kernel has "
             f"{len(kernel.lengthscale)} length-scales: pass one, or one per input"
         )
 
@@ -256,7 +258,7 @@ def _root_of_least(exact: Tensor, size: Tensor, leading: Tensor) -> Tensor:
 
 
 def _distance(first: Tensor, second: Tensor) -> Tensor:
-    # From the differences themselves: by way of a matrix product, rounding would move neighbours
-    # far from the origin so far apart that no Cholesky factor exists. Where two inputs coincide
-    # the derivative is taken as 0.
+    # From the differences themselves: with a matrix product, rounding would move neighbours so far
+    # apart, far from the origin, that no Cholesky factor exists. Where two inputs coincide, the
+    # derivative is 0.
     return torch.cdist(first, second, compute_mode="donot_use_mm_for_euclid_dist")

@@ -1,7 +1,7 @@
 """The posterior of a Gaussian process, frozen into plain tensors (Eq. mean_cov).
 
-GPyTorch fits hyper-parameters; a search then asks for thousands of means and deviations with
-gradients, and plain tensors answer several times faster than its lazy machinery.
+GPyTorch fits hyper-parameters. A search then needs thousands of means and deviations with
+gradients, and plain tensors are several times faster than its lazy operators.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, counted
 from grisaille.surrogates.kernels import Kernel
 
 # Noise is never taken to be below this part of an observation's prior variance. It keeps every
@@ -46,7 +46,7 @@ class Surrogate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Everything about a Gaussian process but its data, for k outputs and d inputs.
+    """All parameters of a Gaussian process, for k outputs and d inputs.
 
     Attributes:
         lengthscale: (k, d), in the inputs' units.
@@ -61,6 +61,14 @@ class Hyperparameters:
     noise: Tensor
     mean: Tensor
     center: Tensor
+
+    def scale(self, states: Tensor) -> Tensor:
+        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
+        return (states - self.center) / self.lengthscale.unsqueeze(1)
+
+    def covariance(self, kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
+        """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
+        return self.variance[:, None, None] * kernel.correlation(first, second)
 
 
 class Posterior:
@@ -149,13 +157,11 @@ class Posterior:
 
     def scale(self, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
-        centered = states - self.hyperparameters.center
-        return centered / self.hyperparameters.lengthscale.unsqueeze(1)
+        return self.hyperparameters.scale(states)
 
     def covariance(self, first: Tensor, second: Tensor) -> Tensor:
         """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
-        correlation = self.kernel.correlation(first, second)
-        return self.hyperparameters.variance[:, None, None] * correlation
+        return self.hyperparameters.covariance(self.kernel, first, second)
 
     def regularization(self, scaled: Tensor) -> Tensor:
         """Lambda as used: the noise, but not less than rounding needs; (k, n, d) to (k, n)."""
@@ -170,7 +176,7 @@ class Posterior:
 
 
 class ModelSurrogate:
-    """A user's own BoTorch model as a surrogate: the slower road.
+    """A user's own BoTorch model as a surrogate, slower than `Posterior`.
 
     Args:
         model: Anything with BoTorch's `posterior(X)`, in the user's own units.
@@ -191,8 +197,8 @@ class ModelSurrogate:
         if mean.shape != expected or variance.shape != expected:
             raise ModelError(
                 f"the model of black box {self.box!r} predicts {tuple(mean.shape[1:])} numbers per "
-                f"point, not {expected[1:]}: model= must return a model of {self.outputs} output"
-                f"{'s' * (self.outputs != 1)}"
+                f"point, not {expected[1:]}: model= must return a model of "
+                f"{counted(self.outputs, 'output')}"
             )
         if not (torch.isfinite(mean).all() and torch.isfinite(variance).all()):
             raise ModelError(

@@ -1,7 +1,7 @@
-"""The posterior of a Gaussian process with many observations, seen through a few chosen inputs.
+"""The posterior of a Gaussian process with many observations, through a few chosen inputs.
 
-A system that runs a hundred times per trial soon has thousands of rows. Most inputs then lie so
-close to others that a few of them tell nearly everything.
+A system that runs a hundred times per trial soon has thousands of rows. Most inputs then lie close
+to others, so that a few of them hold nearly all information.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CondensedPosterior:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
         self._least = LEAST_NOISE * hyperparameters.variance
-        scaled = self._scale(inputs)
+        scaled = self.hyperparameters.scale(inputs)
         share = (self._noise_variance() / hyperparameters.variance).min() / max(len(inputs), 1)
         chosen = _chosen(kernel, scaled, _ENOUGH * float(share))
         self._chosen = scaled[:, chosen]
@@ -63,7 +63,7 @@ class CondensedPosterior:
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
-        scaled = self._scale(states)
+        scaled = self.hyperparameters.scale(states)
         cross = self._covariance(self._chosen, scaled)  # (k, m, batch)
         mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
         prior = self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)
@@ -74,7 +74,7 @@ class CondensedPosterior:
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
         batch, q, d = states.shape
-        scaled = self._scale(states.reshape(batch * q, d))
+        scaled = self.hyperparameters.scale(states.reshape(batch * q, d))
         cross = self._covariance(self._chosen, scaled)
         k, m = cross.shape[:2]
         mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
@@ -86,7 +86,8 @@ class CondensedPosterior:
 
     def hallucinated(self, state: Tensor) -> CondensedPosterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
-        cross = self._covariance(self._chosen, self._scale(state.unsqueeze(0)))  # (k, m, 1)
+        scaled = self.hyperparameters.scale(state.unsqueeze(0))
+        cross = self._covariance(self._chosen, scaled)  # (k, m, 1)
         white = torch.linalg.solve_triangular(self._factor, cross, upper=False)
         noise = self._noise_variance()[:, None, None]
         predicted = (cross * self._weights).sum(1, keepdim=True)
@@ -103,7 +104,7 @@ class CondensedPosterior:
     def _set(self, information: Tensor, right: Tensor) -> None:
         """Work out weights S^-1 K_Un (y - m) / lambda, and G with G'G = K_UU^-1 - S^-1.
 
-        A search asks for so many predictions that two matrices pay, where solving would do.
+        A search needs so many predictions that computing both matrices once is faster than solving.
         """
         self._information = information
         self._right = right
@@ -120,13 +121,8 @@ class CondensedPosterior:
     def _noise_variance(self) -> Tensor:
         return torch.maximum(self.hyperparameters.noise, self._least)
 
-    def _scale(self, states: Tensor) -> Tensor:
-        centered = states - self.hyperparameters.center
-        return centered / self.hyperparameters.lengthscale.unsqueeze(1)
-
     def _covariance(self, first: Tensor, second: Tensor) -> Tensor:
-        correlation = self.kernel.correlation(first, second)
-        return self.hyperparameters.variance[:, None, None] * correlation
+        return self.hyperparameters.covariance(self.kernel, first, second)
 
 
 def _chosen(kernel: Kernel, scaled: Tensor, enough: float) -> list[int]:
@@ -136,7 +132,7 @@ def _chosen(kernel: Kernel, scaled: Tensor, enough: float) -> list[int]:
     rows: list[Tensor] = []
     chosen: list[int] = []
     while len(chosen) < min(_MOST, scaled.shape[1]):
-        # One choice for all outputs: the input that any of them knows least about.
+        # One choice for all outputs: the input with the largest remaining share in any of them.
         share, pivot = (left / prior.clamp_min(LEAST_VARIANCE)).amax(0).max(0)
         if float(share) < max(enough, _JITTER):
             break

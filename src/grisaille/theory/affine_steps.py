@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from grisaille.language import atoms
-from grisaille.language.expression import Call, Constant, Operation, Variable
+from grisaille.language.expression import Call, Constant, Operation
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 
 _LINEAR = (atoms.add, atoms.subtract, atoms.negative, atoms.total, atoms.take, atoms.join)
 _BILINEAR = (atoms.multiply, atoms.matmul)

@@ -15,7 +15,7 @@ from benchmarks.reproduction.storage import Folder
 
 import grisaille as gs
 from benchmarks.reproduction import experiment, report
-from grisaille.problems.embedded import KERNEL, lp_with_embedded_gp
+from grisaille.problems.paper import KERNEL, lp_with_embedded_gp
 from grisaille.records import Suggestion, TrialKind
 from grisaille.study.chain import evaluated
 

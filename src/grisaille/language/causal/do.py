@@ -11,22 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grisaille.errors import ModelError
 from grisaille.language.atoms import Atom
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import (
-    Call,
-    Constraint,
-    Expression,
-    Operation,
-    Variable,
-    as_expression,
-)
-from grisaille.language.problem import Problem
+from grisaille.language.expression import Call, Constraint, Expression, Operation, as_expression
+from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 
 
 def _same(value: Tensor) -> Tensor:
@@ -34,7 +29,7 @@ def _same(value: Tensor) -> Tensor:
 
 
 class _Unreached(Atom):
-    """An atom of which there is one in every process, so that copies are known again."""
+    """An atom that is unpickled as the one instance of its process."""
 
     __slots__ = ()
 
@@ -43,7 +38,7 @@ class _Unreached(Atom):
 
 
 unreached = _Unreached("natural", _same, lambda shape: shape)
-"""The identity, which interventions do not reach through."""
+"""The identity. Interventions replace nothing that it reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,16 +62,21 @@ class Do:
 def exogenous(
     fn: Callable[[], Any] | None = None, *, name: str, noise: ArrayLike | None = None
 ) -> Expression:
-    """A variable of the system with no known cause, which nobody chooses.
+    """A variable of the system that has no known cause and is not chosen.
 
     It is a black box without inputs whose noise belongs to the process: mean plus disturbance.
 
     Args:
         fn: Its mean, a function without arguments, for a system that is simulated; None when the
             real system is elsewhere.
-        name: What it is called.
+        name: Its name.
         noise: Standard deviation of its disturbance; None to learn it.
     """
+    if noise is not None and not np.all(noise):
+        raise ModelError(
+            f"exogenous variable {name!r} has noise={noise!r}: give the standard deviation of its "
+            "disturbance, or None to learn it"
+        )
     box = BlackBox(fn, name=name, noise=noise, process_noise=True)
     complaint = "" if fn is None else misfit(fn)
     if complaint:
@@ -84,8 +84,7 @@ def exogenous(
             f"exogenous variable {name!r} has the function {complaint}: nothing acts on it, so its "
             "function takes no arguments; declare one with causes as a gs.BlackBox of these"
         )
-    box.argument_shapes = ()
-    return Call(box, ())
+    return box.record(())
 
 
 def natural(expression: Any) -> Expression:
@@ -103,7 +102,7 @@ def natural(expression: Any) -> Expression:
 
 
 def do(target: Any, *, lower: float, upper: float) -> Do:
-    """Let an intervention set a variable of the system, whatever its causes say.
+    """Let an intervention set a variable of the system, regardless of its causes.
 
     Args:
         target: The variable of the system, a call of a black box with one output.
@@ -124,10 +123,10 @@ def do(target: Any, *, lower: float, upper: float) -> Do:
 
 
 def intervene(problem: Problem, *dos: Do) -> Problem:
-    """The problem once interventions have set some variables of the system.
+    """The problem after interventions have set some variables of the system.
 
-    Each target is replaced by its variable wherever it is read, except behind `natural`. What is
-    no longer read disappears.
+    Each target is replaced by its variable wherever it is read, except behind `natural`. Parts
+    that are no longer read disappear.
 
     Args:
         problem: Any problem with black boxes.
@@ -155,19 +154,17 @@ def intervene(problem: Problem, *dos: Do) -> Problem:
     objective, *rest = substitute([problem.objective, *sides], replacement)
     pairs = zip(problem.constraints, rest[::2], rest[1::2], strict=True)
     constraints = [Constraint(left, right, c.flipped) for c, left, right in pairs]
-    if problem.sense == 1:
-        return Problem(minimize=objective, subject_to=constraints)
-    return Problem(maximize=objective, subject_to=constraints)
+    return rewritten(problem, objective, constraints)
 
 
 def substitute(
     expressions: Sequence[Expression], replacement: Mapping[Expression, Expression]
 ) -> list[Expression]:
-    """Expressions with others in place of some that they read, except behind `natural`.
+    """Expressions in which others replace some that they read, except behind `natural`.
 
     Args:
-        expressions: What is rewritten.
-        replacement: What stands in place of an expression and of all that are equal to it.
+        expressions: The expressions to rewrite.
+        replacement: A new expression for an old one and for all that are equal to it.
     """
     program = Program([*expressions, *replacement])
     put = {program.position[old]: new for old, new in replacement.items()}
@@ -189,7 +186,7 @@ def substitute(
 
 
 def misfit(function: Callable[..., Any], *arguments: Any) -> str:
-    """Why a function cannot be called with some arguments; "" if it can, or if nobody knows."""
+    """Why a function cannot be called with some arguments; "" if it can, or if it is unknown."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # built-in functions may hide their signature
@@ -203,12 +200,12 @@ def misfit(function: Callable[..., Any], *arguments: Any) -> str:
 
 
 def is_natural(expression: Expression) -> bool:
-    """Whether interventions do not reach through an expression."""
+    """Whether an expression is a natural value, which interventions do not change."""
     return isinstance(expression, Operation) and expression.atom is unreached
 
 
 def natural_reads(parts: Sequence[Expression]) -> set[str]:
-    """Names of the variables whose natural values expressions read; what calls read is left out."""
+    """Names of the variables whose natural values expressions read, not counting calls' reads."""
     found: set[str] = set()
     stack = list(parts)
     seen: set[Expression] = set()

@@ -12,13 +12,13 @@ from grisaille.language.problem import Problem
 
 
 def minimal_interventions(model: Problem, dos: Sequence[Do]) -> list[tuple[Do, ...]]:
-    """All sets of interventions that no smaller set equals, the smallest first.
+    """All minimal sets of interventions, the smallest first.
 
     A set is minimal when each of its variables still reaches the objective or a constraint while
     the others are set: X_s is part of the ancestors of Y in the graph without the arrows into X_s
-    (Lee and Bareinboim 2018, "Structural causal bandits: where to intervene?"). They are what
-    `causal_problem` should choose from when nothing else is known; hidden common causes can make
-    some of them needless, which is not looked for.
+    (Lee and Bareinboim 2018, "Structural causal bandits: where to intervene?"). Pass them
+    to `causal_problem` if nothing else is known. Hidden common causes can make some of them
+    needless; this is not checked.
 
     Args:
         model: Objective and constraints in terms of mechanisms.
@@ -41,10 +41,10 @@ def minimal_interventions(model: Problem, dos: Sequence[Do]) -> list[tuple[Do, .
 
 
 def distinct_sets(causal: CausalModel) -> list[int]:
-    """Numbers of the sets that set something, without those that a smaller one of them equals.
+    """Numbers of the sets that differ in effect; of several equal ones, the smallest.
 
-    Two sets are equal when the same variables of theirs are still read. One that sets nothing which
-    matters is left out, like the empty set.
+    Two sets are equal if the same of their variables are still read. A set without effect is left
+    out, like the empty set.
     """
     chosen: dict[frozenset[str], int] = {}
     for number in sorted(range(len(causal.sets)), key=lambda n: len(causal.sets[n])):

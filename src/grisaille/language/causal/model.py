@@ -1,8 +1,8 @@
 """Optimization over interventions, as an ordinary problem with one black box: the system.
 
 A trial sets the variables of one intervention set and lets the system run; the system answers with
-every variable, run by run. What the trials and the observational data say about each mechanism is
-read off here.
+every variable, run by run. This module turns trials and observational data into data of each
+mechanism.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from torch import Tensor
 
 from grisaille.language.causal.do import Do, intervene, natural_reads
 from grisaille.language.causal.system import INTERVENTION, set_number
-from grisaille.language.expression import Variable
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.variable import Variable
 
 Array = NDArray[np.float64]
 Rows = Mapping[str, Array]
-"""What was seen together: the values of each variable of the system by name, (n,); of the model's
-own variables (n, entries)."""
+"""Joint observations: the values of each variable of the system by name, (n,); of the model's own
+variables (n, entries)."""
 
 MechanismData = tuple[str, Array, Array]
 """Name of a mechanism, inputs (n, d) and outputs (n, 1)."""
@@ -35,11 +35,11 @@ SYSTEM = "system"
 
 @dataclass(frozen=True, eq=False)
 class CausalModel:
-    """What a problem over interventions is about.
+    """The causal model behind a problem over interventions.
 
     Attributes:
         model: Objective and constraints in terms of mechanisms, without intervention.
-        sets: The intervention sets; an empty one stands for watching.
+        sets: The intervention sets; an empty one means that the system is only observed.
         runs: How often the system runs in one trial.
         observations: Observational data: joint rows by name; arrays of length 0 if there are none.
         nodes: The variables of the system, causes before effects.
@@ -73,13 +73,13 @@ class CausalModel:
         return number, self.under(number, x)
 
     def under(self, number: int, x: Array) -> Array:
-        """What a design point says for a set that need not be its own, as a point of that set."""
+        """The entries of a design point that belong to a set, as a flat point of that set."""
         values = self._values(x)
         wanted = self.intervened(number).variables
         return np.concatenate([np.zeros(0), *(values[v.name] for v in wanted)])
 
     def design(self, number: int, values: Array) -> Array:
-        """The inverse of `read`: entries that are not part of the set are in mid-range."""
+        """The inverse of `read`: entries outside the set are in mid-range."""
         known = {INTERVENTION: np.array([float(number)])}
         start = 0
         for variable in self.intervened(number).variables:
@@ -105,11 +105,11 @@ class CausalModel:
         return {**self.runs_of(outputs), **own}
 
     def mechanism_data(self, number: int, rows: Rows) -> tuple[MechanismData, ...]:
-        """What joint rows say about the mechanisms, for those they say something about.
+        """Data of mechanisms from joint rows, for each mechanism that the rows say something about.
 
-        The inputs of a mechanism are its argument expressions at the values of the row. A variable
-        that the set sets tells nothing of its mechanism; nor does one that reads what a set
-        variable would have been.
+        The inputs of a mechanism are its argument expressions at the values of the row. Rows say
+        nothing about the mechanism of a variable that was set, nor about one that reads the
+        natural value of such a variable.
 
         Args:
             number: The intervention set that the rows were made under.
@@ -124,7 +124,7 @@ class CausalModel:
         return name not in names and names.isdisjoint(natural_reads(call.arguments))
 
     def observed(self) -> tuple[MechanismData, ...]:
-        """What the observational data say about the mechanisms; empty if there are none."""
+        """Data of mechanisms from the observational data; empty if there are none."""
         empty = not len(next(iter(self.observations.values())))
         return () if empty else self._read_off(frozenset(), self.observations)
 

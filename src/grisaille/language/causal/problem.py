@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.checks import is_number, is_whole
-from grisaille.errors import ModelError
+from grisaille.checks import is_number, is_whole, real_numbers
+from grisaille.errors import ModelError, counted
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.do import Do, intervene, misfit, natural_reads, substitute
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.causal.system import INTERVENTION, Runs, Simulation, System, Trials
-from grisaille.language.expression import Constraint, Expression, Variable, real_numbers
-from grisaille.language.problem import Problem
+from grisaille.language.expression import Constraint, Expression
+from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
+from grisaille.language.variable import Variable
 
 Array = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ def causal_problem(
         model: Objective and constraints in terms of `exogenous` variables and calls of black boxes
             with process noise. `Variable`s of its own are chosen in every set.
         interventions: The sets to choose from: each what `do` gives, or a list of these; an empty
-            list stands for watching.
+            list only observes.
         system: One run of the real system, `(values, generator) -> values`: what is set, by name,
             to every variable of the system, by name. By default it is simulated: each box's
             function is then its mechanism without the disturbance, and a normal disturbance of
@@ -66,7 +67,7 @@ def causal_problem(
     nodes = tuple(call.box.name for call in model.program.calls)
     variables: list[Variable] = []
     if len(sets) > 1:
-        # A share of the same width for each set, so that random points take all alike.
+        # Each set has a share of equal width, so that random points choose all sets equally often.
         variables.append(Variable(INTERVENTION, lower=-0.5, upper=len(sets) - 0.5))
     variables += {d.name: d.variable for dos in sets for d in dos}.values()
     variables += model.variables
@@ -78,23 +79,26 @@ def causal_problem(
     targets = tuple(tuple(d.name for d in dos) for dos in sets)
     own = tuple(v.name for v in model.variables)
 
-    def build(order: Sequence[Variable]) -> Problem:
+    performed = Simulation(model) if system is None else system
+
+    def build(order: Sequence[Variable], causal: CausalModel | None = None) -> Problem:
         names = tuple(v.name for v in order)
         trials = Trials(performed, nodes, names, targets, own, int(runs))
         box = BlackBox(Runs(trials, seed), name=SYSTEM, outputs=int(runs) * len(nodes))
-        return _averaged(model, box(*order), int(runs))
+        objective, constraints = _averaged(model, box(*order), int(runs))
+        return rewritten(model, objective, constraints, causal)
 
-    performed = Simulation(model) if system is None else system
     # The system takes its arguments in the order of a design point, which the formulas decide.
-    problem = build(build(variables).variables)
+    order = build(variables).variables
     rows = _rows(model, nodes, observations)
-    causal = CausalModel(model, sets, int(runs), rows, nodes, problem.variables)
+    causal = CausalModel(model, sets, int(runs), rows, nodes, order)
     _check_natural(causal)
-    problem.causal = causal
-    return problem
+    return build(order, causal)
 
 
-def _averaged(model: Problem, answers: Expression, runs: int) -> Problem:
+def _averaged(
+    model: Problem, answers: Expression, runs: int
+) -> tuple[Expression, list[Constraint]]:
     """The model's objective and constraints, averaged over the runs that a trial makes."""
     nodes = [model.program.nodes[call.node].expression for call in model.program.calls]
     flat = answers.reshape(-1) if answers.shape else answers.reshape(1)
@@ -115,13 +119,11 @@ def _averaged(model: Problem, answers: Expression, runs: int) -> Problem:
     constraints = [
         Constraint(average(c.left), average(c.right), c.flipped) for c in model.constraints
     ]
-    if model.sense == 1:
-        return Problem(minimize=average(model.objective), subject_to=constraints)
-    return Problem(maximize=average(model.objective), subject_to=constraints)
+    return average(model.objective), constraints
 
 
 def _sets(model: Problem, given: Sequence[Do | Sequence[Do]]) -> tuple[tuple[Do, ...], ...]:
-    """The sets, in which every target has one variable throughout."""
+    """The sets; a target has the same variable in all of them."""
     if isinstance(given, Do) or not isinstance(given, Iterable) or not list(given):
         raise ModelError(
             f"causal_problem: interventions is {given!r}: pass a list of sets, each gs.do(...) or "
@@ -202,7 +204,7 @@ def _check_model(model: Problem) -> None:
 
 
 def _check_natural(causal: CausalModel) -> None:
-    """What a variable would have been is unknown once one of its causes is set."""
+    """Raise ModelError if a set makes a natural value unknown by setting one of its causes."""
     calls = causal.model.program.calls
     causes = {c.box.name: {calls[u].box.name for u in c.upstream} for c in calls}
     read = {name for c in calls for name in natural_reads(c.arguments)}
@@ -247,8 +249,8 @@ def _rows(model: Problem, nodes: Sequence[str], given: Any) -> dict[str, Array]:
         if len(column) != count or not fits:
             raise ModelError(
                 f"causal_problem: observations have a column {name!r} of shape {column.shape}: "
-                f"pass {count} rows, as many as for {nodes[0]!r}, of {size} "
-                f"number{'s' * (size != 1)} each"
+                f"pass {count} rows, as many as for {nodes[0]!r}, of "
+                f"{counted(size, 'number')} each"
             )
         rows[name] = column.reshape(count, size) if name in own else column
     return rows

@@ -12,11 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.checks import real_numbers
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.language.causal.do import substitute
-from grisaille.language.expression import Expression, Variable, real_numbers
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.variable import Variable
 
 Array = NDArray[np.float64]
 System = Callable[[dict[str, Any], np.random.Generator], Mapping[str, float]]
@@ -24,7 +26,7 @@ System = Callable[[dict[str, Any], np.random.Generator], Mapping[str, float]]
 
 
 INTERVENTION = "intervention"
-"""Name of the variable that tells which set is intervened upon."""
+"""Name of the variable that chooses the intervention set."""
 
 
 def set_number(value: Any, sets: int) -> int:
@@ -84,7 +86,7 @@ class Simulation:
         if names not in self._programs:
             calls = self._model.program.calls
             nodes = {c.box.name: self._model.program.nodes[c.node].expression for c in calls}
-            # Bounds are for searches; a run takes what it is given.
+            # Only searches use bounds; a run accepts any value.
             set_to: dict[Expression, Variable] = {
                 node: Variable(name, lower=-1, upper=1)
                 for name, node in nodes.items()
@@ -121,8 +123,8 @@ class Runs:
 
     The generator of a trial comes from the seed, the number of trials performed before in this
     process and the design point, so that repeated points are disturbed anew and a script with a
-    seed repeats itself. A copy in another process has no seed, lest it repeat the disturbances of
-    this one.
+    seed repeats itself. A copy in another process has no seed, so that it does not repeat the
+    disturbances of this one.
 
     Args:
         trials: What a trial does.
@@ -168,7 +170,7 @@ class Runs:
 
 
 def _number(name: str, value: Any) -> float:
-    """What a run says about a variable of the system, checked."""
+    """The value of a variable of the system in one run, checked."""
     try:
         array = real_numbers(value)
     except (TypeError, ValueError, RuntimeError):  # the last is PyTorch's

@@ -1,4 +1,4 @@
-"""Belief about a black box without inputs: a constant that every answer disturbs."""
+"""Belief about a black box without inputs: a constant that is observed with noise."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ConstantProcess:
 
     @staticmethod
     def of(outputs: Tensor, noise: Tensor | None) -> ConstantProcess:
-        """What answers (n, k) say; `noise` is s, (k,), None to take that of the sample."""
+        """The belief after answers (n, k); `noise` is s, (k,), None to take that of the sample."""
         n, k = outputs.shape
         mean = outputs.mean(0) if n else outputs.new_zeros(k)
         if noise is None:
-            # One answer tells nothing of its spread: its own size is a guess of the right units.
+            # One answer has no spread: its own size is a guess in the right units.
             guess = torch.where(mean != 0, mean.abs(), torch.ones_like(mean))
             noise = outputs.std(0) if n > 1 else guess
         return ConstantProcess(mean, noise, max(n, 1))

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Variable
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs
-from grisaille.problems.known import KnownProblem, Structure, measured
+from grisaille.language.variable import Variable
+from grisaille.problems.known_problem import KnownProblem, Structure, measured
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import SearchProblem, Solution
 from grisaille.surrogates.kernels import SquaredExponential
@@ -167,8 +167,9 @@ def true_optimum(problem: Problem) -> Solution:
     def evaluate(x: Tensor) -> tuple[Tensor, Tensor]:
         return true_values(problem, x)
 
-    box = SearchProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
-    return MultiStart(starts=32, samples=16384).solve(box, box.lower.new_zeros(0, program.size), 0)
+    search = SearchProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
+    no_starts = search.lower.new_zeros(0, program.size)
+    return MultiStart(starts=32, samples=16384).solve(search, no_starts, 0)
 
 
 def true_values(problem: Problem, x: Tensor) -> tuple[Tensor, Tensor]:

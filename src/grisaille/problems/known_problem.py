@@ -1,4 +1,4 @@
-"""What is known about a known problem."""
+"""A known problem: the problem, its optimum and its true values."""
 
 from __future__ import annotations
 
@@ -19,33 +19,19 @@ from grisaille.metrics import violations
 Array = NDArray[np.float64]
 
 
-class Structure(StrEnum):
-    """What a table of results groups problems by: the methods that apply differ between them.
-
-    A problem with constraints is CONSTRAINED, one in which a black box reads another is NESTED,
-    and the rest is ONE_LAYER. CAUSAL problems are a kind of their own: their black boxes are noisy
-    mechanisms, and what is chosen is an intervention.
-    """
-
-    ONE_LAYER = "one layer"
-    CONSTRAINED = "constrained"
-    NESTED = "nested"
-    CAUSAL = "causal"
-
-
 @dataclass(frozen=True, slots=True)
 class KnownProblem:
     """A problem whose answer is known.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         problem: The problem.
         optimum: Its optimal objective, in its own sense.
         x: A point where it is attained, flat.
         source: Where the problem comes from.
         kind: What structure it has.
         truth: Objective, in its own sense, and largest violation at a flat design point, for
-            problems whose black boxes are noisy; None when calling these tells the truth.
+            problems whose black boxes are noisy; None if their answers are the truth.
     """
 
     name: str
@@ -90,6 +76,20 @@ class KnownProblem:
             return self.truth(point)
         outputs = self.problem.program.run(torch.tensor(point).unsqueeze(0), _call)
         return measured(self.problem, *split_outputs(outputs))
+
+
+class Structure(StrEnum):
+    """The structure of a problem. Tables of results group by it, because different methods apply.
+
+    A problem with constraints is CONSTRAINED, one in which a black box reads another is NESTED,
+    and the rest is ONE_LAYER. In a CAUSAL problem the black boxes are noisy mechanisms, and an
+    intervention is chosen.
+    """
+
+    ONE_LAYER = "one layer"
+    CONSTRAINED = "constrained"
+    NESTED = "nested"
+    CAUSAL = "causal"
 
 
 def measured(problem: Problem, objective: Tensor, constraints: Tensor) -> tuple[float, float]:

@@ -1,15 +1,38 @@
-"""What declaring a black box and declaring a white box have in common."""
+"""What black boxes and white boxes have in common: a function that the user brings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial, wraps
+from typing import Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, counted
 from grisaille.language.atoms import Shape
 from grisaille.language.expression import Constraint, Expression
+
+Box = TypeVar("Box", covariant=True)
+
+
+class Decorator(Protocol[Box]):
+    """A decorator that is written with or without options."""
+
+    @overload
+    def __call__(self, fn: Callable[..., Any], /, **options: Any) -> Box: ...
+    @overload
+    def __call__(self, **options: Any) -> Callable[[Callable[..., Any]], Box]: ...
+
+
+def decorator(declare: Callable[..., Box]) -> Decorator[Box]:
+    """Let a function `declare(fn, **options)` be used as `@declare` and as `@declare(...)`."""
+
+    @wraps(declare)
+    def with_or_without_options(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        return partial(declare, **options) if fn is None else declare(fn, **options)
+
+    return cast(Decorator[Box], with_or_without_options)
 
 
 def functools_target(fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
@@ -38,6 +61,19 @@ def output_shape(outputs: int | Sequence[str], who: str) -> tuple[tuple[str, ...
             raise ModelError(f"{who} has outputs={list(outputs)}: names must differ")
         return tuple(outputs), (len(outputs),)
     raise ModelError(f"{who} has outputs={outputs!r}: pass a number of at least 1, or names")
+
+
+def check_lipschitz(
+    lipschitz: NDArray[np.float64] | None, outputs: int, inputs: int, who: str
+) -> None:
+    """Raise ModelError unless Lipschitz constants are one, one per input, or (outputs, inputs)."""
+    shapes = ((), (inputs,), (outputs, inputs))
+    if lipschitz is not None and lipschitz.shape not in shapes:
+        raise ModelError(
+            f"{who} has {counted(outputs, 'output')} of {counted(inputs, 'input')}, but lipschitz "
+            f"has shape {lipschitz.shape}: pass one number, one per input, or an array of shape "
+            f"{shapes[-1]}"
+        )
 
 
 def is_symbolic(value: Any) -> bool:
