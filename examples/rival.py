@@ -1,9 +1,9 @@
-"""The same problem seen as a grey box and as a black box: one changed word."""
+"""The same problem as a grey box and as a black box: only the strategy changes."""
 
 import grisaille as gs
-from grisaille.problems.embedded import KERNEL, lp_with_embedded_gp
+from grisaille.problems.embedded import KERNEL
 
-known = lp_with_embedded_gp(seed=2)  # an instance of the paper's experiment
+known = gs.problems.lp_with_embedded_gp(seed=2)  # an instance of the paper's experiment
 problem = known.problem
 
 if __name__ == "__main__":
