@@ -1,4 +1,4 @@
-"""What to set in a system of causes and effects: interventions, hidden causes, observations."""
+"""Choose what to set in a causal system: interventions, a hidden cause, observational data."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import grisaille as gs
 
 
 def yield_of_the_plant(values, generator):
-    """One run of the real system: what is set, by name, to every variable, by name."""
+    """One run of the real system: takes what is set, by name, and returns every variable."""
     weather = generator.standard_normal()  # hidden: it acts on the feed and on the yield
     feed = values.get("feed", weather + 0.5 * generator.standard_normal())
     heat = values.get("heat", np.exp(-feed) + 0.3 * generator.standard_normal())
@@ -14,10 +14,10 @@ def yield_of_the_plant(values, generator):
     return {"feed": feed, "heat": heat, "loss": loss}
 
 
-# The model: each variable is a black box of its causes, and its noise acts on what lies downstream.
+# The model: each variable is a black box of its causes, and its noise acts downstream.
 feed = gs.exogenous(name="feed")
 heat = gs.BlackBox(None, name="heat", process_noise=True)(feed)
-# What the feed would have been by itself tells about the weather, which setting the feed does not.
+# The natural feed carries information about the hidden weather; a feed that is set does not.
 loss = gs.BlackBox(None, name="loss", process_noise=True)(heat, gs.natural(feed))
 model = gs.Problem(minimize=loss)
 
@@ -38,7 +38,7 @@ problem = gs.causal_problem(
 )
 
 if __name__ == "__main__":
-    print(gs.intervene(model, set_feed))  # the model once the feed is set
+    print(gs.intervene(model, set_feed))  # the model after the feed is set
     result = problem.solve(8, strategy=gs.MCBO(), seed=0, progress=False)
     causal: gs.CausalModel = problem.causal
     print("best:", causal.describe(result.x), f"expected loss {result.fun:.2f}")

@@ -1,4 +1,4 @@
-"""Bounds that are proved: an optimum to a certified gap, or that a demand cannot be met."""
+"""Proved bounds: an optimum to a certified gap, and a proof that a problem is infeasible."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ kernel = gs.SquaredExponential(lengthscale=[1.2, 1.0], variance=1.0)
 x = gs.Variable("x", 2, lower=-1, upper=1)
 
 
-@gs.black_box(noise=0, kernel=kernel)  # the kernel is given, so nothing about the bands is guessed
+@gs.black_box(noise=0, kernel=kernel)  # the kernel is given, so the bands are not a guess
 def yield_of(x):
     return np.exp(-((x[0] - 0.4) ** 2) - (x[1] + 0.3) ** 2)
 
 
-@gs.white_box(lipschitz=0.5)  # cheap and known, but written elsewhere: how fast it can change
+@gs.white_box(lipschitz=0.5)  # cheap and known; lipschitz= says how fast it can change
 def penalty(a):
     return 0.5 * np.sin(a)
 
@@ -30,7 +30,7 @@ if __name__ == "__main__":
     assert result.status == gs.Status.OPTIMAL
     assert result.certified
 
-    result = impossible.solve(30, progress=False)  # the automatic mode proves what is cheap
+    result = impossible.solve(30, progress=False)  # the default proves what is cheap to prove
     print(result)
     certificate = result.certificate
     assert isinstance(certificate, gs.Certificate)

@@ -1,4 +1,4 @@
-"""Watch a system or intervene in it, under a constraint: causal Bayesian optimization."""
+"""Causal Bayesian optimization: observe a system or intervene in it, also with a constraint."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import grisaille as gs
 
 
 def one_day(values, generator):
-    """One run of the real system: what is set, by name, to every variable, by name."""
+    """One run of the real system: takes what is set, by name, and returns every variable."""
     e = 0.3 * generator.standard_normal(3)
     dose = values.get("dose", 1 + e[0])
     level = values.get("level", 2 * dose + e[1])
@@ -23,7 +23,7 @@ careful = gs.Problem(minimize=harm, subject_to=[level <= 3])
 
 
 def problem_of(model):
-    # Setting the dose as well as the level is the same as setting the level; [] is to watch.
+    # Setting both dose and level has the same effect as setting the level. [] means: only observe.
     sets = [[], *gs.minimal_interventions(model, interventions)]
     generator = np.random.default_rng(0)
     days = [one_day({}, generator) for _ in range(20)]

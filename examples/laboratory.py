@@ -1,4 +1,4 @@
-"""A laboratory: somebody else evaluates, over days, and the study is kept in a file."""
+"""A laboratory: other people evaluate over several days, and a file keeps the study."""
 
 import tempfile
 
@@ -20,7 +20,7 @@ strategy = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=256))  # quick
 
 
 def laboratory(query: gs.Query):
-    """Stands for the people at the bench: they see which black box, and with what."""
+    """Stands for the people at the bench, who see the black box and its arguments."""
     if query.box == "purification":
         return 4 + 20 * query.arguments[0] ** 2
     celsius, hours = query.arguments[0]
@@ -45,7 +45,7 @@ def main(folder: str) -> None:
         print("answers of last year:", study.observe("synthesis", last_year))
 
     for day in range(1, 11):
-        with open_study(folder) as study:  # in the morning, in a process of its own
+        with open_study(folder) as study:  # in the morning, in one process
             queries = study.ask(2, trials=8)
         with open_study(folder) as study:  # in the evening, in another
             for query in queries:
@@ -56,7 +56,7 @@ def main(folder: str) -> None:
         for failure in study.failures:
             print(f"trial {failure.trial}: {failure.reason} at {failure.inputs.round(1)}")
         trial = study.history.trials[-1]
-        again = study.replay(trial.number)  # its decision, derived once more
+        again = study.replay(trial.number)  # computes the same decision again
         print("the same decision:", np.array_equal(again.x, trial.x))
         print(study.result())
 
@@ -69,8 +69,9 @@ def record(day: int, study: gs.Study, query: gs.Query) -> None:
         print(f"day {day}: {query.id} failed, will be asked again: {again}")
         return
     trial = study.tell(query, answer, seconds=6 * 3600)
-    if trial is not None:  # the last answer that it needed
-        print(f"day {day}: trial {trial.number} earns {-trial.objective:.2f}")  # minimized inside
+    if trial is not None:  # this answer completed the trial
+        # A trial's objective is minimized, so the sign of a maximized profit is flipped.
+        print(f"day {day}: trial {trial.number} earns {-trial.objective:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""The paper's chain phi3(phi1(x)^2 + 3 phi1(x) - 3): nesting, given kernels, both evaluations."""
+"""The paper's chain phi3(phi1(x)^2 + 3 phi1(x) - 3): nested boxes, two ways to evaluate."""
 
 import numpy as np
 
 import grisaille as gs
 
-kernel = gs.SquaredExponential(lengthscale=0.7, variance=0.5)  # given: nothing is learned
+kernel = gs.SquaredExponential(lengthscale=0.7, variance=0.5)  # given, so nothing is learned
 
 
 @gs.black_box(noise=0, kernel=kernel)
@@ -23,9 +23,10 @@ problem = gs.Problem(minimize=phi3(y**2 + 3 * y - 3))
 
 if __name__ == "__main__":
     print(problem.diagram(), end="\n\n")
-    separate = problem.solve(10, progress=False)  # phi3 is asked at invented states as well
+    separate = problem.solve(10, progress=False)  # also evaluates phi3 at its optimistic input
     chained = problem.solve(10, evaluation="chained", progress=False)  # the real chain only
     for name, result in (("separate", separate), ("chained", chained)):
         print(f"{name}: {result.fun:.4f} after {result.evaluations}, gap {result.gap:.1e}")
-    for trial in separate.history.trials[:3]:  # a gs.Trial each
+    trial: gs.Trial
+    for trial in separate.history.trials[:3]:
         print(trial.number, trial.suggestion.kind, trial.x, trial.objective)

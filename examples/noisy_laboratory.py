@@ -1,4 +1,4 @@
-"""Noisy observations: the answer is judged by what is believed, not by the luckiest sample."""
+"""Noisy observations: the result reports the posterior mean, not the luckiest sample."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def measure(x):
 
 
 x = gs.Variable("x", lower=-3, upper=3)
-response = gs.BlackBox(measure, name="response")  # noise=None: it is learned
+response = gs.BlackBox(measure, name="response")  # noise=None, so it is learned
 problem = gs.Problem(minimize=response(x))
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every choice made by hand: kernels, the strategy's options, solvers, a model of one's own."""
+"""Choices made by hand: kernels, options of the strategy, solvers, a BoTorch model."""
 
 import numpy as np
 from botorch.fit import fit_gpytorch_mll

@@ -1,4 +1,4 @@
-"""Black boxes that are programs, and tools that evaluate whole points their own way."""
+"""Black boxes that are programs, and tools that evaluate points through gest-api."""
 
 import sys
 import tempfile
@@ -32,7 +32,7 @@ def main(folder: str) -> None:
     print("with a program:", result.fun, result[flow])
 
     study = gs.Study(problem, strategy=strategy, evaluation="chained")
-    generator = gs.Generator(study)  # as the gest-api standard describes them
+    generator = gs.Generator(study)  # follows the gest-api standard
     print("asked for:", generator.observables)
     for _ in range(3):
         points = generator.suggest(2)

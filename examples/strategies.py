@@ -1,4 +1,4 @@
-"""Every way to choose, on one problem, with one changed word."""
+"""Every strategy for one layer of black boxes, on the same problem."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ x = gs.Variable("x", 2, lower=-2, upper=2)
 
 
 @gs.black_box(outputs=2, noise=0)
-def plume(x):  # a simulator of two sensors
+def plume(x):  # simulates two sensors
     return np.sin(x[0]) + x[1] ** 2, np.cos(x[0] * x[1])
 
 
@@ -29,7 +29,7 @@ if __name__ == "__main__":
         result = problem.solve(12, strategy=strategy, progress=False)
         print(f"{type(strategy).__name__:<13} misfit {result.fun:.1e} after {result.nit} runs")
 
-    # What a strategy is not for, it says before anything is evaluated.
+    # A strategy that does not apply says so before anything is evaluated.
     nested = gs.black_box(lambda y: float(np.sum(y)), name="tank", noise=0)
     try:
         gs.Problem(minimize=nested(plume(x))).solve(5, strategy=gs.EICF())

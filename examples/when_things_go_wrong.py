@@ -1,4 +1,4 @@
-"""Errors say what is wrong and what to do, and lose nothing that was evaluated."""
+"""Errors say what is wrong and what to do, and keep everything that was evaluated."""
 
 import numpy as np
 
@@ -42,5 +42,7 @@ if __name__ == "__main__":
 
     try:
         gs.Problem(minimize=gs.BlackBox(None, name="laboratory")(x)).solve(5, progress=False)
-    except gs.GrisailleError as error:  # the root of them all; here a gs.ProtocolError
+    except gs.ProtocolError as error:
         print("protocol:", error)
+
+    assert issubclass(gs.ProtocolError, gs.GrisailleError)  # so are all errors of this library

@@ -12,7 +12,7 @@ def pump_power(flow):  # called with one number at a time
     return 0.3 * flow**1.5
 
 
-@gs.black_box(noise=0, lower=0, upper=1)  # its outputs are known to be fractions
+@gs.black_box(noise=0, lower=0, upper=1)  # its output is a fraction
 def recovery(flow, acidity):
     return 0.9 * np.exp(-((acidity - 5.5) ** 2) / 4 - 0.05 * flow**2)
 
