@@ -342,7 +342,7 @@ def test_units_of_objective_and_constraints_do_not_matter(unit):
     assert solution.value / unit == pytest.approx(-44, abs=1e-3)
 
 
-def test_units_of_the_box_do_not_matter():
+def test_units_of_the_region_do_not_matter():
     def stretched(p):
         return branin(torch.stack([p[:, 0] * 1e-6 - 5, p[:, 1] * 1e6], 1))
 

@@ -191,7 +191,7 @@ class Optimistic:
         probes = self._probes(situation, states)
         refutation = None
         if solution.proof is not None and _refuted(solution) and not learned and not under_way:
-            refutation = Refutation(problem, history, self.beta, solution.proof.leaves)
+            refutation = Refutation(problem, history, self.beta, solution.proof.refuted_regions)
         found = replace(known, x=_design(problem, solution), probes=probes, refutation=refutation)
         if learned and self._exploits and not probes and repeats(found.x, situation):
             # Nothing is to be learned where bands send us: see whether they are right elsewhere.
@@ -274,7 +274,7 @@ class Optimistic:
         cost = min(_trial_class(situation.history), _MOST_BOXES)
         if cost == 1 and branching_variables(situation.problem.program) > _FEW_VARIABLES:
             reason = f"there are more than {_FEW_VARIABLES} variables to branch on"
-            unknown = Proof(ProofStatus.UNKNOWN, -np.inf, found.value, 0, 0.0, 0.0, reason=reason)
+            unknown = Proof.unknown(found.value, reason=reason)
             return replace(found, proof=unknown)
         gap = 1e-4 * spread_of(situation.history)
         if incumbent is not None and incumbent.feasible and found.feasible:
