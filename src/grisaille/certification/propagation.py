@@ -201,7 +201,7 @@ class Propagation:
                     program.call_of_node[position], weight.reshape(len(weight), count, -1)
                 )
                 if states is not None:
-                    self._split_weight(waiting, sums, node, states)
+                    self._add_parts(waiting, sums, node, states)
         return Affine(sums.constant, slopes, sums.error)
 
     def _add_weight(
@@ -227,7 +227,7 @@ class Propagation:
             self._sizes[position] = size.unsqueeze(1)
         return self._sizes[position]
 
-    def _split_weight(
+    def _add_parts(
         self, waiting: dict[int, Tensor], sums: _Sums, node: Node, weight: Tensor
     ) -> None:
         """Add the weights of concatenated arguments to each argument."""
@@ -246,7 +246,7 @@ class Propagation:
         assert isinstance(operation, Operation)
         atom = operation.atom
         if atom is atoms.join:
-            self._split_weight(waiting, sums, node, weight)
+            self._add_parts(waiting, sums, node, weight)
             return
         if atom is atoms.take:
             positions, _shape = operation.parameters
@@ -273,13 +273,13 @@ class Propagation:
             return
         if atom in _SIGNS:
             for position_of, sign in zip(node.arguments, _SIGNS[atom], strict=True):
-                self._add_broadcast_weight(waiting, sums, position_of, sign * weight)
+                self._add_broadcast(waiting, sums, position_of, sign * weight)
             return
         factor = self._factor(node)
         if factor is not None:
             value, other = factor
             ones = (1,) * (weight.ndim - 1 - value.ndim)
-            self._add_broadcast_weight(
+            self._add_broadcast(
                 waiting, sums, other, weight * value.reshape(1, 1, *ones, *value.shape[1:])
             )
             return
@@ -293,11 +293,11 @@ class Propagation:
         for position_of, low, high in zip(
             node.arguments, planes.lower.slopes, planes.upper.slopes, strict=False
         ):
-            self._add_broadcast_weight(
+            self._add_broadcast(
                 waiting, sums, position_of, rising * low.unsqueeze(1) + falling * high.unsqueeze(1)
             )
 
-    def _add_broadcast_weight(
+    def _add_broadcast(
         self, waiting: dict[int, Tensor], sums: _Sums, argument: int, weight: Tensor
     ) -> None:
         """Add the weight of a broadcast argument, summed over the axes of repetition."""

@@ -125,21 +125,13 @@ class Proof:
     status: ProofStatus
     lower: float
     upper: float
-    regions: int
-    seconds: float
-    slack: float
+    regions: int = 0
+    seconds: float = 0.0
+    slack: float = 0.0
     refuted_regions: tuple[RefutedRegion, ...] = field(default=(), repr=False)
     reason: str = ""
 
     @staticmethod
     def unknown(upper: float, *, reason: str) -> Proof:
         """Nothing was shown, for this reason; `upper` is the best objective found."""
-        return Proof(
-            status=ProofStatus.UNKNOWN,
-            lower=-math.inf,
-            upper=upper,
-            regions=0,
-            seconds=0.0,
-            slack=0.0,
-            reason=reason,
-        )
+        return Proof(status=ProofStatus.UNKNOWN, lower=-math.inf, upper=upper, reason=reason)
