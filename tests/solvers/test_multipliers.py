@@ -44,10 +44,10 @@ def test_rays_that_prove_infeasibility_are_learned_and_sum_to_one():
         return 0.1 * weights[:, 1:].sum(1) - 2 * slopes.abs().squeeze(1)
 
     pool = MultiplierPool(torch.tensor([1.0, 1.0, 3.0]).double())
-    _, excess, _ = pool.judge(bound(pool.weights).unsqueeze(0))
+    _, excess, _ = pool.best_bounds(bound(pool.weights).unsqueeze(0))
     assert float(excess) < 0
     assert pool.learn(bound, target=math.inf)
-    _, excess, multipliers = pool.judge(bound(pool.weights).unsqueeze(0))
+    _, excess, multipliers = pool.best_bounds(bound(pool.weights).unsqueeze(0))
     assert float(excess) > 0
     np.testing.assert_allclose(multipliers, [[0.5, 0.5]], atol=0.05)
     rays = pool.weights[pool.weights[:, 0] == 0]
@@ -65,19 +65,19 @@ def test_the_pool_keeps_its_size_and_what_it_started_with():
             return (weights @ corners.T).amin(1)
 
         pool.learn(bound, target=float(corners[:, 0].amax()))
-        pool.judge(bound(pool.weights).unsqueeze(0))
+        pool.best_bounds(bound(pool.weights).unsqueeze(0))
     assert len(pool.weights) <= 12 + 3
     assert torch.equal(pool.weights[:3], start)
     assert len(pool.weights) > 8
 
 
-def test_judging_takes_the_best_of_each_kind():
+def test_the_best_bounds_are_the_best_of_each_kind():
     pool = MultiplierPool(torch.ones(3).double())
     values = torch.tensor([[5.0, -1.0, -2.0], [4.0, -3.0, 0.5]]).double()
-    bound, excess, multipliers = pool.judge(values)
+    bound, excess, multipliers = pool.best_bounds(values)
     assert bound.tolist() == [5.0, 4.0]
     assert excess.tolist() == [-1.0, 0.5]
     assert multipliers.tolist() == [[1.0, 0.0], [0.0, 1.0]]
     alone = MultiplierPool(torch.ones(1).double())
-    bound, excess, multipliers = alone.judge(torch.tensor([[2.0]]).double())
+    bound, excess, multipliers = alone.best_bounds(torch.tensor([[2.0]]).double())
     assert (bound.tolist(), excess.tolist(), multipliers.shape) == ([2.0], [-math.inf], (1, 0))

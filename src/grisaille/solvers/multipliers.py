@@ -40,7 +40,7 @@ class MultiplierPool:
         self._used = [0] * len(self.weights)
         self._clock = 0
 
-    def judge(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def best_bounds(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Take the best of the bounds for all weights, (regions, weights), in each region.
 
         Returns:

@@ -31,12 +31,12 @@ _ONE_VALLEY = 0.02
 _LARGEST_MARGIN = 1e6
 # A coordinate is flat where moving it to a bound changes the scaled merit by less than this.
 _FLAT = 0.01
-_CROSSED_ENDS = 3
+_ENDS_TO_CROSS_FROM = 3
 _CROSSINGS = 8
 _ASIDE = 0.02
 # After warming up, a start is given up if this many steps like the next would not make it best.
 _WARM_UP = 6
-_HOPE = 30.0
+_STEPS_AHEAD = 30.0
 _JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
 
 
@@ -76,7 +76,7 @@ class MultiStart:
         ends, steps = _local_search(problem, scale, starts, self.iterations)
         crossed = starts[:0]
         if self.again:
-            crossed, tried = _cross_flats(problem, scale, ends, seed)
+            crossed, tried = _cross_flat_coordinates(problem, scale, ends, seed)
             steps += tried
         if len(crossed):
             target = _best_value(problem, scale, ends)
@@ -222,7 +222,7 @@ def _local_search(
     return torch.cat(found), evaluations
 
 
-def _cross_flats(
+def _cross_flat_coordinates(
     problem: SearchProblem, scale: Scale, ends: Tensor, seed: int
 ) -> tuple[Tensor, int]:
     """Starts on the other side of coordinates that hardly matter at the best ends.
@@ -234,7 +234,7 @@ def _cross_flats(
         The starts, and how many points were evaluated.
     """
     merit = _merit(*evaluate_in_chunks(problem, ends), scale, _SCREEN_PENALTY)
-    best = _spread_out(ends, merit, _CROSSED_ENDS, problem)
+    best = _spread_out(ends, merit, _ENDS_TO_CROSS_FROM, problem)
     center, level = ends[best], merit[best]
     dimensions = len(problem.lower)
     sides = torch.stack([problem.lower, problem.upper])
@@ -281,7 +281,7 @@ def _trust_region(
     for iteration in range(iterations):
         # Only starts that still move are continued, and of those in one valley only the best.
         if iteration % 4 == 3:
-            radius[_overtaken(unit, value + penalty * rows.clamp_min(0).sum(1))] = 0.0
+            radius[_have_better_neighbour(unit, value + penalty * rows.clamp_min(0).sum(1))] = 0.0
         active = active[radius[active] > _SMALLEST_RADIUS]
         if not len(active):
             break
@@ -315,7 +315,7 @@ def _trust_region(
         radius[a] = torch.where(grow, (2 * radius[a]).clamp_max(1.0), shrink)
         finished = expected <= _SMALLEST_GAIN * (1 + before.abs())
         if iteration >= _WARM_UP:
-            finished |= before - _HOPE * expected > min(float(before.amin()), target)
+            finished |= before - _STEPS_AHEAD * expected > min(float(before.amin()), target)
         radius[a] = torch.where(finished, 0.0, radius[a])
         moved = a[accepted]
         unit[moved] = candidate[accepted]
@@ -330,7 +330,7 @@ def _all_finite(value: Tensor, rows: Tensor) -> Tensor:
     return torch.isfinite(value) & torch.isfinite(rows).all(1)
 
 
-def _overtaken(unit: Tensor, merit: Tensor) -> Tensor:
+def _have_better_neighbour(unit: Tensor, merit: Tensor) -> Tensor:
     """Which points have a better one so near that both are taken to be in one valley."""
     near = (unit.unsqueeze(0) - unit.unsqueeze(1)).abs().amax(-1) < _ONE_VALLEY
     better = merit.unsqueeze(0) < merit.unsqueeze(1)
