@@ -97,7 +97,7 @@ def proof_of(solution: Solution, seconds: float) -> Row:
         "lower": proof.lower,
         "upper": proof.upper,
         "gap": proof.upper - proof.lower if np.isfinite(proof.upper) else np.nan,
-        "boxes": proof.boxes,
+        "boxes": proof.regions,
         "seconds": round(seconds, 4),
         "slack": proof.slack,
     }
@@ -175,8 +175,8 @@ def infeasible(seed: int) -> list[Row]:
     proof = solution.proof
     assert proof is not None
     verified, least = False, np.nan
-    if proof.leaves:
-        certificate = Certificate(moved, history, beta, proof.leaves)
+    if proof.refuted_regions:
+        certificate = Certificate(moved, history, beta, proof.refuted_regions)
         verified, least = certificate.verify(), certificate.least_violation
     return [
         {

@@ -42,7 +42,7 @@ def main() -> None:
             gap = proof.upper - proof.lower
             print(
                 f"{device} batch {batch}  d, n, seed = {case}  {proof.status}  gap {gap:.2e}  "
-                f"{proof.boxes} boxes in {proof.seconds:.2f} s",
+                f"{proof.regions} regions in {proof.seconds:.2f} s",
                 flush=True,
             )
 

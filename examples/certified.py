@@ -34,7 +34,7 @@ if __name__ == "__main__":
     print(result)
     certificate = result.certificate
     assert isinstance(certificate, gs.Certificate)
-    print("boxes            ", len(certificate.boxes))
+    print("regions          ", len(certificate.regions))
     print("least violation  ", certificate.least_violation)
     print("not together     ", certificate.blame())
     print("checked again    ", certificate.verify())

@@ -1,4 +1,4 @@
-"""The same problem seen as a grey box and as a black box: one changed word."""
+"""The same problem as a grey box and as a black box: only the strategy changes."""
 
 import grisaille as gs
 from grisaille.problems.paper import KERNEL

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
-from grisaille.solvers.proof import Leaf
+from grisaille.solvers.proof import RefutedRegion
 
 Array = NDArray[np.float64]
 
@@ -82,13 +82,13 @@ class Refutation:
         problem: What it is about: the problem, or what a strategy made of it.
         history: What the bands were learned from.
         beta: Half-width of the bands: a number, or the rule that gave it (such as a `Theory`).
-        leaves: Boxes that fill the whole space, each without a feasible point.
+        regions: Regions that fill the search space, each without a feasible point.
     """
 
     problem: Problem
     history: History
     beta: Any
-    leaves: tuple[Leaf, ...] = field(repr=False)
+    regions: tuple[RefutedRegion, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

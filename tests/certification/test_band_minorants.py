@@ -147,8 +147,8 @@ def random_posterior(kernel, inputs, observations, seed, noise=1e-2, outputs=2) 
     return Posterior(kernel, given, torch.tensor(x), torch.tensor(y))
 
 
-def random_boxes(posterior, count, seed, spread=1.0):
-    """Boxes from huge to tiny, some without width, some around observations; a point in each."""
+def random_regions(posterior, count, seed, spread=1.0):
+    """Regions from huge to tiny, some without width, some around observations; a point in each."""
     generator = torch.Generator().manual_seed(seed)
 
     def rand(*shape):
@@ -169,7 +169,7 @@ def random_boxes(posterior, count, seed, spread=1.0):
 
 
 def points_in(center: Tensor, half: Tensor, count: int, seed: int) -> Tensor:
-    """Random points, corners, and points of faces: (count, boxes, d)."""
+    """Random points, corners, and points of faces: (count, regions, d)."""
     generator = torch.Generator().manual_seed(seed)
     size = (count, *center.shape)
     unit = 2 * torch.rand(size, generator=generator, dtype=torch.float64) - 1
@@ -181,14 +181,14 @@ def points_in(center: Tensor, half: Tensor, count: int, seed: int) -> Tensor:
 
 
 def value_at(quadratics: Quadratics, displacement: Tensor) -> Tensor:
-    """(points, boxes, d) to (2, k, points, boxes)."""
+    """(points, regions, d) to (2, k, points, regions)."""
     slope, curvature = quadratics.slope.unsqueeze(2), quadratics.curvature.unsqueeze(2)
     terms = slope * displacement + 0.5 * curvature * displacement.square()
     return quadratics.constant.unsqueeze(2) + terms.sum(-1)
 
 
 def bands_at(posterior: Posterior, beta: Tensor, points: Tensor) -> Tensor:
-    """L and -u, (2, k, points, boxes)."""
+    """L and -u, (2, k, points, regions)."""
     mean, deviation = posterior.predict(points.reshape(-1, points.shape[-1]))
     reach = beta * deviation
     both = torch.stack([mean - reach, -mean - reach]).transpose(1, 2)
@@ -198,10 +198,10 @@ def bands_at(posterior: Posterior, beta: Tensor, points: Tensor) -> Tensor:
 @pytest.mark.parametrize("observations", [0, 1, 5, 40])
 @pytest.mark.parametrize("inputs", [1, 2, 3, 4])
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
-def test_the_quadratic_is_below_the_band_all_over_the_box(kernel, inputs, observations):
+def test_the_quadratic_is_below_the_band_all_over_the_region(kernel, inputs, observations):
     posterior = random_posterior(kernel, inputs, observations, 0)
     beta = torch.tensor([2.0, 0.7], dtype=torch.float64)
-    center, half, touch = random_boxes(posterior, 96, 1)
+    center, half, touch = random_regions(posterior, 96, 1)
     minorants = BandMinorants(posterior, beta)
     found = minorants(center, half, touch)
     points = points_in(center, half, 40, 2)
@@ -219,10 +219,10 @@ def test_the_quadratic_is_below_the_band_all_over_the_box(kernel, inputs, observ
 
 
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
-def test_boxes_that_are_points_have_the_band_itself_for_a_bound(kernel):
+def test_regions_that_are_points_have_the_band_itself_for_a_bound(kernel):
     posterior = random_posterior(kernel, 2, 6, 3)
     beta = torch.tensor([2.0, 0.7], dtype=torch.float64)
-    center, _, _ = random_boxes(posterior, 30, 4)
+    center, _, _ = random_regions(posterior, 30, 4)
     nothing = torch.zeros_like(center)
     found = BandMinorants(posterior, beta)(center, nothing, center)
     truth = bands_at(posterior, beta, center.unsqueeze(0)).squeeze(2)
@@ -238,7 +238,7 @@ def test_the_bound_tightens_with_the_square_of_the_width(kernel, order):
     posterior = random_posterior(kernel, 2, 8, 5)
     beta = torch.tensor([2.0, 0.7], dtype=torch.float64)
     minorants = BandMinorants(posterior, beta)
-    center = random_boxes(posterior, 40, 6)[0] + 0.05
+    center = random_regions(posterior, 40, 6)[0] + 0.05
     gaps = []
     for width in (0.08, 0.02):
         half = torch.full_like(center, width)
@@ -255,7 +255,7 @@ def test_the_touching_point_is_where_the_bound_is_tightest():
     posterior = random_posterior(gs.SquaredExponential(), 2, 12, 8)
     beta = torch.tensor([2.0, 0.7], dtype=torch.float64)
     minorants = BandMinorants(posterior, beta)
-    center = random_boxes(posterior, 60, 9)[0]
+    center = random_regions(posterior, 60, 9)[0]
     half = torch.full_like(center, 0.1)
     corner = center + half
     truth = bands_at(posterior, beta, corner.unsqueeze(0)).squeeze(2)
@@ -408,25 +408,25 @@ def nasty(kernel, case) -> tuple[Posterior, ExactPosterior]:
         return posterior, ExactPosterior(posterior, 0)
 
 
-def assert_exactly_below(posterior: Posterior, exact: ExactPosterior, boxes: int, seed: int):
+def assert_exactly_below(posterior: Posterior, exact: ExactPosterior, regions: int, seed: int):
     """The bounds, slack taken off as they are, are not above the exact bands by anything at all."""
     beta = torch.tensor([1.7], dtype=torch.float64)
     generator = torch.Generator().manual_seed(seed)
     n, inputs = posterior.inputs.shape
-    chosen = posterior.inputs[torch.randint(n, (boxes,), generator=generator)]
+    chosen = posterior.inputs[torch.randint(n, (regions,), generator=generator)]
     scale = posterior.hyperparameters.lengthscale[0]
-    size = 10 ** (-9 * torch.rand(boxes, 1, generator=generator, dtype=torch.float64) + 0.5)
-    size[: boxes // 4] = 0.0
-    offset = torch.randn(boxes, inputs, generator=generator, dtype=torch.float64) * scale
-    center = chosen + torch.where(torch.arange(boxes).unsqueeze(1) % 2 == 0, size, 1.0) * offset
-    half = size * scale * torch.rand(boxes, inputs, generator=generator, dtype=torch.float64)
+    size = 10 ** (-9 * torch.rand(regions, 1, generator=generator, dtype=torch.float64) + 0.5)
+    size[: regions // 4] = 0.0
+    offset = torch.randn(regions, inputs, generator=generator, dtype=torch.float64) * scale
+    center = chosen + torch.where(torch.arange(regions).unsqueeze(1) % 2 == 0, size, 1.0) * offset
+    half = size * scale * torch.rand(regions, inputs, generator=generator, dtype=torch.float64)
     minorants = BandMinorants(posterior, beta)
     found = minorants(center, half, center)
     least = found.least(half)
     floor = minorants.floor()
     points = points_in(center, half, 3, seed)
     with mpmath.workdps(DIGITS):
-        for index in range(boxes):
+        for index in range(regions):
             states = torch.cat([center[index : index + 1], points[:, index]])
             for state, (mean, deviation) in zip(states, exact(states), strict=True):
                 ends = [mpmath.mpf(v) for v in state.tolist()]
@@ -440,7 +440,7 @@ def assert_exactly_below(posterior: Posterior, exact: ExactPosterior, boxes: int
                 for side, sign in enumerate((1, -1)):
                     truth = sign * mean - mpmath.mpf(1.7) * deviation
                     assert mpmath.mpf(floor[side, 0, 0].item()) <= truth
-                    if inside:  # rounding may have put a point barely outside its box
+                    if inside:  # rounding may have put a point barely outside its region
                         below = exact_quadratic(found, side, 0, index, displacement)
                         assert below <= truth
                         assert mpmath.mpf(least[side, 0, index].item()) <= truth
@@ -449,12 +449,12 @@ def assert_exactly_below(posterior: Posterior, exact: ExactPosterior, boxes: int
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 def test_in_exact_arithmetic_no_bound_is_above_the_band(kernel, case):
-    assert_exactly_below(*nasty(kernel, case), boxes=32, seed=11)
+    assert_exactly_below(*nasty(kernel, case), regions=32, seed=11)
 
 
 @pytest.mark.parametrize("kernel", [gs.SquaredExponential(), gs.Matern(2.5)], ids=label)
 def test_in_exact_arithmetic_no_bound_is_above_the_band_for_many_observations(kernel):
-    assert_exactly_below(*nasty(kernel, "large"), boxes=8, seed=12)
+    assert_exactly_below(*nasty(kernel, "large"), regions=8, seed=12)
 
 
 def test_a_posterior_extended_one_by_one_is_no_exception():
@@ -465,7 +465,7 @@ def test_a_posterior_extended_one_by_one_is_no_exception():
     for state, answer in zip(torch.tensor(x[2:]), torch.tensor(y[2:]), strict=True):
         posterior = posterior.extended(state, answer)
     _, exact = nasty(kernel, "near duplicates")
-    assert_exactly_below(posterior, exact, boxes=16, seed=13)
+    assert_exactly_below(posterior, exact, regions=16, seed=13)
 
 
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
@@ -489,7 +489,7 @@ def test_less_noise_takes_more_slack(kernel):
     slacks = []
     for noise in (1e-1, 1e-3, 1e-5, 1e-7):
         posterior = random_posterior(kernel, 1, 12, 17, noise=noise)
-        center, half, touch = random_boxes(posterior, 30, 18, spread=0.3)
+        center, half, touch = random_regions(posterior, 30, 18, spread=0.3)
         beta = torch.tensor([2.0, 0.7], dtype=torch.float64)
         slacks.append(BandMinorants(posterior, beta)(center, half, touch).slack.median().item())
     assert slacks == sorted(slacks)

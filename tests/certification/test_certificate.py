@@ -1,4 +1,4 @@
-"""A certificate of infeasibility is checked from the observations on, and tells who is to blame."""
+"""A certificate of infeasibility can be checked again, and names the constraints to blame."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pair():
 
 
 def nested():
-    """A box around the output of a box: the leaves are boxes of (x, z)."""
+    """A black box reads another one: the regions are of (x, z)."""
     x = gs.Variable("x", lower=-1, upper=1)
     f, g = wave("f"), wave("g")
     return gs.Problem(minimize=x, subject_to=[g(f(x)) + 1.4 <= 0, f(x) ** 2 - 4 <= 0])
@@ -60,50 +60,56 @@ def certified(problem, history=None, beta=2.0) -> Certificate:
         scale = torch.ones(1 + relaxation.constraints, dtype=torch.float64)
         proof = branch_and_bound(relaxation, scale, math.inf, LIMITS, lambda _a, _b: math.inf)
     assert proof.status is ProofStatus.INFEASIBLE
-    return Certificate(problem, history, beta, proof.leaves)
+    return Certificate(problem, history, beta, proof.refuted_regions)
 
 
-def with_leaf(certificate, index, **changes) -> Certificate:
-    boxes = list(certificate.boxes)
-    boxes[index] = dataclasses.replace(boxes[index], **changes)
-    return dataclasses.replace(certificate, boxes=tuple(boxes))
+def with_region(certificate, index, **changes) -> Certificate:
+    regions = list(certificate.regions)
+    regions[index] = dataclasses.replace(regions[index], **changes)
+    return dataclasses.replace(certificate, regions=tuple(regions))
 
 
 @pytest.mark.parametrize("name", MAKE)
 def test_a_real_certificate_withstands_being_checked(name):
     certificate = certified(MAKE[name]())
-    assert len(certificate.boxes) > 1
+    assert len(certificate.regions) > 1
     assert certificate.least_violation > 0
     assert certificate.verify()
+
+
+def test_the_former_name_of_regions_is_deprecated():
+    certificate = certified(alone())
+    with pytest.warns(DeprecationWarning, match=r"Certificate.boxes is deprecated"):
+        assert certificate.boxes is certificate.regions
 
 
 @pytest.mark.parametrize("name", MAKE)
 def test_a_certificate_with_a_hole_does_not(name):
     certificate = certified(MAKE[name]())
-    for index in range(0, len(certificate.boxes), max(1, len(certificate.boxes) // 6)):
-        rest = certificate.boxes[:index] + certificate.boxes[index + 1 :]
-        assert not dataclasses.replace(certificate, boxes=rest).verify()
+    for index in range(0, len(certificate.regions), max(1, len(certificate.regions) // 6)):
+        rest = certificate.regions[:index] + certificate.regions[index + 1 :]
+        assert not dataclasses.replace(certificate, regions=rest).verify()
 
 
 @pytest.mark.parametrize("name", MAKE)
-def test_a_certificate_with_a_smaller_box_does_not(name):
+def test_a_certificate_with_a_smaller_region_does_not(name):
     certificate = certified(MAKE[name]())
-    for index in (0, len(certificate.boxes) // 2, len(certificate.boxes) - 1):
-        leaf = certificate.boxes[index]
-        for axis in range(len(leaf.lower)):
-            lower, upper = leaf.lower.clone(), leaf.upper.clone()
+    for index in (0, len(certificate.regions) // 2, len(certificate.regions) - 1):
+        region = certificate.regions[index]
+        for axis in range(len(region.lower)):
+            lower, upper = region.lower.clone(), region.upper.clone()
             step = 1e-9 * (upper[axis] - lower[axis])
             lower[axis] += step
-            assert not with_leaf(certificate, index, lower=lower).verify()
+            assert not with_region(certificate, index, lower=lower).verify()
             upper[axis] -= step
-            assert not with_leaf(certificate, index, upper=upper).verify()
+            assert not with_region(certificate, index, upper=upper).verify()
 
 
 def test_a_certificate_that_leaves_out_an_end_of_the_range_does_not():
     certificate = certified(alone())
-    lowest = min(range(len(certificate.boxes)), key=lambda i: certificate.boxes[i].lower[0])
-    moved = certificate.boxes[lowest].lower + 1e-6
-    assert not with_leaf(certificate, lowest, lower=moved).verify()
+    lowest = min(range(len(certificate.regions)), key=lambda i: certificate.regions[i].lower[0])
+    moved = certificate.regions[lowest].lower + 1e-6
+    assert not with_region(certificate, lowest, lower=moved).verify()
 
 
 @pytest.mark.parametrize("name", ["alone", "pair"])
@@ -112,9 +118,9 @@ def test_a_certificate_that_blames_a_constraint_that_can_be_met_does_not(name):
     harmless = {"alone": 0, "pair": 1}[name]
     weights = torch.zeros(3, dtype=torch.float64)
     weights[harmless] = 1.0
-    for index in range(0, len(certificate.boxes), max(1, len(certificate.boxes) // 4)):
-        assert not with_leaf(certificate, index, multipliers=weights).verify()
-        assert not with_leaf(certificate, index, multipliers=torch.zeros(3).double()).verify()
+    for index in range(0, len(certificate.regions), max(1, len(certificate.regions) // 4)):
+        assert not with_region(certificate, index, multipliers=weights).verify()
+        assert not with_region(certificate, index, multipliers=torch.zeros(3).double()).verify()
 
 
 def test_a_certificate_with_negative_weights_does_not():
@@ -122,19 +128,20 @@ def test_a_certificate_with_negative_weights_does_not():
     certificate = certified(alone())
     weights = torch.tensor([-1.0, 0.0, 0.0], dtype=torch.float64)
     forged = tuple(
-        dataclasses.replace(leaf, multipliers=weights, margin=-10.0) for leaf in certificate.boxes
+        dataclasses.replace(region, multipliers=weights, margin=-10.0)
+        for region in certificate.regions
     )
-    assert not dataclasses.replace(certificate, boxes=forged).verify()
-    for index in range(len(certificate.boxes)):
-        assert not with_leaf(certificate, index, multipliers=weights).verify()
+    assert not dataclasses.replace(certificate, regions=forged).verify()
+    for index in range(len(certificate.regions)):
+        assert not with_region(certificate, index, multipliers=weights).verify()
 
 
 def test_a_certificate_that_claims_too_large_a_violation_does_not():
     certificate = certified(alone())
     forged = tuple(
-        dataclasses.replace(leaf, margin=leaf.margin + 0.5) for leaf in certificate.boxes
+        dataclasses.replace(region, margin=region.margin + 0.5) for region in certificate.regions
     )
-    assert not dataclasses.replace(certificate, boxes=forged).verify()
+    assert not dataclasses.replace(certificate, regions=forged).verify()
 
 
 @pytest.mark.parametrize("name", ["alone", "nested"])
@@ -171,7 +178,7 @@ def test_blamed_are_both_constraints_that_cannot_be_met_together():
 
 
 def test_blamed_is_the_only_culprit_though_others_are_violated_more():
-    # g(x) + 1.3 <= 0 alone is never met; the others are violated more in most boxes, not in all.
+    # g(x) + 1.3 <= 0 alone is never met; the others are violated more in most regions, not in all.
     x = gs.Variable("x", lower=-1, upper=1)
     g = wave("g")
     problem = gs.Problem(
@@ -230,7 +237,7 @@ def test_a_study_of_a_feasible_problem_carries_none():
 
 
 @pytest.mark.parametrize(
-    ("boxes", "filled"),
+    ("regions", "filled"),
     [
         ([([0, 0], [1, 1])], True),
         ([([0, 0], [1, 2]), ([1, 0], [2, 2])], True),
@@ -243,7 +250,7 @@ def test_a_study_of_a_feasible_problem_carries_none():
         ([([0, 0], [0, 2]), ([0, 0], [2, 0])], False),
     ],
 )
-def test_boxes_fill_the_box_around_them_or_not(boxes, filled):
-    lower = torch.tensor([low for low, _ in boxes], dtype=torch.float64)
-    upper = torch.tensor([high for _, high in boxes], dtype=torch.float64)
+def test_regions_fill_the_region_around_them_or_not(regions, filled):
+    lower = torch.tensor([low for low, _ in regions], dtype=torch.float64)
+    upper = torch.tensor([high for _, high in regions], dtype=torch.float64)
     assert _is_partition(lower, upper) == filled

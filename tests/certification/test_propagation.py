@@ -1,4 +1,4 @@
-"""What is said of a program over boxes is below everything that it does there."""
+"""What is said of a program over regions is below everything that it does there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import grisaille as gs
-from grisaille.certification.curvature import curved_outputs
 from grisaille.certification.lowering import lowered
 from grisaille.certification.propagation import Propagation, obstacles
 from grisaille.enclosures.interval import Interval
@@ -28,7 +27,7 @@ VARIABLES = [
 ]
 SIZE = sum(v.size for v in VARIABLES)
 WEIGHTS = np.array([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5], [-2.0, 1.5, 1.0]])
-BOXES, SAMPLES = 10, 24
+REGIONS, SAMPLES = 10, 24
 
 # What the black boxes really do: a linear function, and up to this much more or less.
 ERROR = 0.3
@@ -73,7 +72,7 @@ def as_functions(constant):
 
     def replace(call: BoxCall, weight: Tensor) -> Tensor:
         constant[0] = constant[0] - ERROR * weight.abs().sum(-1)
-        return (weight @ MATRICES[call.box.name]).expand(BOXES, -1, -1)
+        return (weight @ MATRICES[call.box.name]).expand(REGIONS, -1, -1)
 
     return replace
 
@@ -89,21 +88,21 @@ def really(phase: float):
     return resolve
 
 
-def random_boxes(seed):
-    """Boxes from the whole range to points, and points in them."""
+def random_regions(seed):
+    """Regions from the whole range to points, and points in them."""
     generator = torch.Generator().manual_seed(seed)
 
     def rand(*shape):
         return torch.rand(*shape, generator=generator, dtype=torch.float64)
 
-    center = 4 * rand(BOXES, SIZE) - 2
-    half = 10 ** (-5 * rand(BOXES, 1)) * 2 * rand(BOXES, SIZE)
+    center = 4 * rand(REGIONS, SIZE) - 2
+    half = 10 ** (-5 * rand(REGIONS, 1)) * 2 * rand(REGIONS, SIZE)
     half[1], center[0], half[0] = 0.0, 0.0, 2.0
     half[2, ::2] = 0.0
     center[3].round_()
     lower, upper = (center - half).clamp(-2, 2), (center + half).clamp(-2, 2)
-    unit = rand(SAMPLES, BOXES, SIZE)
-    pushed = rand(SAMPLES, BOXES, SIZE)
+    unit = rand(SAMPLES, REGIONS, SIZE)
+    pushed = rand(SAMPLES, REGIONS, SIZE)
     unit = torch.where(pushed < 0.2, 0.0, torch.where(pushed > 0.8, 1.0, unit))
     points = lower + (upper - lower) * unit
     return Interval(lower, upper), torch.minimum(torch.maximum(points, lower), upper)
@@ -221,7 +220,7 @@ def assert_nothing_undercuts(expressions, seed: int) -> None:
     program = Program(lowered(expressions), VARIABLES)
     plain = Program(expressions, VARIABLES)
     assert not obstacles(program)
-    x, points = random_boxes(seed)
+    x, points = random_regions(seed)
     flat = points.reshape(-1, SIZE)
     propagation = Propagation(program, x, answer)
     generator = torch.Generator().manual_seed(seed + 1)
@@ -242,11 +241,11 @@ def assert_nothing_undercuts(expressions, seed: int) -> None:
         for phase in (0.0, np.pi):
             outputs = plain.run(flat, really(phase))
             values = torch.cat([o.reshape(len(flat), -1) for o in outputs], 1)
-            values = values.reshape(SAMPLES, BOXES, entries)
+            values = values.reshape(SAMPLES, REGIONS, entries)
             # What is not finite counts as infeasible. A choice by what is no number has a test of
             # its own.
             usable = values.isfinite().all(-1) & (values.abs().amax(-1) < 1e100)
-            usable &= ~_undecided(plain, flat, phase).reshape(SAMPLES, BOXES)
+            usable &= ~_undecided(plain, flat, phase).reshape(SAMPLES, REGIONS)
             sums = values @ weights.T
             size = 1 + values.abs() @ weights.abs().T
             for affine, own in found:
@@ -301,18 +300,18 @@ def test_bounds_of_affine_programs_are_exact():
     ]
     for affine_in in expressions[:2] + expressions[3:]:
         program = Program(lowered([affine_in]), VARIABLES)
-        x, points = random_boxes(1)
+        x, points = random_regions(1)
         propagation = Propagation(program, x, answer)
         weights = torch.randn(4, affine_in.size, dtype=torch.float64)
         found = propagation.below(weights, as_functions([torch.zeros(1, 1).double()]))
         (values,) = program.run(points.reshape(-1, SIZE), really(0.0))
-        values = values.reshape(SAMPLES, BOXES, -1) @ weights.T
+        values = values.reshape(SAMPLES, REGIONS, -1) @ weights.T
         lines = torch.einsum("bwn,sbn->sbw", found.slopes, points) + found.constant
         np.testing.assert_allclose(lines, values, atol=1e-12)
         assert found.error.max() < 1e-11
     program = Program(lowered([z[0] * 3 + b]), VARIABLES)
     constant = [torch.zeros(1, 1).double()]
-    x, points = random_boxes(2)
+    x, points = random_regions(2)
     with torch.no_grad():
         found = Propagation(program, x, answer).below(
             torch.ones(1, 1).double(),
@@ -333,7 +332,7 @@ def test_weights_that_cancel_leave_nothing():
     a, b, *_ = VARIABLES
     z = single(a)
     program = Program(lowered([z - z + b - b + 1]), VARIABLES)
-    x, _ = random_boxes(0)
+    x, _ = random_regions(0)
     seen = []
 
     def replace(call, weight):
@@ -352,17 +351,19 @@ def test_the_error_covers_weights_that_cancel_in_exact_arithmetic():
         last = -float(row.sum())
         expression = sum(c * a for c in row.tolist()) + last * a - b / 3
         program = Program(lowered([expression]), VARIABLES)
-        x, points = random_boxes(6)
+        x, points = random_regions(6)
         found = Propagation(program, x, answer).below(torch.ones(1, 1).double(), lambda *_: None)
         slope = sum(map(Fraction, row.tolist())) + Fraction(last)
-        error = found.error.expand(BOXES, 1)[:, 0].tolist()
-        for box in range(BOXES):
-            line = [Fraction(v) for v in found.slopes[box, 0, :2].tolist()]
-            for point in points[:4, box, :2].tolist():
+        error = found.error.expand(REGIONS, 1)[:, 0].tolist()
+        for region in range(REGIONS):
+            line = [Fraction(v) for v in found.slopes[region, 0, :2].tolist()]
+            for point in points[:4, region, :2].tolist():
                 first, second = map(Fraction, point)
                 exact = slope * first - second / 3
-                computed = line[0] * first + line[1] * second + Fraction(float(found.constant[box]))
-                assert computed - Fraction(error[box]) <= exact
+                computed = (
+                    line[0] * first + line[1] * second + Fraction(float(found.constant[region]))
+                )
+                assert computed - Fraction(error[region]) <= exact
                 assert abs(computed - exact) < 1e-4
 
 
@@ -382,10 +383,10 @@ def test_least_takes_the_lower_ends_and_no_bound_is_no_bound():
 def test_an_answer_that_is_no_number_is_no_bound():
     # Whoever answers for a black box may not know anything.
     program = Program(lowered([single(VARIABLES[0])]), VARIABLES)
-    x, _ = random_boxes(0)
+    x, _ = random_regions(0)
 
     def unknown(call, states):
-        nothing = torch.full((BOXES, 1), torch.nan, dtype=torch.float64)
+        nothing = torch.full((REGIONS, 1), torch.nan, dtype=torch.float64)
         return Interval(nothing, nothing)
 
     found = Propagation(program, x, unknown).least(torch.ones(1, 1).double())
@@ -425,75 +426,3 @@ def test_obstacles_are_white_boxes_that_nothing_is_known_of():
     assert obstacles(open_program) == ["white box 'secret' has neither lipschitz= nor interval="]
     all_known = np.max(VARIABLES[2]) + VARIABLES[3] @ VARIABLES[2] + ranged(a)
     assert obstacles(Program(lowered([all_known]), VARIABLES)) == []
-
-
-# --- Curvature ----------------------------------------------------------------------------------
-
-
-def curved(*expressions) -> list[bool]:
-    return curved_outputs(Program(lowered(list(expressions)), VARIABLES)).tolist()
-
-
-def test_sums_and_known_factors_do_not_bend_an_output():
-    a, b, u, _ = VARIABLES
-    z = single(a)
-    assert curved(z) == [False]
-    assert curved(z * a) == [False]
-    assert curved(z / a - 3 * z + np.exp(a) * z) == [False]
-    assert curved(-z, z + b, np.sum(z * u)) == [False]
-    assert curved(np.stack([z, b])[0] * 2) == [False]
-    assert curved(np.stack([z, b]) @ np.stack([a, b])) == [False]
-
-
-def test_everything_else_bends_it():
-    a, b, *_ = VARIABLES
-    z = single(a)
-    for bent in (
-        z**2,
-        z * z,
-        z * (1 + z),
-        np.exp(z),
-        abs(z),
-        a / z,
-        b / (z + 7),
-        np.maximum(z, b),
-        np.minimum(z, b),
-        np.where(a <= b, z, 1.0),
-        np.where(z <= b, a, 1.0),
-        white(z),
-        b**z,
-    ):
-        assert curved(bent) == [True]
-    assert curved(z, b - z**2) == [True]
-
-
-def test_of_two_outputs_only_those_that_are_bent_are_curved():
-    a, b, u, _ = VARIABLES
-    z, w = single(a), single(b)
-    assert curved(z * w) == [True, True]
-    assert curved(z * a + w**2) == [False, True]
-    pair = paired(four(a, u))
-    assert curved(pair[0] + pair[1] ** 2) == [False, True]
-    assert curved(pair[0] + a * pair[1]) == [False, False]
-    assert curved(pair * pair[0]) == [True, True]
-    assert curved(np.where(z <= 0, a, w)) == [True, True]
-
-
-def test_what_another_black_box_reads_is_curved():
-    a, b, u, _ = VARIABLES
-    z = single(a)
-    assert curved(single(z)) == [True, False]
-    assert curved(single(0.5 * z + b)) == [True, False]
-    pair = paired(four(a, u))
-    assert curved(single(pair[1]) + pair[0]) == [False, True, False]
-    assert curved(single(pair[0] + pair[1]) ** 2) == [True, True, True]
-
-
-def test_a_white_box_bends_all_that_any_of_its_arguments_read():
-    a, b, u, _ = VARIABLES
-    pair = paired(four(a, u))
-    both = gs.WhiteBox(lambda y, x: y + x, name="both", lipschitz=1.0)
-    assert curved(both(pair[0], b)) == [True, False]
-    assert curved(both(pair[0], single(b) + pair[0])) == [True, False, True]
-    vector_in = gs.WhiteBox(lambda y: y[0], name="vector_in", lipschitz=1.0)
-    assert curved(vector_in(pair)) == [True, True]

@@ -1,4 +1,4 @@
-"""What is looked up over a box of cells is below everything in the box."""
+"""What is looked up over a region of cells is below everything in the region."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ def domain(dimensions):
 
 
 @pytest.mark.parametrize("dimensions", CELLS)
-def test_no_value_in_a_box_is_below_what_is_looked_up(dimensions):
+def test_no_value_in_a_region_is_below_what_is_looked_up(dimensions):
     lower, upper = domain(dimensions)
     table = RangeTable(lower, upper, bound)
     generator = torch.Generator().manual_seed(dimensions)
@@ -71,7 +71,7 @@ def test_any_block_of_cells_is_covered_whatever_its_length():
         assert (table.least(beyond.double() + 0.25, beyond.double() + 0.75) == 0).all()
 
 
-def test_boxes_outside_the_domain_have_no_bound():
+def test_regions_outside_the_domain_have_no_bound():
     lower, upper = domain(2)
     table = RangeTable(lower, upper, bound)
     width = (upper - lower) / CELLS[2]

@@ -1,4 +1,4 @@
-"""Box problems from plain functions, and a look at what a solver answered."""
+"""Search problems from plain functions, and a look at what a solver answered."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def at(problem: SearchProblem, point: Tensor) -> tuple[float, np.ndarray]:
 
 
 def assert_honest(problem: SearchProblem, solution: Solution, tolerance: float = 1e-6) -> None:
-    """The answer lies in the box, and says of itself what is true."""
+    """The answer lies in the region, and says of itself what is true."""
     assert (solution.point >= problem.lower).all()
     assert (solution.point <= problem.upper).all()
     value, constraints = at(problem, solution.point)

@@ -9,7 +9,7 @@ from scipy.optimize import linprog, minimize
 
 import grisaille as gs
 from grisaille.errors import ModelError
-from grisaille.solvers.multistart import _overtaken, _spread_out
+from grisaille.solvers.multistart import _have_better_neighbour, _spread_out
 from grisaille.solvers.search_problem import SearchProblem
 from tests.solvers.solver_helpers import (
     Counting,
@@ -342,7 +342,7 @@ def test_units_of_objective_and_constraints_do_not_matter(unit):
     assert solution.value / unit == pytest.approx(-44, abs=1e-3)
 
 
-def test_units_of_the_box_do_not_matter():
+def test_units_of_the_region_do_not_matter():
     def stretched(p):
         return branin(torch.stack([p[:, 0] * 1e-6 - 5, p[:, 1] * 1e6], 1))
 
@@ -425,7 +425,7 @@ def test_as_many_starts_as_asked_for_are_chosen_even_among_copies():
 def test_of_starts_in_one_valley_only_the_best_goes_on():
     unit = torch.tensor([[0.1, 0.1], [0.11, 0.1], [0.105, 0.1], [0.9, 0.9], [0.9, 0.9]]).double()
     merit = torch.tensor([3.0, 1.0, 2.0, 5.0, 5.0]).double()
-    assert _overtaken(unit, merit).tolist() == [True, False, True, False, True]
+    assert _have_better_neighbour(unit, merit).tolist() == [True, False, True, False, True]
 
 
 # --- least violation -----------------------------------------------------------------------------

@@ -202,7 +202,7 @@ def test_no_programs_have_no_steps():
 
 
 @pytest.mark.parametrize("radius", [1e-8, 1e-4, 1.0, 1e4])
-def test_boxes_of_any_size_are_filled(radius):
+def test_regions_of_any_size_are_filled(radius):
     # downhill along (1, 2): the step goes to the corner
     parts = (
         np.eye(2) / radius,

@@ -100,11 +100,11 @@ def test_what_makes_no_sense_is_refused():
         gs.maximum_information_gain(two, 0, 1, 3, 1.0)
     with pytest.raises(gs.ModelError, match="points of 1 numbers, but a kernel of 2 length-scales"):
         gs.information_gain(two, [[0], [1]], 1.0)
-    with pytest.raises(gs.ModelError, match="a box with 2 lower and 1 upper bounds"):
+    with pytest.raises(gs.ModelError, match="a domain with 2 lower and 1 upper bounds"):
         gs.maximum_information_gain(two, [0, 0], [1], 3, 1.0)
     with pytest.raises(gs.ModelError, match="of finite numbers"):
         gs.information_gain(kernel, [[np.nan]], 1.0)
-    with pytest.raises(gs.ModelError, match="is no box"):
+    with pytest.raises(gs.ModelError, match="is unbounded or empty"):
         gs.maximum_information_gain(kernel, [1], [0], 3, 1.0)
     with pytest.raises(gs.ModelError, match=r"count=-1\): pass a whole number"):
         gs.maximum_information_gain(kernel, [0], [1], -1, 1.0)

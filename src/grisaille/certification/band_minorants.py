@@ -1,17 +1,17 @@
-"""Separable quadratics below the confidence bands of a posterior, over many boxes at once.
+"""Separable quadratics below the confidence bands of a posterior, over many regions at once.
 
-What a global solver needs is a lower bound of l = mu - beta sigma, and of -u = -mu - beta sigma,
-over a box of inputs; so sigma has to be bounded from above only. With A = K + lambda I:
+A global solver needs lower bounds of l = mu - beta sigma and of -u = -mu - beta sigma over a region
+of inputs. Both need only an upper bound of sigma. With A = K + lambda I:
 
 1. sigma(s)^2 <= k(s, s) - 2 v'k(s) + v'A v for every vector v, with equality at v = A^-1 k(s).
 2. sqrt(y) <= t/2 + y/(2t) for every t > 0.
 3. Hence l(s) >= constant + gamma'k(s) (- beta/(2t) k(s, s)) with gamma = alpha + (beta/t) v. A poor
    v or t costs tightness, never validity.
-4. m = gamma'k has norm sqrt(gamma'K gamma) in the kernel's space, which bounds how far it is from
-   its Taylor polynomial at the centre of the box. That does not blow up when gamma is large and
-   alternating. Gershgorin's argument then splits the quadratic into one per input.
+4. m = gamma'k has norm sqrt(gamma'K gamma) in the kernel's space, which bounds its distance from
+   its Taylor polynomial at the centre of the region. This bound stays small when gamma is large
+   with alternating signs. Gershgorin's argument then splits the quadratic into one per input.
 5. Radial kernels are convex in q = |s - s_i|^2: a tangent in q where gamma_i > 0 and a secant where
-   gamma_i < 0 give another separable quadratic, which is better for large boxes.
+   gamma_i < 0 give another separable quadratic, which is better for large regions.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from grisaille.surrogates.posterior import LEAST_VARIANCE, Posterior
 
 _EPSILON = torch.finfo(torch.float64).eps
 # v and t are chosen for points somewhat farther from the observations than the touching point, by
-# this share of the squared half diagonal of the box. Measured: it hardly matters near these values.
+# this share of the squared half diagonal of the region. Measured: values nearby do as well.
 _TYPICAL = 0.05
-# An observation is left out of the Taylor polynomial when its chord errs by less than this part of
-# the remainder of a function of norm 1.
+# An observation is left out of the Taylor polynomial when the error of its chord is less than this
+# multiple of the remainder of a function of norm 1.
 _NEAR = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Quadratics:
-    """constant + slope'd + sum_j curvature_j d_j^2 / 2, with d the distance from a box's centre.
+    """constant + slope'd + sum_j curvature_j d_j^2 / 2, with d the offset from a region's centre.
 
     Attributes:
-        constant: (..., boxes).
-        slope: (..., boxes, inputs).
-        curvature: (..., boxes, inputs).
-        slack: (..., boxes), how much was taken off the constant for rounding.
+        constant: (..., regions).
+        slope: (..., regions, inputs).
+        curvature: (..., regions, inputs).
+        slack: (..., regions), how much was subtracted from the constant for rounding.
     """
 
     constant: Tensor
@@ -51,7 +51,7 @@ class Quadratics:
     slack: Tensor
 
     def least(self, half: Tensor) -> Tensor:
-        """The minimum over |d| <= half, (boxes, inputs) to (..., boxes)."""
+        """The minimum over |d| <= half, (regions, inputs) to (..., regions)."""
         return self.constant + least_of(self.slope, self.curvature, half).sum(-1)
 
 
@@ -61,7 +61,7 @@ def least_of(slope: Tensor, curvature: Tensor, half: Tensor) -> Tensor:
     inside = steep < curvature * half
     vertex = -0.5 * slope * slope / torch.where(inside, curvature, 1.0)
     end = half * (0.5 * curvature * half - steep)
-    if not half.isfinite().all():  # 0 times infinity is 0 for a function that is 0, else no bound
+    if not half.isfinite().all():  # 0 times infinity: 0 for a zero function, else no bound
         flat = (slope == 0) & (curvature == 0)
         end = torch.where(flat, 0.0, torch.where(end.isnan(), -torch.inf, end))
     return torch.where(inside, vertex, end)
@@ -89,16 +89,16 @@ class BandMinorants:
         self._residual = self._residual_of_weights()
 
     def __call__(self, center: Tensor, half: Tensor, touch: Tensor) -> Quadratics:
-        """Quadratics below l and -u over boxes, which are center ± half, (boxes, d) each.
+        """Quadratics below l and -u over the regions center ± half, (regions, d) each.
 
         Args:
-            center: (boxes, d).
-            half: (boxes, d).
-            touch: (boxes, d), where in each box the bound should be tightest: near the point that
-                minimizes what is to be bounded, or the centre if nothing is known.
+            center: (regions, d).
+            half: (regions, d).
+            touch: (regions, d), where in each region the bound should be tightest: near the
+                minimizer of the bounded function, or the centre if nothing is known.
 
         Returns:
-            Shapes (2, k, boxes) and (2, k, boxes, d); the first axis is l and then -u.
+            Shapes (2, k, regions) and (2, k, regions, d); the first axis is l, then -u.
         """
         posterior = self.posterior
         lengthscale = posterior.hyperparameters.lengthscale.unsqueeze(1)
@@ -116,7 +116,7 @@ class BandMinorants:
         )
 
     def floor(self) -> Tensor:
-        """A constant below l and -u where nothing is known of the inputs, (2, k, 1)."""
+        """A constant below l and -u for inputs without known bounds, (2, k, 1)."""
         if isinstance(self.posterior.kernel, Linear):
             return torch.full_like(self._mean, -torch.inf)
         deviation = self._variance.sqrt()
@@ -128,9 +128,9 @@ class BandMinorants:
         """Gamma, constant, slack and beta/t for v = A^-1 typical.
 
         Args:
-            typical: k(s) at a point that is typical of each box, (k, n, boxes).
-            prior: k(s, s) there, (k, boxes).
-            radius: Squared half diagonal of the boxes in length-scales, (k, boxes).
+            typical: k(s) at a typical point of each region, (k, n, regions).
+            prior: k(s, s) there, (k, regions).
+            radius: Squared half diagonal of the regions in length-scales, (k, regions).
         """
         v = torch.cholesky_solve(typical, self.posterior.factor)
         spread = prior - (typical * v).sum(1) + _TYPICAL * self._variance * radius
@@ -141,17 +141,17 @@ class BandMinorants:
         # predict() keeps sigma^2 above this floor; max(a, b) <= a + b.
         floor = LEAST_VARIANCE * self._variance
         constant = self._mean - 0.5 * (self.beta * t + ratio * (quadratic + floor))
-        # v'A v sums n^2 products, and every entry of A is off by its own rounding.
+        # v'A v sums n^2 products, and every entry of A has its own rounding error.
         noise = self._noise.amax(1, keepdim=True) if v.shape[1] else 0.0
         per_entry = self._entry_error() + (v.shape[1] + 4) * _EPSILON * (self._variance + noise)
-        doubt = v.abs().sum(1).square() * per_entry
+        error = v.abs().sum(1).square() * per_entry
         size = constant.abs() + self.beta * t + ratio * prior
-        return gamma, constant, 0.5 * ratio * doubt + 8 * _EPSILON * size, ratio
+        return gamma, constant, 0.5 * ratio * error + 8 * _EPSILON * size, ratio
 
     def _radial(self, kernel: Radial, scaled: Tensor, reach: Tensor, touch: Tensor) -> Quadratics:
-        distance = scaled.unsqueeze(1) - self._inputs.unsqueeze(2)  # (k, n, boxes, d)
+        distance = scaled.unsqueeze(1) - self._inputs.unsqueeze(2)  # (k, n, regions, d)
         squared = distance.square().sum(-1)
-        radius = reach.square().sum(-1)  # (k, boxes), squared
+        radius = reach.square().sum(-1)  # (k, regions), squared
         touching = (touch.unsqueeze(1) - self._inputs.unsqueeze(2)).square().sum(-1)
         typical = kernel.profile(touching + _TYPICAL * radius.unsqueeze(1))[0]
         prior = self._variance.expand_as(radius)
@@ -166,7 +166,7 @@ class BandMinorants:
         gamma_variance = gamma * self._variance.unsqueeze(-1)
         near = chords.error > _NEAR * remainder.unsqueeze(1)
         norm, whole = self._norm(torch.where(near, gamma, 0.0)), self._norm(gamma)
-        # Weights that are large and cancel one another must stay together.
+        # Large weights that cancel one another must stay together.
         apart = torch.where(near, 0.0, gamma_variance.abs() * chords.error).sum(2) + norm * unit
         together = apart > whole * unit
         near = near | together.unsqueeze(2)
@@ -181,26 +181,26 @@ class BandMinorants:
         )
 
     def _norm(self, gamma: Tensor) -> Tensor:
-        """sqrt(gamma'K gamma) from above, (2, k, n, boxes) to (2, k, boxes)."""
+        """An upper bound of sqrt(gamma'K gamma), (2, k, n, regions) to (2, k, regions)."""
         squared = (gamma * (self._kernel_matrix @ gamma)).sum(2).clamp_min(0)
         per_entry = self._entry_error() + (gamma.shape[2] + 4) * _EPSILON * self._variance
         return squared.sqrt() + gamma.abs().sum(2) * per_entry.sqrt()
 
     def _linear(self, scaled: Tensor, reach: Tensor, touch: Tensor) -> Quadratics:
-        """The linear kernel needs no expansion: all but k(s, s) is linear in s."""
+        """The linear kernel needs no expansion: everything but k(s, s) is linear in s."""
         cross = self.posterior.covariance(self._inputs, touch)
         prior = self._variance * touch.square().sum(-1)
         gamma, constant, slack, ratio = self._gamma(cross, prior, reach.square().sum(-1))
         most = self._variance * (scaled.abs() + reach).square().sum(-1)
         slack = slack + self._evaluation_error(gamma, scaled, reach, most)
         variance = self._variance.unsqueeze(-1)
-        direction = variance * (gamma.transpose(2, 3) @ self._inputs)  # (2, k, boxes, d)
+        direction = variance * (gamma.transpose(2, 3) @ self._inputs)  # (2, k, regions, d)
         curvature = (-ratio.unsqueeze(-1) * variance).expand_as(direction)
         value = (direction * scaled).sum(-1) + 0.5 * (curvature * scaled.square()).sum(-1)
         return Quadratics(constant + value, direction + curvature * scaled, curvature, slack)
 
     def _entry_error(self) -> Tensor:
-        """How far an entry of a computed kernel matrix can be from the exact one, (k, 1)."""
+        """Bound on the rounding error of an entry of the kernel matrix, (k, 1)."""
         return self._error_at(self._inputs.abs().amax((1, 2)) if self._inputs.numel() else None)
 
     def _error_at(self, size: Tensor | None) -> Tensor:
@@ -213,9 +213,9 @@ class BandMinorants:
     def _evaluation_error(
         self, gamma: Tensor, scaled: Tensor, reach: Tensor, prior: Tensor
     ) -> Tensor:
-        """Rounding in gamma'k(s) and its derivatives over the boxes, (2, k, boxes).
+        """Bound on the rounding error of gamma'k(s) and its derivatives, (2, k, regions).
 
-        `prior` is the largest k(s, s) in each box, (k, boxes).
+        `prior` is the largest k(s, s) in each region, (k, regions).
         """
         if not gamma.shape[2]:
             return torch.zeros(gamma.shape[:2] + gamma.shape[3:], dtype=torch.float64)
@@ -254,7 +254,7 @@ def _taylor(
         weighted = 2 * gamma_variance * first
         slope = (weighted.unsqueeze(-1) * distance).sum(2)
     if kernel.order == 2:
-        outer = (4 * gamma_variance * second).unsqueeze(-1) * distance  # (2, k, n, boxes, d)
+        outer = (4 * gamma_variance * second).unsqueeze(-1) * distance  # (2, k, n, regions, d)
         hessian = outer.permute(0, 1, 3, 4, 2) @ distance.permute(0, 2, 1, 3)
         diagonal = hessian.diagonal(dim1=-2, dim2=-1)
         # |H_ij d_i d_j| <= |H_ij| (d_i^2 h_j / h_i + d_j^2 h_i / h_j) / 2 for half-widths h.
@@ -278,13 +278,13 @@ class _Chords:
         low, high = kernel.profile(nearest.clamp_min(1e-30))[0], kernel.profile(farthest)[0]
         width = farthest - nearest
         self._secant = torch.where(width > 1e-30, (high - low) / width.clamp_min(1e-30), 0.0)
-        # Values at the centre of the box.
+        # Values at the centre of the region.
         self._below = value + self._tangent * (squared - touch)
         self._above = low + self._secant * (squared - nearest)
         self.error = self._above - self._below
 
     def below(self, gamma_variance: Tensor) -> Quadratics:
-        """A quadratic below gamma'k, (2, k, n, boxes)."""
+        """A quadratic below gamma'k, (2, k, n, regions)."""
         rising = gamma_variance >= 0
         slope = gamma_variance * torch.where(rising, self._tangent, self._secant)
         constant = (gamma_variance * torch.where(rising, self._below, self._above)).sum(2)

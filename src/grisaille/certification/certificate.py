@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,76 +16,86 @@ from grisaille.confidence.plausible_set import Beta, PlausibleSet, plausible_set
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
-from grisaille.solvers.proof import Boxes, Leaf, ProofStatus
+from grisaille.solvers.proof import ProofStatus, RefutedRegion, Regions
 
 Array = NDArray[np.float64]
 
 _CHUNK = 256
-_ATTACKS = 4096
+_SAMPLES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """A proof that a problem has no feasible point while its confidence bands hold.
 
-    The design space, with the ranges of black-box outputs that something nonlinear reads, is cut
-    into boxes. In each of them either no plausible point lies at all, or a weighted sum of the
-    constraints is positive all over, so that one of them must be violated.
+    The design space, extended by the ranges of black-box outputs that enter nonlinearly, is cut
+    into regions. Each region either contains no plausible point, or a weighted sum of the
+    constraints is positive everywhere in it, so that one of them must be violated.
 
     Attributes:
         problem: The problem.
-        history: What the bands were learned from.
+        history: The trials that the bands were learned from.
         beta: Their half-width in standard deviations, or the `Theory` that gave it.
-        boxes: The boxes, each with the weights of its constraints and what is sure to remain.
+        regions: The regions, each with the weights of the constraints and the least violation.
     """
 
     problem: Problem
     history: History
     beta: Beta
-    boxes: tuple[Leaf, ...] = field(repr=False)
+    regions: tuple[RefutedRegion, ...] = field(repr=False)
     _blamed: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def boxes(self) -> tuple[RefutedRegion, ...]:
+        """Deprecated: `regions`."""
+        warnings.warn(
+            "Certificate.boxes is deprecated: use Certificate.regions",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.regions
 
     @property
     def least_violation(self) -> float:
         """Every design point violates some constraint by at least this much, in its units."""
-        return min(leaf.margin for leaf in self.boxes)
+        return min(region.margin for region in self.regions)
 
     @property
     def multipliers(self) -> Array:
-        """The weights of the constraints in each box, (boxes, K); 0 where no point is plausible."""
-        return np.array([leaf.multipliers.numpy() for leaf in self.boxes])
+        """Weights of the constraints in each region, (regions, K); 0 if no point is plausible."""
+        return np.array([region.multipliers.numpy() for region in self.regions])
 
     def blame(self) -> list[str]:
-        """Constraints that cannot be met together, none of which could be left out.
+        """Constraints that cannot be met together, without any that the proof does not need.
 
-        One constraint alone if one is enough, whichever the proof happened to use.
+        A single constraint if one is enough, whichever constraints the proof happened to use.
         """
         if not self._blamed:
             labels = self.problem.constraint_labels
             relaxation = PlausibleRelaxation(self._plausible())
-            limit = 4 * len(self.boxes)
-            guilty = [k for k in range(len(labels)) if (self.multipliers[:, k] > 0).any()]
-            alone = [k for k in range(len(labels)) if _refutes(_Only(relaxation, [k]), limit)]
+            limit = 4 * len(self.regions)
+            blamed = [k for k in range(len(labels)) if (self.multipliers[:, k] > 0).any()]
+            alone = [k for k in range(len(labels)) if _refutes(_Subset(relaxation, [k]), limit)]
             if alone:
-                guilty = alone[:1]
-            for k in list(guilty):
-                rest = [other for other in guilty if other != k]
-                if rest and _refutes(_Only(relaxation, rest), limit):
-                    guilty = rest
-            self._blamed.extend(labels[k] for k in guilty)
+                blamed = alone[:1]
+            for k in list(blamed):
+                rest = [other for other in blamed if other != k]
+                if rest and _refutes(_Subset(relaxation, rest), limit):
+                    blamed = rest
+            self._blamed.extend(labels[k] for k in blamed)
         return list(self._blamed)
 
     def verify(self) -> bool:
-        """Check the proof again, from the observations on.
+        """Check the proof again, starting from the observations.
 
-        The surrogates are learned anew; the boxes must cut the whole space without a hole; each
-        must be refuted with its own weights; and thousands of plausible points, evaluated as any
-        search evaluates them, must all violate some constraint by `least_violation`.
+        The surrogates are learned again. The regions must fill the search space without a hole, and
+        each must be refuted with its own weights. Thousands of plausible points, evaluated as in
+        any search, must all violate some constraint by `least_violation`.
         """
         plausible = self._plausible()
         relaxation = PlausibleRelaxation(plausible)
-        lower = torch.stack([leaf.lower for leaf in self.boxes])
-        upper = torch.stack([leaf.upper for leaf in self.boxes])
+        lower = torch.stack([region.lower for region in self.regions])
+        upper = torch.stack([region.upper for region in self.regions])
         whole = bool(
             (lower.amin(0) <= relaxation.lower).all() and (upper.amax(0) >= relaxation.upper).all()
         )
@@ -92,37 +103,37 @@ class Certificate:
             whole
             and _is_partition(lower, upper)
             and self._all_refuted(relaxation, lower, upper)
-            and self._withstands_attack(plausible)
+            and self._sampled_points_violate(plausible)
         )
 
     def _plausible(self) -> PlausibleSet:
-        if not self.problem.boxes:  # a contradiction between known parts
+        if not self.problem.boxes:  # known constraints contradict each other
             return PlausibleSet(self.problem.program, {}, {})
         return plausible_set(self.problem.program, self.history, self.beta)
 
     def _all_refuted(self, relaxation: PlausibleRelaxation, lower: Tensor, upper: Tensor) -> bool:
         rays = torch.tensor(self.multipliers)
-        margins = torch.tensor([leaf.margin for leaf in self.boxes], dtype=torch.float64)
+        margins = torch.tensor([region.margin for region in self.regions], dtype=torch.float64)
         if (rays < 0).any() or (rays.sum(1) > 1 + 1e-9).any():
             return False
         weights = torch.cat([torch.zeros(len(rays), 1, dtype=rays.dtype), rays], 1)
         with torch.no_grad():
             for start in range(0, len(lower), _CHUNK):
                 part = slice(start, start + _CHUNK)
-                boxes = relaxation.over(lower[part], upper[part])
-                # Each box needs its own weights only: the diagonal.
-                excess = boxes.bound(weights[part]).diagonal()
-                # Another batch rounds differently, by no more than the slack that was taken off.
-                refuted = (excess > 0) & (excess >= margins[part] - 2 * boxes.slack)
-                if not (boxes.empty | refuted).all():
+                regions = relaxation.over(lower[part], upper[part])
+                # Each region needs only its own weights: the diagonal.
+                excess = regions.bound(weights[part]).diagonal()
+                # Another batch rounds differently, by no more than the slack.
+                refuted = (excess > 0) & (excess >= margins[part] - 2 * regions.slack)
+                if not (regions.empty | refuted).all():
                     return False
         return True
 
-    def _withstands_attack(self, plausible: PlausibleSet) -> bool:
+    def _sampled_points_violate(self, plausible: PlausibleSet) -> bool:
         engine = torch.quasirandom.SobolEngine(len(plausible.lower), scramble=True, seed=0)
-        unit = engine.draw(_ATTACKS, dtype=torch.float64)
+        unit = engine.draw(_SAMPLES, dtype=torch.float64)
         points = plausible.lower + (plausible.upper - plausible.lower) * unit
-        # Half of them at the ends of the bands, where constraints are met first.
+        # Half of them lie at the ends of the bands, where constraints are most easily met.
         n = self.problem.program.size
         points[::2, n:] = points[::2, n:].sign()
         with torch.no_grad():
@@ -132,12 +143,12 @@ class Certificate:
 
     def __str__(self) -> str:
         return (
-            f"no feasible point: {len(self.boxes)} boxes, each with a constraint violated by at "
-            f"least {self.least_violation:.3g}; to blame: {'; '.join(self.blame())}"
+            f"no feasible point: {len(self.regions)} regions, each with a constraint violated by "
+            f"at least {self.least_violation:.3g}; to blame: {'; '.join(self.blame())}"
         )
 
 
-class _Only:
+class _Subset:
     """A relaxation with some of its constraints."""
 
     def __init__(self, relaxation: PlausibleRelaxation, subset: Sequence[int]) -> None:
@@ -147,24 +158,26 @@ class _Only:
         self.constraints = len(subset)
         self.groups = relaxation.groups
 
-    def over(self, lower: Tensor, upper: Tensor) -> Boxes:
-        """Look at boxes, (boxes, D) twice."""
-        return _OnlyBoxes(self._relaxation, self._rows, lower, upper)
+    def over(self, lower: Tensor, upper: Tensor) -> Regions:
+        """Examine a batch of regions, (regions, D) twice."""
+        return _SubsetRegions(self._relaxation, self._rows, lower, upper)
 
     def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
         """Points to search from."""
         return self._relaxation.starts(lower, upper)
 
 
-class _OnlyBoxes:
+class _SubsetRegions:
+    """Bounds over regions with some of the constraints: the others get weight 0."""
+
     def __init__(
         self, relaxation: PlausibleRelaxation, rows: list[int], lower: Tensor, upper: Tensor
     ) -> None:
-        self._boxes = relaxation.over(lower, upper)
+        self._regions = regions = relaxation.over(lower, upper)
         self._all = 1 + relaxation.constraints
         self._rows = rows
-        self.lower, self.upper, self.empty = self._boxes.lower, self._boxes.upper, self._boxes.empty
-        self.looser = self._boxes.looser
+        self.lower, self.upper, self.empty = regions.lower, regions.upper, regions.empty
+        self.looser = regions.looser
         self.slack = 0.0
 
     def _weights(self, weights: Tensor) -> Tensor:
@@ -173,14 +186,17 @@ class _OnlyBoxes:
         )
 
     def bound(self, weights: Tensor) -> Tensor:
-        return self._boxes.bound(self._weights(weights))
+        return self._regions.bound(self._weights(weights))
 
     def dual(self, weights: Tensor) -> Tensor:
-        return self._boxes.dual(self._weights(weights))
+        return self._regions.dual(self._weights(weights))
 
 
-def _refutes(relaxation: _Only, boxes: int) -> bool:
-    limits = Limits(0.0, 0.0, max(boxes, 200), None, 32)
+def _refutes(relaxation: _Subset, regions: int) -> bool:
+    """Whether a proof that takes so many regions shows that there is no feasible point."""
+    limits = Limits(
+        absolute_gap=0.0, relative_gap=0.0, regions=max(regions, 200), seconds=None, batch=32
+    )
     scale = torch.ones(1 + relaxation.constraints, dtype=torch.float64)
     with torch.no_grad():
         proof = branch_and_bound(
@@ -190,7 +206,7 @@ def _refutes(relaxation: _Only, boxes: int) -> bool:
 
 
 def _is_partition(lower: Tensor, upper: Tensor) -> bool:
-    """Whether boxes fill the box around them without a hole, by cutting it where none is cut."""
+    """Whether regions fill their bounding region without a hole, by cuts that no region crosses."""
     stack = [(lower.numpy(), upper.numpy(), lower.amin(0).numpy(), upper.amax(0).numpy())]
     while stack:
         low, high, start, end = stack.pop()
@@ -211,7 +227,7 @@ def _is_partition(lower: Tensor, upper: Tensor) -> bool:
 
 
 def _clean_cut(low: Array, high: Array, start: Array, end: Array) -> tuple[int, float] | None:
-    """A plane that cuts the region, but none of its boxes."""
+    """A plane that cuts the bounding region, but none of the regions in it."""
     for axis in range(low.shape[1]):
         for place in np.unique(high[:, axis]):
             if not start[axis] < place < end[axis]:

@@ -1,4 +1,4 @@
-"""The confidence band of one call over boxes of states, clipped as the plausible set clips it."""
+"""The confidence band of one call over regions of states, clipped like the plausible set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grisaille.language.black_box import BlackBox
 
 
 class ClippedBands:
-    """Quadratics below the bands of one call, clipped as the plausible set clips them."""
+    """Quadratics below the bands of one call, clipped like those of the plausible set."""
 
     def __init__(self, box: BlackBox, minorants: BandMinorants) -> None:
         self._box = box
@@ -23,14 +23,14 @@ class ClippedBands:
         bound = np.full(box.outputs, np.inf) if box.norm_bound is None else value_bound(box)
         least = np.full(box.outputs, -np.inf) if box.lower is None else box.lower
         most = np.full(box.outputs, np.inf) if box.upper is None else box.upper
-        # Range of l: (k, 1); that of -u is the mirror image.
+        # The range of l, (k, 1); that of -u is its mirror image.
         low, high = np.maximum(least, -bound), np.minimum(most, bound)
         self._low = torch.tensor(np.stack([low, -high])).unsqueeze(-1)
         self._high = torch.tensor(np.stack([high, -low])).unsqueeze(-1)
         self._table: RangeTable | None = None
 
     def tabulate(self, states: Interval) -> None:
-        """Look up what the band reaches over parts of all the states that can occur."""
+        """Tabulate the range of the band over all states that can occur."""
         lower, upper = states.lower[0], states.upper[0]
         usable = lower.isfinite().all() and upper.isfinite().all() and (upper > lower).all()
         if usable and len(lower) in CELLS:
@@ -41,7 +41,7 @@ class ClippedBands:
             self._table = RangeTable(lower, upper, bound)
 
     def accepted(self, states: Interval) -> tuple[tuple[Enclosure, ...], Interval]:
-        """States moved into the accepted inputs, and the planes that do it, the outer one first."""
+        """Clip states to the accepted inputs. Also returns the clipping planes, outer one first."""
         box = self._box
         if box.input_lower is None and box.input_upper is None:
             return (), states
@@ -55,7 +55,7 @@ class ClippedBands:
         return (_with_constant(cut, high), _with_constant(raised, low)), cut.interval
 
     def quadratics(self, center: Tensor, half: Tensor, touch: Tensor) -> Quadratics:
-        """Quadratics below l and below -u, (2, k, boxes)."""
+        """Quadratics below l and below -u, (2, k, regions)."""
         known = half.isfinite().all(1) & center.isfinite().all(1)
         if not known.all():
             safe = known.unsqueeze(1)
@@ -66,8 +66,8 @@ class ClippedBands:
         if self._table is not None:
             seen = self._table.least(center - half, center + half).reshape(least.shape)
             low = torch.maximum(low, seen)
-        # A quadratic that leaves the range of l gives way to a constant: l never lies below the
-        # range, and where it would lie above, it is the range's upper end.
+        # A constant replaces a quadratic that leaves the range of l: l is never below this range,
+        # and clipped to its upper end where it would be above.
         upside_down = Quadratics(-found.constant, -found.slope, -found.curvature, found.slack)
         above = -upside_down.least(half)
         flat = (least < low) | (above > self._high)
@@ -87,7 +87,7 @@ class ClippedBands:
 
 
 def _with_constant(enclosure: Enclosure, value: Tensor) -> Enclosure:
-    """Planes of two arguments, the second of which is a constant, as planes of the first."""
+    """Planes of two arguments with a constant second one, as planes of the first."""
 
     def fixed(plane: Plane, away: float) -> Plane:
         slope, of_constant = plane.slopes
@@ -99,8 +99,7 @@ def _with_constant(enclosure: Enclosure, value: Tensor) -> Enclosure:
 
 
 def center_and_half(states: Interval) -> tuple[Tensor, Tensor]:
-    """The centre and half-widths of boxes, which they cover in spite of rounding."""
+    """The centre and half-widths of regions, which they cover in spite of rounding."""
     center = (states.lower + states.upper) / 2
     half = (states.upper - states.lower) / 2
-    # Rounding of the centre must not leave an end uncovered.
     return center, half + 2 * EPSILON * (center.abs() + half)

@@ -1,4 +1,4 @@
-"""Lowering: expressions written with elementary operations only, for which bounds are known."""
+"""Lowering: rewrite expressions with elementary operations, for which bounds are known."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _FOLDS = {
 
 
 def lowered(expressions: Sequence[Expression]) -> list[Expression]:
-    """The same expressions with elementwise atoms, sums, layout and white boxes only.
+    """The same expressions, with only elementwise atoms, sums, layout changes and white boxes.
 
-    Equal parts become one node, known ones become constants, and `a * a` a square. Variables and
-    black boxes stay what they are; calls get lowered arguments.
+    Equal parts become one node, constant parts one number, and `a * a` a square. Variables and
+    black boxes stay as they are; calls get lowered arguments.
     """
     return _Lowering().of_all(expressions)
 
 
 class _Lowering:
-    """The nodes made so far: by the expression they stand for, and by what they are."""
+    """The nodes made so far, by the expression they replace and by their content."""
 
     def __init__(self) -> None:
         self.done: dict[Expression, Expression] = {}
@@ -78,7 +78,7 @@ class _Lowering:
         parameters: tuple[Any, ...] = (),
         made: Expression | None = None,
     ) -> Expression:
-        """The operation: a constant if its arguments are, and only one node for equal ones."""
+        """The node of an operation, one for equal operations; a constant if its arguments are."""
         if atom is atoms.multiply and arguments[0] is arguments[1]:
             atom, arguments, made = atoms.square, arguments[:1], None
         key = ("operation", id(atom), parameters, *map(id, arguments))
@@ -100,7 +100,7 @@ class _Lowering:
     ) -> Expression:
         values = [torch.tensor(a.value).unsqueeze(0) for a in arguments if isinstance(a, Constant)]
         value = atom.evaluate(*values, *parameters)[0].numpy()
-        # What is not finite is left to where it is evaluated and judged.
+        # A value that is not finite is left to the evaluation, which knows how to handle it.
         return self._constant(Constant(value)) if np.isfinite(value).all() else operation
 
     def _constant(self, constant: Constant) -> Expression:
@@ -108,14 +108,14 @@ class _Lowering:
         return self.known.setdefault(key, constant)
 
     def _relaid(self, expression: Expression, layout: Callable[[Any], Any]) -> Expression:
-        """The entries in another layout, as indexing does it."""
+        """The entries in another layout, as by indexing."""
         picked = expression._relaid(layout)
         if picked is expression or not isinstance(picked, Operation):
             return picked
         return self._apply(picked.atom, picked.arguments, picked.parameters, picked)
 
     def _fold(self, atom: Atom, value: Expression, axes: tuple[int, ...]) -> Expression:
-        """Combine entries in pairs, halves of an array at a time: a few nodes for many entries."""
+        """Combine one half of an array with the other repeatedly: few nodes for many entries."""
         if not axes:
             return value
         kept = [axis for axis in range(value.ndim) if axis not in axes]

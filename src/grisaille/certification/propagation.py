@@ -1,10 +1,10 @@
-"""Bounds of a program over many boxes: intervals forward, then lines backward.
+"""Bounds of a program over many regions: intervals forward, then planes backward.
 
-The forward pass gives every node an interval, and every nonlinear operation two planes between
-which it lies. The backward pass starts from weights of the outputs and replaces each operation by
-its lower or upper plane, whichever the sign of its weight asks for, until an affine function of
-the variables and of the black boxes is left that lies below the weighted sum everywhere in the
-box. What a black box is replaced by is decided by whoever asks.
+The forward pass computes an interval for every node, and for every nonlinear operation two planes
+that enclose it. The backward pass starts from weights of the outputs and replaces each operation by
+its lower or upper plane, depending on the sign of its weight. The result is an affine function of
+the variables that lies below the weighted sum everywhere in the region. The caller decides what
+replaces a black box.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from grisaille.language.expression import Constant, Operation
 from grisaille.language.program import BoxCall, Node, Program
 from grisaille.language.variable import Variable
 
-Answer = Callable[[BoxCall, Interval], Interval]
-"""Range of a call's outputs, (boxes, k), for states inside an interval, (boxes, d)."""
+RangeOfCall = Callable[[BoxCall, Interval], Interval]
+"""The range of a call's outputs, (regions, k), for states in an interval, (regions, d)."""
 
-Replace = Callable[[BoxCall, Tensor], Tensor | None]
-"""Takes over the weights of a call's outputs, (boxes or 1, weights, k); returns the weights of its
-states, (boxes, weights, d), or None when they have none."""
+BoundCall = Callable[[BoxCall, Tensor], Tensor | None]
+"""Bounds a call: takes the weights of its outputs, (regions or 1, weights, k), and returns the
+weights of its states, (regions, weights, d), or None if they have no weight."""
 
 _SIGNS = {atoms.add: (1.0, 1.0), atoms.subtract: (1.0, -1.0), atoms.negative: (-1.0,)}
-# Rounding of the few operations that make one term.
+# Rounding error of the few operations in one term.
 _ROUNDING = 8 * EPSILON
 
 
 def obstacles(program: Program) -> list[str]:
-    """Why a lowered program cannot be bounded, in the user's names; empty if it can."""
+    """Why a lowered program cannot be bounded, with the user's names; empty if it can."""
     return [
         f"white box {node.expression.atom.name!r} has neither lipschitz= nor interval="
         for node in program.nodes
@@ -47,12 +47,12 @@ def obstacles(program: Program) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """A weighted sum of the outputs, less than it everywhere: constant + slopes'x.
+    """An affine function below a weighted sum of the outputs: constant + slopes'x.
 
     Attributes:
-        constant: (boxes, weights).
-        slopes: (boxes, weights, n), for a flat design point.
-        error: (boxes, weights), a bound on what rounding did to constant + slopes'x.
+        constant: (regions, weights).
+        slopes: (regions, weights, n), for a flat design point.
+        error: (regions, weights), a bound on the rounding error of constant + slopes'x.
     """
 
     constant: Tensor
@@ -61,28 +61,28 @@ class Affine:
 
 
 class Propagation:
-    """Intervals and planes of every node of a program over boxes.
+    """Intervals and planes of every node of a program over regions.
 
     Args:
         program: Made of elementary operations only (`lowered`).
-        x: Boxes of flat design points, (boxes, n).
-        answer: Says what the black boxes can return.
+        x: Regions of flat design points, (regions, n).
+        range_of_call: Bounds what the black boxes can return.
     """
 
-    def __init__(self, program: Program, x: Interval, answer: Answer) -> None:
+    def __init__(self, program: Program, x: Interval, range_of_call: RangeOfCall) -> None:
         self._program = program
-        self._boxes = len(x.lower)
+        self._regions = len(x.lower)
         self._like = x.lower
         self.intervals: list[Interval] = []
         self._planes: list[Enclosure | None] = []
         self._sizes: dict[int, Tensor] = {}
         for position, node in enumerate(program.nodes):
-            interval, planes = self._enclose(position, node, x, answer)
+            interval, planes = self._enclose(position, node, x, range_of_call)
             self.intervals.append(interval)
             self._planes.append(planes)
 
     def _enclose(
-        self, position: int, node: Node, x: Interval, answer: Answer
+        self, position: int, node: Node, x: Interval, range_of_call: RangeOfCall
     ) -> tuple[Interval, Enclosure | None]:
         expression = node.expression
         arguments = [self.intervals[a] for a in node.arguments]
@@ -97,30 +97,30 @@ class Propagation:
             return Interval(value, value), None
         if not isinstance(expression, Operation):
             states = Interval(
-                atoms.join.evaluate(*(a.lower for a in arguments)).expand(self._boxes, -1),
-                atoms.join.evaluate(*(a.upper for a in arguments)).expand(self._boxes, -1),
+                atoms.join.evaluate(*(a.lower for a in arguments)).expand(self._regions, -1),
+                atoms.join.evaluate(*(a.upper for a in arguments)).expand(self._regions, -1),
             )
-            outputs = answer(self._program.call_of_node[position], states)
+            outputs = range_of_call(self._program.call_of_node[position], states)
             shape = (-1, *expression.shape)
             lower, upper = outputs.lower.reshape(shape), outputs.upper.reshape(shape)
             return _wider(lower, upper, torch.zeros_like(lower)), None
-        straight = self._straight(node, arguments)
-        if straight is not None:
-            return straight, None
+        affine = self._affine(node, arguments)
+        if affine is not None:
+            return affine, None
         if expression.atom.enclose is not None:
             planes = expression.atom.enclose(*arguments)
             return planes.interval, planes
         evaluate, parameters = expression.atom.evaluate, expression.parameters
         lower = evaluate(*(a.lower for a in arguments), *parameters)
         upper = evaluate(*(a.upper for a in arguments), *parameters)
-        if expression.atom is atoms.total:  # the only one of these that rounds
+        if expression.atom is atoms.total:  # the only remaining one that rounds
             (argument,) = arguments
             size = evaluate(torch.maximum(argument.lower.abs(), argument.upper.abs()), *parameters)
             return _wider(lower, upper, expression.arguments[0].size * size), None
         return Interval(lower, upper), None
 
-    def _straight(self, node: Node, arguments: list[Interval]) -> Interval | None:
-        """The interval of an affine operation, which needs no planes; None for any other."""
+    def _affine(self, node: Node, arguments: list[Interval]) -> Interval | None:
+        """The interval of an affine operation, which needs no planes; None for other ones."""
         operation = node.expression
         assert isinstance(operation, Operation)
         atom = operation.atom
@@ -143,7 +143,7 @@ class Propagation:
         return _wider(lower, upper, torch.maximum(lower.abs(), upper.abs()))
 
     def _factor(self, node: Node) -> tuple[Tensor, int] | None:
-        """A constant factor of a product, and the position of the other one."""
+        """The constant factor of a product and the position of the other factor, or None."""
         if not isinstance(node.expression, Operation) or node.expression.atom is not atoms.multiply:
             return None
         one, other = node.arguments
@@ -153,11 +153,11 @@ class Propagation:
         return (constants[other], one) if other in constants else None
 
     def least(self, weights: Tensor) -> Tensor:
-        """Bounds of weighted sums by the intervals of the outputs alone, (boxes, weights)."""
+        """Bounds of weighted sums from the intervals of the outputs alone, (regions, weights)."""
         parts = []
         for position in self._program.outputs:
             lower = self.intervals[position].lower
-            parts.append(lower.reshape(len(lower), -1).expand(self._boxes, -1))
+            parts.append(lower.reshape(len(lower), -1).expand(self._regions, -1))
         ends = torch.cat(parts, 1).unsqueeze(1)
         ends = torch.where(ends.isnan(), -math.inf, ends)
         terms = weights * torch.nan_to_num(ends, neginf=0.0)
@@ -165,27 +165,27 @@ class Propagation:
         values = terms.sum(-1) - _ROUNDING * terms.shape[-1] * terms.detach().abs().sum(-1)
         return torch.where(unbounded, -math.inf, values)
 
-    def below(self, weights: Tensor, replace: Replace) -> Affine:
+    def below(self, weights: Tensor, bound_call: BoundCall) -> Affine:
         """An affine function below weighted sums of the program's outputs.
 
         Args:
-            weights: (weights, outputs), of the entries of all outputs laid side by side.
-            replace: Takes over the black boxes.
+            weights: (weights, outputs), of the entries of all outputs, concatenated.
+            bound_call: Replaces the black boxes.
         """
         program = self._program
         count = len(weights)
-        sums = _Sums(self._like.new_zeros(self._boxes, count), self._like.new_zeros(1, count))
-        pending: dict[int, Tensor] = {}
+        sums = _Sums(self._like.new_zeros(self._regions, count), self._like.new_zeros(1, count))
+        waiting: dict[int, Tensor] = {}
         start = 0
         for position in program.outputs:
             shape = program.nodes[position].expression.shape
             size = math.prod(shape)
             part = weights[:, start : start + size].reshape(1, count, *shape)
             start += size
-            self._pass(pending, sums, position, part)
-        slopes = self._like.new_zeros(self._boxes, count, program.size)
+            self._add_weight(waiting, sums, position, part)
+        slopes = self._like.new_zeros(self._regions, count, program.size)
         for position in range(len(program.nodes) - 1, -1, -1):
-            weight = pending.pop(position, None)
+            weight = waiting.pop(position, None)
             if weight is None:
                 continue
             node = program.nodes[position]
@@ -196,54 +196,58 @@ class Propagation:
             elif isinstance(expression, Constant):
                 sums.add(weight * program.constants[position].unsqueeze(1))
             elif isinstance(expression, Operation):
-                self._through(pending, sums, position, node, weight)
+                self._replace_operation(waiting, sums, position, node, weight)
             else:
-                states = replace(
+                states = bound_call(
                     program.call_of_node[position], weight.reshape(len(weight), count, -1)
                 )
                 if states is not None:
-                    self._spread(pending, sums, node, states)
+                    self._add_parts(waiting, sums, node, states)
         return Affine(sums.constant, slopes, sums.error)
 
-    def _pass(
+    def _add_weight(
         self,
-        pending: dict[int, Tensor],
+        waiting: dict[int, Tensor],
         sums: _Sums,
         position: int,
         weight: Tensor,
         absolute: Tensor | None = None,
     ) -> None:
-        """Give a node more weight; `absolute` when it is a sum of weights that may cancel."""
-        sums.doubt(weight.detach().abs() if absolute is None else absolute, self._size(position))
-        known = pending.get(position)
-        pending[position] = weight if known is None else known + weight
+        """Add to the weight of a node; `absolute` if it is a sum of weights that may cancel."""
+        sums.add_rounding(
+            weight.detach().abs() if absolute is None else absolute, self._size(position)
+        )
+        known = waiting.get(position)
+        waiting[position] = weight if known is None else known + weight
 
     def _size(self, position: int) -> Tensor:
-        """Largest absolute value of each entry, (boxes or 1, 1, *shape)."""
+        """Largest absolute value of each entry, (regions or 1, 1, *shape)."""
         if position not in self._sizes:
             interval = self.intervals[position]
             size = torch.maximum(interval.lower.abs(), interval.upper.abs())
             self._sizes[position] = size.unsqueeze(1)
         return self._sizes[position]
 
-    def _spread(self, pending: dict[int, Tensor], sums: _Sums, node: Node, weight: Tensor) -> None:
-        """Weights of arguments laid side by side, given to the arguments."""
+    def _add_parts(
+        self, waiting: dict[int, Tensor], sums: _Sums, node: Node, weight: Tensor
+    ) -> None:
+        """Add the weights of concatenated arguments to each argument."""
         start = 0
         for argument in node.arguments:
             shape = self._program.nodes[argument].expression.shape
             size = math.prod(shape)
             part = weight[:, :, start : start + size].reshape(*weight.shape[:2], *shape)
-            self._pass(pending, sums, argument, part)
+            self._add_weight(waiting, sums, argument, part)
             start += size
 
-    def _through(
-        self, pending: dict[int, Tensor], sums: _Sums, position: int, node: Node, weight: Tensor
+    def _replace_operation(
+        self, waiting: dict[int, Tensor], sums: _Sums, position: int, node: Node, weight: Tensor
     ) -> None:
         operation = node.expression
         assert isinstance(operation, Operation)
         atom = operation.atom
         if atom is atoms.join:
-            self._spread(pending, sums, node, weight)
+            self._add_parts(waiting, sums, node, weight)
             return
         if atom is atoms.take:
             positions, _shape = operation.parameters
@@ -252,8 +256,8 @@ class Propagation:
             index = torch.tensor(positions, dtype=torch.long, device=weight.device)
             flat = weight.reshape(*weight.shape[:2], -1)
             shape = (*weight.shape[:2], *argument.shape)
-            self._pass(
-                pending,
+            self._add_weight(
+                waiting,
                 sums,
                 node.arguments[0],
                 nothing.index_add(2, index, flat).reshape(shape),
@@ -264,17 +268,21 @@ class Propagation:
             shape = self._program.nodes[node.arguments[0]].expression.shape
             for axis in sorted(operation.parameters[0]):
                 weight = weight.unsqueeze(axis + 2)
-            self._pass(pending, sums, node.arguments[0], weight.expand(*weight.shape[:2], *shape))
+            self._add_weight(
+                waiting, sums, node.arguments[0], weight.expand(*weight.shape[:2], *shape)
+            )
             return
         if atom in _SIGNS:
             for position_of, sign in zip(node.arguments, _SIGNS[atom], strict=True):
-                self._give(pending, sums, position_of, sign * weight)
+                self._add_broadcast(waiting, sums, position_of, sign * weight)
             return
         factor = self._factor(node)
         if factor is not None:
             value, other = factor
             ones = (1,) * (weight.ndim - 1 - value.ndim)
-            self._give(pending, sums, other, weight * value.reshape(1, 1, *ones, *value.shape[1:]))
+            self._add_broadcast(
+                waiting, sums, other, weight * value.reshape(1, 1, *ones, *value.shape[1:])
+            )
             return
         planes = self._planes[position]
         assert planes is not None
@@ -286,12 +294,14 @@ class Propagation:
         for position_of, low, high in zip(
             node.arguments, planes.lower.slopes, planes.upper.slopes, strict=False
         ):
-            self._give(
-                pending, sums, position_of, rising * low.unsqueeze(1) + falling * high.unsqueeze(1)
+            self._add_broadcast(
+                waiting, sums, position_of, rising * low.unsqueeze(1) + falling * high.unsqueeze(1)
             )
 
-    def _give(self, pending: dict[int, Tensor], sums: _Sums, argument: int, weight: Tensor) -> None:
-        """Weight of a broadcast argument: summed over the axes along which it was repeated."""
+    def _add_broadcast(
+        self, waiting: dict[int, Tensor], sums: _Sums, argument: int, weight: Tensor
+    ) -> None:
+        """Add the weight of a broadcast argument, summed over the axes of repetition."""
         shape = self._program.nodes[argument].expression.shape
         extra = weight.ndim - 2 - len(shape)
         axes = list(range(2, 2 + extra))
@@ -301,19 +311,19 @@ class Propagation:
             if size == 1 and weight.shape[axis + 2 + extra] != 1
         ]
         if not axes:
-            self._pass(pending, sums, argument, weight)
+            self._add_weight(waiting, sums, argument, weight)
             return
         target = (*weight.shape[:2], *shape)
         total = weight.sum(axes).reshape(target)
         absolute = weight.detach().abs().sum(axes).reshape(target)
-        self._pass(pending, sums, argument, total, absolute)
+        self._add_weight(waiting, sums, argument, total, absolute)
 
 
 def split_signs(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The positive and the negative part; the slope of a weight of 0 goes to the first alone.
+    """The positive and the negative part; a weight of 0 has its derivative in the first alone.
 
-    The bound is concave in the weights, with a kink where one is 0: a slope that is the sum of both
-    sides, or neither, would be wrong, and the best weights often lie in a kink.
+    The bound is concave in the weights, with a kink where a weight is 0. The sum of the slopes of
+    both sides, or neither, would be wrong there, and the best weights are often at a kink.
     """
     return weight.clamp_min(0), torch.where(weight < 0, weight, 0.0)
 
@@ -328,21 +338,21 @@ def times(weight: Tensor, value: Tensor) -> Tensor:
 
 
 class _Sums:
-    """A constant, and how far rounding may have moved everything."""
+    """A constant, and a bound on the rounding error of everything."""
 
     def __init__(self, constant: Tensor, error: Tensor) -> None:
         self.constant = constant
         self.error = error
 
     def add(self, terms: Tensor) -> None:
-        """Add terms, (boxes or 1, weights, *shape), to the constant."""
+        """Add terms, (regions or 1, weights, *shape), to the constant."""
         axes = tuple(range(2, terms.ndim))
         self.constant = self.constant + (terms.sum(axes) if axes else terms)
         size = terms.detach().abs()
         self.error = self.error + _ROUNDING * (size.sum(axes) if axes else size)
 
-    def doubt(self, absolute: Tensor, size: Tensor) -> None:
-        """A weight was rounded, which counts as much as the value it is a weight of."""
+    def add_rounding(self, absolute: Tensor, size: Tensor) -> None:
+        """Account for the rounding of a weight, in proportion to the value it belongs to."""
         terms = absolute * size
         axes = tuple(range(2, terms.ndim))
         terms = torch.where(terms.isnan(), 0.0, terms)
@@ -350,7 +360,7 @@ class _Sums:
 
 
 def _wider(lower: Tensor, upper: Tensor, size: Tensor) -> Interval:
-    """Ends moved outward by the rounding of numbers of that size; NaN becomes no bound."""
+    """Move the ends outward by the rounding of numbers of that size; NaN becomes no bound."""
     slack = 2 * EPSILON * size
     lower, upper = lower - slack, upper + slack
     return Interval(

@@ -1,8 +1,8 @@
-"""Least values of functions over boxes in a few dimensions, looked up instead of bounded.
+"""Least values of functions over regions in a few dimensions, looked up in a table.
 
-The domain is cut into equal cells, each with a lower bound. Minima over all blocks of cells whose
-sides are powers of two are tabulated; two of them per axis cover any block, so the minimum over a
-box costs a few look-ups. For wide boxes this is far tighter than one bound for all of the box.
+The domain is cut into equal cells, each with a lower bound. The table has the minima over all
+blocks of cells whose sides are powers of two. Two of them per axis cover any block, so the minimum
+over a region costs a few look-ups. For wide regions this is far tighter than a single bound.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _CHUNK = 2048
 
 
 class RangeTable:
-    """Lower bounds of functions over any box inside a domain.
+    """Lower bounds of functions over any region inside a domain.
 
     Args:
         lower: (d,), the domain; d is among the keys of `CELLS`.
         upper: (d,).
-        bound: Lower bounds of the functions over boxes: centres and half-widths, (boxes, d) each,
-            to (functions, boxes).
+        bound: Lower bounds of the functions over regions: centres and half-widths, (regions, d)
+            each, to (functions, regions).
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class RangeTable:
         steps = torch.arange(self._cells, dtype=torch.float64) + 0.5
         axes = [low + width * steps for low, width in zip(lower, self._width, strict=True)]
         centers = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(lower))
-        # Rounding of the cells' ends must not leave a gap between neighbours.
+        # Rounding of their ends must not leave a gap between neighbouring cells.
         half = (self._width / 2 * (1 + 1e-9) + 1e-12 * (lower.abs() + upper.abs())).expand_as(
             centers
         )
@@ -53,7 +53,7 @@ class RangeTable:
         self._table = table
 
     def least(self, lower: Tensor, upper: Tensor) -> Tensor:
-        """The least value over boxes inside the domain, (boxes, d) twice to (functions, boxes)."""
+        """Least values over regions in the domain, (regions, d) twice to (functions, regions)."""
         first = ((lower - self._lower) / self._width - 1e-6).floor().long()
         last = ((upper - self._lower) / self._width + 1e-6).floor().long()
         slightly = 1e-10 * self._width + 1e-13 * self._upper.abs().maximum(self._lower.abs())
@@ -82,7 +82,7 @@ def _doubled(table: Tensor, axis: int) -> Tensor:
         last = levels[-1]
         size = table.shape[axis] - 2 * step + 1
         pair = torch.minimum(last.narrow(axis, 0, size), last.narrow(axis, step, size))
-        # Blocks that would leave the domain are never asked for.
+        # Blocks that would leave the domain are never looked up.
         rest = table.narrow(axis, 0, table.shape[axis] - size)
         levels.append(torch.cat([pair, rest], axis))
         step *= 2

@@ -1,4 +1,4 @@
-"""Sums of quadratics that are separable in the branching variables, and their minima over boxes."""
+"""Sums of separable quadratics in the branching variables, and their minima over regions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from grisaille.enclosures.interval import EPSILON, Enclosure
 
 @dataclass(frozen=True, slots=True)
 class Minimum:
-    """The least values of weighted sums over boxes.
+    """The least values of weighted sums over regions.
 
     Attributes:
-        values: (boxes, weights).
-        minimizer: (boxes, D), where the row of weights that proves most about the objective is
-            least.
-        slack: (boxes, weights), what was taken off for rounding.
-        weights: By the node of each call, the weights of its outputs in that row, (boxes, k).
+        values: (regions, weights).
+        minimizer: (regions, D), of the row of weights with the best bound on the objective.
+        slack: (regions, weights), what was subtracted for rounding.
+        weights: By the node of each call, the weights of its outputs in that row, (regions, k).
     """
 
     values: Tensor
@@ -31,34 +30,34 @@ class Minimum:
 
 
 class SeparableSum:
-    """A separable quadratic in the branching variables for each box and each row of weights.
+    """A separable quadratic in the branching variables for each region and each row of weights.
 
-    Attributes of the sum: constant, slopes and curvatures about the centre of each box, the slack
-    that its parts have taken off for rounding, and the size of everything that was added, which
-    tells how much rounding the additions themselves may have done.
+    The sum has a constant, slopes and curvatures about the centre of each region, the slack that
+    its parts have subtracted for rounding, and the total size of all terms, which bounds the
+    rounding of the additions themselves.
     """
 
     def __init__(self, center: Tensor, half: Tensor, weights: int) -> None:
-        boxes, self._dimensions = center.shape
+        regions, self._dimensions = center.shape
         self._center, self._half = center.unsqueeze(1), half.unsqueeze(1)
-        self._constant = center.new_zeros(boxes, weights)
-        self._slope = center.new_zeros(boxes, weights, self._dimensions)
+        self._constant = center.new_zeros(regions, weights)
+        self._slope = center.new_zeros(regions, weights, self._dimensions)
         self._curvature = self._slope
         self._slack = self._constant
         self._size = self._constant
 
     def add_constants(self, terms: Tensor) -> None:
-        """Terms of shape (boxes or 1, weights, ...)."""
+        """Add terms of shape (regions or 1, weights, ...)."""
         self._constant = self._constant + terms.sum(-1)
         self._size = self._size + terms.detach().abs().sum(-1)
 
     def add_variables(self, columns: list[int], weight: Tensor) -> None:
-        """Branching variables times weights, (boxes or 1, weights, columns)."""
+        """Add branching variables times weights, (regions or 1, weights, columns)."""
         self.add_constants(weight * self._center[:, :, columns])
         self.add_quadratic(columns, weight, None)
 
     def add_quadratic(self, columns: list[int], slope: Tensor, curvature: Tensor | None) -> None:
-        """Slopes and curvatures of some branching variables; a column may come twice."""
+        """Add slopes and curvatures of some branching variables; a column may occur twice."""
         picked = slope.new_zeros(len(columns), self._dimensions)
         picked[range(len(columns)), columns] = 1.0
         half = self._half[:, :, columns]
@@ -69,19 +68,19 @@ class SeparableSum:
             self._size = self._size + (curvature.detach().abs() * half.square()).sum(-1)
 
     def add_bands(self, bands: Quadratics, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs by the quadratics below l, or below -u where the weight is negative.
+        """Add the quadratics below l, or below -u where the weight of an output is negative.
 
         Args:
-            bands: Quadratics, (2, k, boxes).
-            weight: (boxes or 1, weights, k).
+            bands: Quadratics, (2, k, regions).
+            weight: (regions or 1, weights, k).
 
         Returns:
-            Slopes and curvatures of the states, (boxes, weights, d).
+            Slopes and curvatures of the states, (regions, weights, d).
         """
         rising, falling = split_signs(weight)
         both = torch.stack([rising, -falling]).permute(0, 3, 1, 2)
 
-        def combine(part: Tensor) -> Tensor:  # (2, k, boxes, ...) to (boxes, weights, ...)
+        def combine(part: Tensor) -> Tensor:  # (2, k, regions, ...) to (regions, weights, ...)
             coefficient = both.reshape(*both.shape, *(1,) * (part.ndim - 3))
             return times(coefficient, part.unsqueeze(3)).sum((0, 1))
 
@@ -92,7 +91,7 @@ class SeparableSum:
         return combine(bands.slope), combine(bands.curvature)
 
     def through(self, clip: Enclosure, weight: Tensor) -> Tensor:
-        """Weights of clipped states as weights of the states, (boxes, weights, d)."""
+        """Turn weights of clipped states into weights of the states, (regions, weights, d)."""
         rising, falling = split_signs(weight)
         low, high = clip.lower, clip.upper
         self.add_constants(
@@ -101,7 +100,7 @@ class SeparableSum:
         return rising * low.slopes[0].unsqueeze(1) + falling * high.slopes[0].unsqueeze(1)
 
     def add_affine(self, affine: Affine) -> None:
-        """An affine function of the design variables."""
+        """Add an affine function of the design variables."""
         n = affine.slopes.shape[-1]
         self._constant = self._constant + affine.constant - affine.error
         self._slack = self._slack + affine.error
@@ -109,10 +108,10 @@ class SeparableSum:
         self.add_variables(list(range(n)), affine.slopes)
 
     def minimum(self, weights: Tensor, passed: dict[int, Tensor]) -> Minimum:
-        """The least value over each box, rounding taken off."""
+        """The minimum over each region, minus the rounding error."""
         rounding = 16 * EPSILON * self._size
         slack = (self._slack + rounding).detach()
-        # What the parts took off is off already.
+        # The slack of the parts is subtracted already.
         least = least_of(self._slope, self._curvature, self._half).sum(-1)
         values = self._constant + least - rounding
         values = torch.where(values.isnan(), -torch.inf, values)

@@ -1,4 +1,4 @@
-"""Points of the plausible set in boxes, for a search to start from."""
+"""Points of the plausible set in regions, to start a search from."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _FEW_OUTPUTS = 4
 
 
 def spread_points(plausible: PlausibleSet, lower: Tensor, upper: Tensor) -> Tensor:
-    """Some design points of each box, the centre among them, with eta in the middle and at corners.
+    """Design points of each region, including its centre, with eta in the middle and at corners.
 
     Args:
         plausible: The plausible set.
-        lower: (boxes, n), boxes of design points.
-        upper: (boxes, n).
+        lower: (regions, n), of design points.
+        upper: (regions, n).
 
     Returns:
-        (points, n + outputs). All combinations of the bands' ends only where outputs are few.
+        (points, n + outputs). All combinations of the bands' ends are tried if outputs are few.
     """
     design = designs(lower, upper)
     outputs = plausible.program.box_outputs
@@ -37,19 +37,19 @@ def spread_points(plausible: PlausibleSet, lower: Tensor, upper: Tensor) -> Tens
 
 
 def designs(lower: Tensor, upper: Tensor) -> Tensor:
-    """Sobol points of boxes, (boxes, n) twice to (points, n): one of every box after another."""
+    """Sobol points, (regions, n) twice to (points, n): the first of each region, then the next."""
     engine = torch.quasirandom.SobolEngine(lower.shape[1], seed=0)
     unit = engine.draw(1 + _DESIGNS, dtype=torch.float64)[1:]  # the second one is the centre
     return (lower + (upper - lower) * unit.unsqueeze(1)).reshape(-1, lower.shape[1])
 
 
 def at_ends(lower: Tensor, upper: Tensor, ends: Tensor) -> Tensor:
-    """The same design points with the eta that is given for each box, (boxes, outputs)."""
+    """The same design points with a given eta for each region, (regions, outputs)."""
     return torch.cat([designs(lower, upper), ends.repeat(_DESIGNS, 1)], 1)
 
 
 def linear_optimum(plausible: PlausibleSet, design: Tensor) -> Tensor:
-    """The best eta for a design point, (n,), if all were affine in eta, as it often is: (1, D)."""
+    """The best eta for a design point, (n,), if the problem is affine in eta: (1, D)."""
     n, outputs = plausible.program.size, plausible.program.box_outputs
     points = torch.cat([design, design.new_zeros(outputs)]).repeat(1 + outputs, 1)
     points[1:, n:] += torch.eye(outputs, dtype=design.dtype)

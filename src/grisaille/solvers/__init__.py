@@ -1,1 +1,1 @@
-"""Search of a box with inequalities; knows no Gaussian process and no graph."""
+"""Search of a bounded space with inequalities. Solvers know no Gaussian process and no graph."""

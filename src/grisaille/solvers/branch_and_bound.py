@@ -1,9 +1,9 @@
-"""Best-first branch and bound over a box with K inequalities, many boxes at a time.
+"""Best-first branch and bound with K inequalities, many regions at a time.
 
-It knows nothing of what it minimizes but a *relaxation*: lower bounds, over many boxes at once, of
-weighted sums of the objective and the constraints. Any weights >= 0 give a valid bound: with
-weight 1 for the objective they are Lagrangian multipliers, with weight 0 a proof that the box
-holds no feasible point.
+All it knows of the problem is a *relaxation*: lower bounds, over many regions at once, of weighted
+sums of the objective and the constraints. Any weights >= 0 give a valid bound. With weight 1 for
+the objective they are Lagrangian multipliers; with weight 0 a positive bound proves that the region
+contains no feasible point.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import torch
 from torch import Tensor
 
 from grisaille.solvers.multipliers import MultiplierPool
-from grisaille.solvers.proof import Leaf, Proof, ProofStatus, Relaxation
+from grisaille.solvers.proof import Proof, ProofStatus, RefutedRegion, Relaxation
 
 _FIRST_CUTS = 4
-# Large trees are split in larger batches, which costs less per box.
+# Large trees are split in larger batches, which cost less per region.
 _LARGEST_BATCH = 512
-# After how many rounds a known point is tried to be improved.
-_FIRST_LOOK = 8
+# The round after which to search for a better point than a known one for the first time.
+_FIRST_SEARCH = 8
 
 
 Improve = Callable[[Tensor, Tensor], float]
-"""Boxes worth a look, (boxes, D) twice, to the least objective of a feasible point known then."""
+"""Searches promising regions, (regions, D) twice; returns the least feasible objective known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,15 @@ class Limits:
 
     Attributes:
         absolute_gap: Stop when the bounds are this close.
-        relative_gap: Or this close as a part of the best objective found.
-        boxes: Stop when this many boxes were bounded.
+        relative_gap: Or this close, relative to the best objective found.
+        regions: Stop when this many regions were bounded.
         seconds: Stop after this time; None for no limit.
-        batch: How many boxes are split at a time at least.
+        batch: The smallest number of regions to split at a time.
     """
 
     absolute_gap: float
     relative_gap: float
-    boxes: int
+    regions: int
     seconds: float | None
     batch: int
 
@@ -58,27 +58,27 @@ def branch_and_bound(
     """Enclose the optimum from below, or show that there is no feasible point.
 
     Args:
-        relaxation: Bounds over boxes.
+        relaxation: Bounds over regions.
         scale: (1 + K,), typical spreads of objective and constraints.
-        upper: Objective of a feasible point that is known; infinite if none is.
+        upper: Objective of a known feasible point; infinite if none is known.
         limits: When to stop.
-        improve: Asked now and then to look for better points in the most promising boxes.
+        improve: Called now and then to search the most promising regions for better points.
     """
     tree = _Tree(relaxation, scale, upper, limits)
-    tree.add(*_pieces(relaxation.lower, relaxation.upper))
-    look = 1 if upper == torch.inf else _FIRST_LOOK
+    tree.add(*_first_regions(relaxation.lower, relaxation.upper))
+    next_search = 1 if upper == torch.inf else _FIRST_SEARCH
     rounds = 0
     while tree.unfinished():
         tree.split()
         rounds += 1
-        if rounds == look and tree.unfinished():
+        if rounds == next_search and tree.unfinished():
             tree.upper = min(tree.upper, improve(*tree.most_promising(8)))
-            look *= 2
+            next_search *= 2
     return tree.proof()
 
 
-def _pieces(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
-    """The box cut a few times: bounding one box alone would waste the batch."""
+def _first_regions(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+    """The search space, cut a few times because bounding one region alone would waste the batch."""
     lowers, uppers = lower.unsqueeze(0), upper.unsqueeze(0)
     for cut in range(_FIRST_CUTS):
         variable = torch.full((len(lowers),), cut % len(lower))
@@ -87,7 +87,7 @@ def _pieces(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _Tree:
-    """The boxes that are still open, and what is known of the closed ones."""
+    """The open regions, and what is known of the closed ones."""
 
     def __init__(self, relaxation: Relaxation, scale: Tensor, upper: float, limits: Limits) -> None:
         self._started = time.perf_counter()
@@ -95,17 +95,18 @@ class _Tree:
         self._limits = limits
         self._pool = MultiplierPool(scale)
         self.upper = upper
-        self._boxes = 0
+        self._regions = 0
         self._slack = 0.0
         self._closed_bound = torch.inf
-        self._leaves: list[Leaf] = []
-        self._pause = self._idle = 1  # rounds between two lessons, and until the next one
+        self._refuted: list[RefutedRegion] = []
+        # Rounds from one attempt to learn a multiplier to the next, and rounds left until it.
+        self._pause = self._idle = 1
         dimensions = len(relaxation.lower)
         self._width = (relaxation.upper - relaxation.lower).clamp_min(1e-300)
         nothing = relaxation.lower.new_zeros(0)
         self._lower = relaxation.lower.new_zeros(0, dimensions)
         self._upper = self._lower
-        # Where points of the problem can be inside each box.
+        # Each region contracted to where points of the problem can be.
         self._inner_lower, self._inner_upper = self._lower, self._lower
         self._bound = nothing
         self._violation = nothing
@@ -113,7 +114,7 @@ class _Tree:
         self._group_of = torch.zeros(dimensions, dtype=torch.long)
         for number, members in enumerate(relaxation.groups):
             self._group_of[members] = number
-        # What splitting along each variable brought, per squared relative width.
+        # What splits along each variable gained, and the sum of their squared relative widths.
         self._gain = relaxation.lower.new_zeros(dimensions)
         self._tried = relaxation.lower.new_zeros(dimensions)
 
@@ -124,21 +125,21 @@ class _Tree:
         return min(open_bound, self._closed_bound, self.upper)
 
     def unfinished(self) -> bool:
-        """Whether there is something to do, and time left to do it."""
+        """Whether the gap is still open and no limit is reached."""
         if not len(self._bound) or self.lower >= self.upper - self._limits.tolerance(self.upper):
             return False
-        if self._boxes >= self._limits.boxes:
+        if self._regions >= self._limits.regions:
             return False
         seconds = self._limits.seconds
         return seconds is None or time.perf_counter() - self._started < seconds
 
     def most_promising(self, count: int) -> tuple[Tensor, Tensor]:
-        """Open boxes of small bound; some are passed over, because neighbours are alike."""
+        """Open regions of small bound; some are skipped, because neighbours are alike."""
         order = self._order()[: count * count : count]
         return self._inner_lower[order], self._inner_upper[order]
 
     def split(self) -> None:
-        """Split the most promising boxes, bound the halves, and learn a multiplier."""
+        """Split the most promising regions, bound the halves, and learn a multiplier."""
         order = self._order()
         batch = max(self._limits.batch, min(_LARGEST_BATCH, len(order) // 4))
         chosen, kept = order[:batch], order[batch:]
@@ -148,11 +149,11 @@ class _Tree:
         relative = ((inner[1] - inner[0]) / self._width).square()
         middle = (inner[0] + inner[1]) / 2
         score = relative * self._rates()
-        # Only variables of the group that is to be split.
+        # Only variables of the group to be split.
         score = torch.where(self._group_of == self._group[chosen].unsqueeze(1), score, -1.0)
         variable = score.argmax(1)
         self._keep(kept)
-        found = self._judge(*_halves(lower, upper, middle, variable))
+        found = self._examine(*_halves(lower, upper, middle, variable))
         found = found.at_least(parent.repeat(2), excess.repeat(2))
         target = self.upper - self._limits.tolerance(self.upper)
         reached = found.bound.reshape(2, -1).amin(0).clamp_max(target)
@@ -162,35 +163,35 @@ class _Tree:
         self._take(found)
 
     def add(self, lower: Tensor, upper: Tensor) -> None:
-        """Bound new boxes, and keep those that may hold something better."""
-        self._take(self._judge(lower, upper))
+        """Bound new regions, and keep those that may contain a better point."""
+        self._take(self._examine(lower, upper))
 
-    def _judge(self, lower: Tensor, upper: Tensor) -> _Judgement:
-        boxes = self._relaxation.over(lower, upper)
-        bound, excess, multipliers = self._pool.judge(boxes.bound(self._pool.weights))
-        self._boxes += len(lower)
-        self._slack = max(self._slack, boxes.slack)
-        return _Judgement(
-            torch.where(boxes.empty | (excess > 0), torch.inf, bound),
-            torch.where(boxes.empty, torch.inf, excess),
+    def _examine(self, lower: Tensor, upper: Tensor) -> _Findings:
+        regions = self._relaxation.over(lower, upper)
+        bound, excess, multipliers = self._pool.best_bounds(regions.bound(self._pool.weights))
+        self._regions += len(lower)
+        self._slack = max(self._slack, regions.slack)
+        return _Findings(
+            torch.where(regions.empty | (excess > 0), torch.inf, bound),
+            torch.where(regions.empty, torch.inf, excess),
             multipliers,
             (lower, upper),
-            (boxes.lower, boxes.upper),
-            boxes.looser,
+            (regions.lower, regions.upper),
+            regions.looser,
         )
 
-    def _take(self, found: _Judgement) -> None:
-        """Keep boxes that may hold something better, and account for the others."""
+    def _take(self, found: _Findings) -> None:
+        """Keep regions that may contain a better point, and record what is known of the others."""
         infeasible = found.excess > 0
         if self.upper == torch.inf:
-            self._leaves += found.leaves(infeasible)
+            self._refuted += found.refuted(infeasible)
         enough = found.bound >= self.upper - self._limits.tolerance(self.upper)
         closed = found.bound[enough & ~infeasible]
         if len(closed):
             self._closed_bound = min(self._closed_bound, float(closed.min()))
         keep = ~(infeasible | enough)
-        self._lower = torch.cat([self._lower, found.boxes[0][keep]])
-        self._upper = torch.cat([self._upper, found.boxes[1][keep]])
+        self._lower = torch.cat([self._lower, found.regions[0][keep]])
+        self._upper = torch.cat([self._upper, found.regions[1][keep]])
         self._inner_lower = torch.cat([self._inner_lower, found.contracted[0][keep]])
         self._inner_upper = torch.cat([self._inner_upper, found.contracted[1][keep]])
         self._bound = torch.cat([self._bound, found.bound[keep]])
@@ -208,17 +209,17 @@ class _Tree:
         else:
             status = ProofStatus.GAP if lower > -torch.inf else ProofStatus.UNKNOWN
         return Proof(
-            status,
-            lower,
-            self.upper,
-            self._boxes,
-            time.perf_counter() - self._started,
-            self._slack,
-            tuple(self._leaves) if status is ProofStatus.INFEASIBLE else (),
+            status=status,
+            lower=lower,
+            upper=self.upper,
+            regions=self._regions,
+            seconds=time.perf_counter() - self._started,
+            slack=self._slack,
+            refuted_regions=tuple(self._refuted) if status is ProofStatus.INFEASIBLE else (),
         )
 
     def _order(self) -> Tensor:
-        """Open boxes, the most promising first; what cannot hold anything better is dropped."""
+        """Open regions, the most promising first, without those that cannot improve."""
         if self.upper == torch.inf:
             return self._violation.argsort()
         enough = self._bound >= self.upper - self._limits.tolerance(self.upper)
@@ -235,66 +236,66 @@ class _Tree:
         self._group = self._group[which]
 
     def _rates(self) -> Tensor:
-        """What splitting each variable brings per squared relative width, as far as was seen."""
+        """How much splits of each variable have raised the bound, per squared relative width."""
         tried = self._tried > 0
         rate = torch.where(tried, self._gain / self._tried.clamp_min(1e-300), torch.inf)
         known = rate[tried]
         typical = float(known.mean()) if len(known) else 1.0
         typical = typical if typical > 0 else 1.0
-        # Nothing is ever ruled out: what brought nothing so far may be all that is left to do.
+        # No variable is ruled out: one that gained nothing so far may be the last one to split.
         return torch.where(tried, rate, 10 * typical) + 0.02 * typical
 
     def _learn(self) -> None:
-        """A multiplier for the box that is worst now; less often while it does not help."""
+        """Learn a multiplier for the worst region; less often while that does not help."""
         if not self._relaxation.constraints or not len(self._bound):
             return
         self._idle -= 1
         if self._idle > 0:
             return
         worst = self._order()[:1]
-        boxes = self._relaxation.over(self._lower[worst], self._upper[worst])
+        regions = self._relaxation.over(self._lower[worst], self._upper[worst])
         target = self.upper - self._limits.tolerance(self.upper)
-        learned = self._pool.learn(lambda weights: boxes.dual(weights)[0], target)
+        learned = self._pool.learn(lambda weights: regions.dual(weights)[0], target)
         self._pause = 1 if learned else min(2 * self._pause, 8)
         self._idle = self._pause
 
 
 @dataclass(frozen=True, slots=True)
-class _Judgement:
-    """What is known of boxes.
+class _Findings:
+    """What is known of a batch of regions.
 
     Attributes:
-        bound: (boxes,), on the objective; infinite where there is no feasible point.
-        excess: (boxes,), positive where there is no feasible point.
-        multipliers: (boxes, K), that show it.
-        boxes: The boxes, (boxes, D) twice.
-        contracted: The boxes contracted to where points of the problem can be.
-        group: (boxes,), the group of variables to split each in.
+        bound: (regions,), lower bounds of the objective; infinite without a feasible point.
+        excess: (regions,), positive if the region contains no feasible point.
+        multipliers: (regions, K), the weights of the constraints that show it.
+        regions: The regions, (regions, D) twice.
+        contracted: The regions contracted to where points of the problem can be.
+        group: (regions,), the group of variables to split each region in.
     """
 
     bound: Tensor
     excess: Tensor
     multipliers: Tensor
-    boxes: tuple[Tensor, Tensor]
+    regions: tuple[Tensor, Tensor]
     contracted: tuple[Tensor, Tensor]
     group: Tensor
 
-    def at_least(self, bound: Tensor, excess: Tensor) -> _Judgement:
-        """With what was known of the boxes that these are parts of."""
+    def at_least(self, bound: Tensor, excess: Tensor) -> _Findings:
+        """Combine with what is known of the regions that these are parts of."""
         return replace(
             self,
             bound=torch.maximum(self.bound, bound),
             excess=torch.maximum(self.excess, excess),
         )
 
-    def leaves(self, which: Tensor) -> list[Leaf]:
-        """The boxes without a feasible point, as they go into a certificate."""
+    def refuted(self, which: Tensor) -> list[RefutedRegion]:
+        """Records of the regions without a feasible point."""
         return [
-            Leaf(
-                self.boxes[0][i],
-                self.boxes[1][i],
-                self.multipliers[i] * (self.excess[i] < torch.inf),
-                float(self.excess[i]),
+            RefutedRegion(
+                lower=self.regions[0][i],
+                upper=self.regions[1][i],
+                multipliers=self.multipliers[i] * (self.excess[i] < torch.inf),
+                margin=float(self.excess[i]),
             )
             for i in torch.nonzero(which).flatten().tolist()
         ]
@@ -303,7 +304,7 @@ class _Judgement:
 def _halves(
     lower: Tensor, upper: Tensor, middle: Tensor, variable: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Boxes cut at the middle along one variable each: all first halves, then all second ones."""
+    """Cut each region at the middle of one variable: all first halves, then all second halves."""
     rows = torch.arange(len(lower))
     left, right = upper.clone(), lower.clone()
     left[rows, variable] = middle[rows, variable]

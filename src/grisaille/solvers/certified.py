@@ -1,9 +1,12 @@
-"""A global search that proves what it says: multi-start search, then branch and bound."""
+"""A global search that proves its answer: multi-start search, then branch and bound."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,7 +15,7 @@ from grisaille.checks import is_number, is_whole
 from grisaille.errors import ModelError
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.multistart import MultiStart, polish
-from grisaille.solvers.proof import NoRelaxation, Proof, ProofStatus
+from grisaille.solvers.proof import NoRelaxation, Proof
 from grisaille.solvers.search_problem import (
     Scale,
     SearchProblem,
@@ -26,26 +29,59 @@ _POLISHED = 12
 _POLISHING = 40
 
 
+_Class = TypeVar("_Class", bound=type[Any])
+
+
+def _accept_boxes(solver: _Class) -> _Class:
+    """Let a constructor take `boxes=`, the former name of `regions=`."""
+    construct = solver.__init__
+
+    @wraps(construct)
+    def construct_with_alias(self: object, *args: Any, **options: Any) -> None:
+        if "boxes" in options:
+            boxes = options.pop("boxes")
+            if "regions" in options:
+                raise ModelError(
+                    f"Certified(regions={options['regions']!r}, boxes={boxes!r}): boxes is the "
+                    "former name of regions, pass regions alone"
+                )
+            _warn_about_boxes()
+            options["regions"] = boxes
+        construct(self, *args, **options)
+
+    solver.__init__ = construct_with_alias
+    return solver
+
+
+def _warn_about_boxes() -> None:
+    warnings.warn(
+        "Certified.boxes is deprecated: use Certified.regions", DeprecationWarning, stacklevel=3
+    )
+
+
+@_accept_boxes
 @dataclass(frozen=True, slots=True)
 class Certified:
     """Solve to global optimality within a gap, or prove that there is no feasible point.
 
     A light multi-start search gives a point; branch and bound then encloses the optimum from
-    below, and looks for better points where it may lie. It stops when one of the gaps is reached,
-    or at a limit with the bound it has got by then.
+    below and looks for better points where it may lie. It stops when one of the gaps is reached, or
+    at a limit with the bound reached by then.
 
     Attributes:
         absolute_gap: Close enough, in the objective's units.
         relative_gap: Close enough, as a part of the objective.
-        boxes: Most boxes to bound. With this limit alone the answer is the same on any machine.
+        regions: The largest number of regions of the search space to bound. With this limit alone
+            the answer is the same on any machine.
         seconds: Longest time; None for no limit.
-        batch: How many boxes are split at a time at least.
-        search: What finds the first point.
+        batch: The smallest number of regions to split at a time.
+        search: The solver that finds the first point.
     """
 
     absolute_gap: float = 1e-3
     relative_gap: float = 1e-4
-    boxes: int = 100_000
+    # Stored studies name their strategy with the former name of this option.
+    regions: int = field(default=100_000, metadata={"stored_as": "boxes"})
     seconds: float | None = None
     batch: int = 32
     search: Solver = field(default_factory=lambda: MultiStart(starts=8, samples=512, iterations=40))
@@ -55,7 +91,7 @@ class Certified:
             value = getattr(self, name)
             if not is_number(value) or not 0 <= value < math.inf:
                 raise ModelError(f"Certified({name}={value!r}): pass a number of at least 0")
-        for name in ("boxes", "batch"):
+        for name in ("regions", "batch"):
             value = getattr(self, name)
             if not is_whole(value) or value < 1:
                 raise ModelError(f"Certified({name}={value!r}): a whole number of at least 1")
@@ -66,21 +102,26 @@ class Certified:
         if isinstance(self.search, type) or not hasattr(self.search, "solve"):
             raise ModelError(f"Certified(search={self.search!r}): pass gs.MultiStart()")
 
+    @property
+    def boxes(self) -> int:
+        """Deprecated: `regions`."""
+        _warn_about_boxes()
+        return self.regions
+
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
-        """Search the box, and prove how good the answer is as far as the limits allow."""
+        """Search for the optimum, and prove how good the answer is as far as the limits allow."""
         return self.prove(problem, self.search.solve(problem, hints, seed), seed)
 
     def prove(self, problem: SearchProblem, best: Solution, seed: int) -> Solution:
-        """Prove how good a point is that some search found, or find a better one."""
+        """Prove how good the result of another search is, or find a better one."""
         upper = best.value if best.feasible else math.inf
         try:
             if problem.relax is None:
-                raise NoRelaxation("no bounds over boxes are known for this problem")
+                raise NoRelaxation("no bounds over regions are known for this problem")
             with torch.no_grad():
                 relaxation = problem.relax()
         except NoRelaxation as reason:
-            proof = Proof(ProofStatus.UNKNOWN, -math.inf, upper, 0, 0.0, 0.0, reason=str(reason))
-            return replace(best, proof=proof)
+            return replace(best, proof=Proof.unknown(upper, reason=str(reason)))
         scale = _scale(problem, seed)
 
         def improve(lower: Tensor, upper: Tensor) -> float:
@@ -92,7 +133,13 @@ class Certified:
             best = replace(found if better else best, evaluations=spent)
             return best.value if best.feasible else math.inf
 
-        limits = Limits(self.absolute_gap, self.relative_gap, self.boxes, self.seconds, self.batch)
+        limits = Limits(
+            absolute_gap=self.absolute_gap,
+            relative_gap=self.relative_gap,
+            regions=self.regions,
+            seconds=self.seconds,
+            batch=self.batch,
+        )
         spreads = torch.cat([scale.objective.unsqueeze(0), scale.constraints])
         with torch.no_grad():
             proof = branch_and_bound(relaxation, spreads, upper, limits, improve)
@@ -100,6 +147,7 @@ class Certified:
 
 
 def _scale(problem: SearchProblem, seed: int) -> Scale:
+    """Typical spreads, from a sample of the search space."""
     engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
     unit = engine.draw(_SAMPLES, dtype=torch.float64)
     points = problem.lower + (problem.upper - problem.lower) * unit

@@ -25,13 +25,13 @@ class Grid:
     """Evaluates every point of a regular grid, bounds included, and the hints.
 
     Attributes:
-        points: Points per dimension of the box.
+        points: Points per dimension of the search space.
     """
 
     points: int = 21
 
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
-        """Search the box; `seed` is not used, a grid has no randomness."""
+        """Search the grid; `seed` is not used."""
         dimensions = len(problem.lower)
         total = self.points**dimensions
         if self.points < 2 or total > _MOST_POINTS:
@@ -44,7 +44,7 @@ class Grid:
         best = [torch.clamp(hints, problem.lower, problem.upper)]
         scale: Scale | None = None
         for start in range(0, total, _BLOCK):
-            # The digits of a point's number, written to base `points`, are its grid coordinates.
+            # The digits of a point's number in base `points` are its grid coordinates.
             number = torch.arange(start, min(start + _BLOCK, total))
             digits = [number // self.points**j % self.points for j in range(dimensions)]
             block = problem.lower + width * torch.stack(digits, 1) / (self.points - 1)

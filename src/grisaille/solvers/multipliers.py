@@ -1,9 +1,9 @@
 """A small pool of Lagrangian multipliers and Farkas rays, learned where they are missing.
 
-The bound of a box is a concave function of the weights of objective and constraints, and its
-slopes are known; so the best weights for one box are found by cutting planes: a small linear
+The bound of a region is a concave function of the weights of objective and constraints, and its
+slopes are known. Cutting planes therefore find the best weights for one region: a small linear
 program over all slopes seen so far proposes weights, whose bound gives the next slopes. Weights
-that helped one box serve its neighbours too.
+that help one region help its neighbours too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 
 _MOST = 12
 _ROUNDS = 6
-# Largest multiplier in typical spreads; what would need a larger one is better refuted by a ray.
+# Largest multiplier in typical spreads. Where a larger one would be needed, a ray refutes better.
 _LARGEST = 1e3
 
 
@@ -35,18 +35,18 @@ class MultiplierPool:
         plain[0, 0] = 1.0
         rays = torch.eye(1 + constraints, dtype=torch.float64)[1:]
         self.weights = torch.cat([plain, rays]).to(scale.device)
-        # When each was last the best for a box; the first K + 1 are never dropped.
+        # When each was last the best for a region. The first K + 1 are never dropped.
         self._fixed = len(self.weights)
         self._used = [0] * len(self.weights)
         self._clock = 0
 
-    def judge(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What the bounds for all weights say about each box, (boxes, weights).
+    def best_bounds(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Take the best of the bounds for all weights, (regions, weights), in each region.
 
         Returns:
-            The bound on the objective, (boxes,); the largest sum of constraints whose weights sum
-            to 1, (boxes,), which proves that there is no feasible point when it is positive; and
-            these weights, (boxes, K).
+            The bound on the objective, (regions,); the largest bound on a sum of constraints whose
+            weights sum to 1, (regions,), which if positive proves that the region contains no
+            feasible point; and these weights, (regions, K).
         """
         self._clock += 1
         dual = self.weights[:, 0] > 0
@@ -65,10 +65,10 @@ class MultiplierPool:
         return bound, excess, self.weights[ray_rows[best_ray], 1:]
 
     def learn(self, bound: Callable[[Tensor], Tensor], target: float) -> bool:
-        """Add weights that serve one box better than those in the pool do; False if none does.
+        """Add weights that are better for one region than those in the pool; False if none are.
 
         Args:
-            bound: The box's bounds for weights, (weights, 1 + K) to (weights,).
+            bound: The region's bounds for weights, (weights, 1 + K) to (weights,).
             target: What the objective's bound should reach; infinite to look for rays only.
         """
         values, cuts = _with_slopes(bound, self.weights)
@@ -77,7 +77,7 @@ class MultiplierPool:
             best = self._merit(values, self.weights, target, rays).max()
             for _ in range(_ROUNDS):
                 proposal, promise = self._propose(cuts, target, rays)
-                # Nothing that the cuts allow is much better than what is known.
+                # The cuts allow nothing much better than what is known.
                 if proposal is None or promise <= best + 0.01 * abs(best):
                     break
                 value, slopes = _with_slopes(bound, proposal)
@@ -90,24 +90,24 @@ class MultiplierPool:
                     return True
                 cuts = torch.cat([cuts, slopes])
             if proposal is not None and not rays and promise <= 0:
-                break  # the best multiplier is known, and no ray can refute what it does not
+                break  # the best multiplier is known, and no ray proves more than it does
             values, _ = _with_slopes(bound, self.weights)
         return learned
 
     def _merit(self, values: Tensor, weights: Tensor, target: float, rays: bool) -> Tensor:
-        """How much weights prove in typical spreads; positive if they close the box."""
+        """How much weights prove, in typical spreads; positive if they close the region."""
         if rays:
             proved = values / (weights * self._scale).sum(1)
             return torch.where(weights[:, 0] > 0, -torch.inf, proved)
         return torch.where(weights[:, 0] > 0, (values - target) / self._scale[0], -torch.inf)
 
     def _propose(self, cuts: Tensor, target: float, rays: bool) -> tuple[Tensor | None, float]:
-        """The best weights as far as the cuts tell, and what they would prove; a linear program.
+        """The best weights according to the cuts, and what they would prove: a linear program.
 
         Args:
-            cuts: Slopes of the bound, each of which bounds it from above for all weights.
+            cuts: Slopes of the bound, each an upper bound of it for all weights.
             target: What the objective's bound should reach.
-            rays: Whether to weigh constraints only, or the objective too, with weight 1.
+            rays: Whether to weight only the constraints, or also the objective, with weight 1.
         """
         slopes = (cuts / self._scale).cpu().numpy()
         slopes = slopes[np.isfinite(slopes).all(1)]

@@ -1,4 +1,4 @@
-"""Multi-start search: screening of the whole box, then local search from all starts at once.
+"""Multi-start search: screen the whole space, then search locally from all starts at once.
 
 The local search is sequential quadratic programming in a trust region with an exact penalty
 (Fletcher's Sl1QP), run as one batch: an iteration costs one forward pass for all starts.
@@ -23,19 +23,20 @@ from grisaille.solvers.search_problem import (
 )
 
 _SCREEN_PENALTY = 10.0
+# Radii of the samples around the best points, in widths of the search space.
 _ZOOMS = (0.1, 0.03, 0.01)
 _SMALLEST_RADIUS = 1e-8
 _SMALLEST_GAIN = 3e-10
 _ONE_VALLEY = 0.02
 _LARGEST_MARGIN = 1e6
-# A coordinate is flat at a point when moving it to a bound changes the scaled merit by less.
+# A coordinate is flat where moving it to a bound changes the scaled merit by less than this.
 _FLAT = 0.01
-_CROSSED_ENDS = 3
+_ENDS_TO_CROSS_FROM = 3
 _CROSSINGS = 8
 _ASIDE = 0.02
-# After a few steps a start is given up when this many more like the next would not make it best.
+# After warming up, a start is given up if this many steps like the next would not make it best.
 _WARM_UP = 6
-_HOPE = 30.0
+_STEPS_AHEAD = 30.0
 _JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
 
 
@@ -44,9 +45,9 @@ class MultiStart:
     """Sobol screening with boundary points and hints, then batched local search.
 
     Attributes:
-        starts: How many local searches; the hints come on top.
+        starts: The number of local searches, in addition to one from each hint.
         samples: How many points screening evaluates; a few thousand more zoom in on the best.
-        iterations: Most steps of a local search.
+        iterations: The largest number of steps of a local search.
         again: Whether to search a second time from the other ends of coordinates that hardly
             matter at the best points.
     """
@@ -61,7 +62,7 @@ class MultiStart:
             raise ModelError(f"{self}: starts, samples and iterations must be at least 1")
 
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
-        """Search the box; the answer is the best point found, not a proof."""
+        """Search for the minimum; the result is the best point found, without proof."""
         hints = torch.clamp(hints, problem.lower, problem.upper)
         points = torch.cat([hints, self._cover(problem, seed)])
         objectives, constraints = evaluate_in_chunks(problem, points)
@@ -75,7 +76,7 @@ class MultiStart:
         ends, steps = _local_search(problem, scale, starts, self.iterations)
         crossed = starts[:0]
         if self.again:
-            crossed, tried = _cross_flats(problem, scale, ends, seed)
+            crossed, tried = _cross_flat_coordinates(problem, scale, ends, seed)
             steps += tried
         if len(crossed):
             target = _best_value(problem, scale, ends)
@@ -93,7 +94,7 @@ class MultiStart:
         )
 
     def _cover(self, problem: SearchProblem, seed: int) -> Tensor:
-        """Sobol points, in one half of which some coordinates are moved to a bound."""
+        """Sobol points, half of them with some coordinates moved to a bound."""
         dimensions = len(problem.lower)
         engine = torch.quasirandom.SobolEngine(dimensions, scramble=True, seed=seed)
         unit = engine.draw(self.samples, dtype=torch.float64)
@@ -113,7 +114,7 @@ class MultiStart:
         constraints: Tensor,
         seed: int,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Sample around the best points in ever smaller boxes: needs no gradient at all."""
+        """Sample around the best points at ever smaller radii, without gradients."""
         generator = torch.Generator().manual_seed(seed + 1)
         width = problem.upper - problem.lower
         for radius in _ZOOMS if problem.continuous else _JUMP_ZOOMS:
@@ -121,7 +122,7 @@ class MultiStart:
             centers = points[_spread_out(points, merit, 2 * self.starts, problem)]
             count = max(1, self.samples // (4 * len(centers)))
             noise = torch.randn(count, *centers.shape, generator=generator, dtype=torch.float64)
-            # Half of the moves change few coordinates, which is what many dimensions need.
+            # Half of the moves change few coordinates, which helps in many dimensions.
             rare = torch.rand(noise.shape, generator=generator, dtype=torch.float64) < 0.3
             noise[: count // 2] = torch.where(rare[: count // 2], noise[: count // 2], 0.0)
             near = (centers + radius * width * noise).reshape(-1, len(width))
@@ -164,7 +165,7 @@ def _spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProble
     available = torch.ones(len(order), dtype=torch.bool)
     while len(chosen) < min(count, len(order)):
         left = torch.nonzero(available)
-        if not len(left):  # nobody is far enough away: come closer
+        if not len(left):  # no point is far enough away: allow smaller distances
             gap /= 4
             available = torch.ones(len(order), dtype=torch.bool)
             available[chosen] = False
@@ -180,7 +181,7 @@ def _spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProble
 
 
 def _best_value(problem: SearchProblem, scale: Scale, points: Tensor) -> float:
-    """Least scaled objective among feasible points; infinite when there is none."""
+    """Least scaled objective of the feasible points; infinite if there are none."""
     objectives, constraints = evaluate_in_chunks(problem, points)
     feasible = scale.violation(constraints) <= FEASIBILITY
     return float(torch.where(feasible, objectives / scale.objective, torch.inf).amin())
@@ -193,14 +194,14 @@ def _local_search(
     iterations: int,
     target: float = float("inf"),
 ) -> tuple[Tensor, int]:
-    """Improve all starts at once; ends that are infeasible, but lower, go on with more penalty.
+    """Improve all starts at once; infeasible ends with a lower objective get a larger penalty.
 
     Args:
         problem: What to minimize.
         scale: Typical spreads.
         starts: (S, D).
-        iterations: Most steps.
-        target: Scaled objective that is known already: starts that will not beat it are given up.
+        iterations: The largest number of steps.
+        target: The best scaled objective known: starts that will not beat it are given up.
 
     Returns:
         The ends, and how many points were evaluated.
@@ -221,19 +222,19 @@ def _local_search(
     return torch.cat(found), evaluations
 
 
-def _cross_flats(
+def _cross_flat_coordinates(
     problem: SearchProblem, scale: Scale, ends: Tensor, seed: int
 ) -> tuple[Tensor, int]:
     """Starts on the other side of coordinates that hardly matter at the best ends.
 
-    Where a band is pinched by an observation, an eta there changes nothing, so no slope asks for
-    its other end; a step further on, that end may be what leads down.
+    A coordinate may have no effect at one point, and so no slope there, but lead down from its
+    other end a step further on.
 
     Returns:
         The starts, and how many points were evaluated.
     """
     merit = _merit(*evaluate_in_chunks(problem, ends), scale, _SCREEN_PENALTY)
-    best = _spread_out(ends, merit, _CROSSED_ENDS, problem)
+    best = _spread_out(ends, merit, _ENDS_TO_CROSS_FROM, problem)
     center, level = ends[best], merit[best]
     dimensions = len(problem.lower)
     sides = torch.stack([problem.lower, problem.upper])
@@ -246,7 +247,7 @@ def _cross_flats(
     generator = torch.Generator().manual_seed(seed + 2)
     shape = (_CROSSINGS, *center.shape)
     upper = torch.rand(shape, generator=generator, dtype=torch.float64) < 0.5
-    # A little to the side, because right at an observation the band has no slope either.
+    # A little to the side, because a flat coordinate has no slope at the end itself.
     aside = torch.randn(shape, generator=generator, dtype=torch.float64) * (sides[1] - sides[0])
     near = torch.clamp(center + _ASIDE * aside, sides[0], sides[1])
     starts = torch.where(flat, torch.where(upper, sides[1], sides[0]), near)
@@ -262,7 +263,7 @@ def _trust_region(
     iterations: int,
     target: float,
 ) -> tuple[Tensor, int]:
-    """Sequential quadratic programming on unit-box coordinates, batched over starts.
+    """Sequential quadratic programming in coordinates from 0 to 1, batched over starts.
 
     Returns:
         The ends, and how many points were evaluated.
@@ -272,15 +273,15 @@ def _trust_region(
     dimensions = unit.shape[1]
     value, rows, gradient, jacobian = _linearize(problem, scale, unit)
     hessian = torch.eye(dimensions, dtype=unit.dtype).repeat(len(unit), 1, 1)
-    # A start where something is infinite or not a number has no use for steps.
+    # A start where something is infinite or not a number does not move.
     radius = 0.2 * _all_finite(value, rows).to(unit.dtype)
     active = torch.arange(len(unit))
     evaluations = len(unit)
 
     for iteration in range(iterations):
-        # Only starts that still move take part, and of those in one valley only the best.
+        # Only starts that still move are continued, and of those in one valley only the best.
         if iteration % 4 == 3:
-            radius[_overtaken(unit, value + penalty * rows.clamp_min(0).sum(1))] = 0.0
+            radius[_have_better_neighbour(unit, value + penalty * rows.clamp_min(0).sum(1))] = 0.0
         active = active[radius[active] > _SMALLEST_RADIUS]
         if not len(active):
             break
@@ -314,7 +315,7 @@ def _trust_region(
         radius[a] = torch.where(grow, (2 * radius[a]).clamp_max(1.0), shrink)
         finished = expected <= _SMALLEST_GAIN * (1 + before.abs())
         if iteration >= _WARM_UP:
-            finished |= before - _HOPE * expected > min(float(before.amin()), target)
+            finished |= before - _STEPS_AHEAD * expected > min(float(before.amin()), target)
         radius[a] = torch.where(finished, 0.0, radius[a])
         moved = a[accepted]
         unit[moved] = candidate[accepted]
@@ -329,11 +330,12 @@ def _all_finite(value: Tensor, rows: Tensor) -> Tensor:
     return torch.isfinite(value) & torch.isfinite(rows).all(1)
 
 
-def _overtaken(unit: Tensor, merit: Tensor) -> Tensor:
-    """Which points have a better one so near that both must be in one valley."""
+def _have_better_neighbour(unit: Tensor, merit: Tensor) -> Tensor:
+    """Which points have a better one so near that both are taken to be in one valley."""
     near = (unit.unsqueeze(0) - unit.unsqueeze(1)).abs().amax(-1) < _ONE_VALLEY
     better = merit.unsqueeze(0) < merit.unsqueeze(1)
-    equal = (merit.unsqueeze(0) == merit.unsqueeze(1)).triu(1).T  # of equals the first stays
+    # Of several equal ones, the first stays.
+    equal = (merit.unsqueeze(0) == merit.unsqueeze(1)).triu(1).T
     return (near & (better | equal)).any(1)
 
 
@@ -353,13 +355,13 @@ def _linearize(
             (slope,) = torch.autograd.grad(
                 columns[:, j].sum(), points, retain_graph=True, materialize_grads=True
             )
-        else:  # a locally constant problem, floor(x) say
+        else:  # a locally constant problem, such as floor(x)
             slope = torch.zeros_like(points)
-        # A branch of np.where that is not taken may have no derivative.
+        # The branch of np.where that is not taken may have no derivative.
         gradients.append(torch.nan_to_num(slope, nan=0.0, posinf=1e8, neginf=-1e8))
     jacobian = torch.stack(gradients, 1)
     columns = columns.detach()
-    # A constraint that is met by an infinite margin (y <= inf) is met by a large one.
+    # A constraint met by an infinite margin (y <= inf) counts as met by a large one.
     rows = columns[:, 1:].clamp_min(-_LARGEST_MARGIN)
     return columns[:, 0].clone(), rows, jacobian[:, 0], jacobian[:, 1:]
 

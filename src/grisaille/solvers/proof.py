@@ -1,7 +1,8 @@
-"""What a global search asks for, bounds over boxes, and what it answers, a proof."""
+"""What a global search needs, bounds over regions, and what it returns, a proof."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -16,9 +17,8 @@ class NoRelaxation(Exception):  # noqa: N818 - an answer, not an error
 class ProofStatus(StrEnum):
     """What branch and bound has shown.
 
-    OPTIMAL: the bounds meet within the gap that was asked for; INFEASIBLE: every part of the box
-    was shown to hold no feasible point; GAP: a valid lower bound, but not that close; UNKNOWN:
-    nothing.
+    OPTIMAL: the bounds meet within the requested gap; INFEASIBLE: every region was shown to contain
+    no feasible point; GAP: the lower bound is valid, but not that close; UNKNOWN: nothing.
     """
 
     OPTIMAL = "optimal"
@@ -27,15 +27,15 @@ class ProofStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Boxes(Protocol):
-    """What a relaxation knows about boxes.
+class Regions(Protocol):
+    """What a relaxation knows about a batch of regions of the search space.
 
     Attributes:
-        lower: (boxes, D), the boxes contracted to where points of the problem can be.
-        upper: (boxes, D).
-        empty: (boxes,), whether a box was shown to hold no point of the problem at all.
-        looser: (boxes,), which of the relaxation's groups of variables a box is best split in.
-        slack: Most that was taken off a bound for rounding so far.
+        lower: (regions, D), the regions contracted to where points of the problem can be.
+        upper: (regions, D).
+        empty: (regions,), whether a region was shown to contain no point of the problem at all.
+        looser: (regions,), which of the relaxation's groups of variables to split a region in.
+        slack: The largest amount subtracted from a bound for rounding so far.
     """
 
     lower: Tensor
@@ -45,7 +45,7 @@ class Boxes(Protocol):
 
     @property
     def looser(self) -> Tensor:
-        """Which group to split each box in, (boxes,)."""
+        """Which group to split each region in, (regions,)."""
 
     def bound(self, weights: Tensor) -> Tensor:
         """Lower bounds of weighted sums of objective and constraints.
@@ -54,7 +54,7 @@ class Boxes(Protocol):
             weights: (weights, 1 + K), at least 0: of the objective, then of each constraint.
 
         Returns:
-            (boxes, weights).
+            (regions, weights).
         """
         ...
 
@@ -64,10 +64,10 @@ class Boxes(Protocol):
 
 
 class Relaxation(Protocol):
-    """Lower bounds over boxes.
+    """Lower bounds over regions of a search space.
 
     Attributes:
-        lower: (D,), the box to search.
+        lower: (D,), the search space.
         upper: (D,).
         constraints: K.
         groups: Variables that play different roles, each variable in one group.
@@ -78,26 +78,26 @@ class Relaxation(Protocol):
     constraints: int
     groups: list[list[int]]
 
-    def over(self, lower: Tensor, upper: Tensor) -> Boxes:
-        """Look at boxes, (boxes, D) twice."""
+    def over(self, lower: Tensor, upper: Tensor) -> Regions:
+        """Examine a batch of regions, (regions, D) twice."""
         ...
 
     def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
-        """Points of the problem in these boxes, in its own coordinates, to search from."""
+        """Points of the problem in these regions, in its own coordinates, to search from."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
-    """A part of the box that holds no feasible point.
+class RefutedRegion:
+    """A region that contains no feasible point.
 
     Attributes:
         lower: (D,).
         upper: (D,).
         multipliers: (K,), at least 0 with sum 1: the constraints weighted by them exceed `margin`
-            all over the box. All 0 when the box was found to hold no point at all.
-        margin: Some constraint is violated by at least this much everywhere in the box; infinite
-            when the box holds no point.
+            everywhere in the region. All 0 when the region contains no point at all.
+        margin: Some constraint is violated by at least this much everywhere in the region; infinite
+            when the region contains no point.
     """
 
     lower: Tensor
@@ -106,27 +106,32 @@ class Leaf:
     margin: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What was shown, and how hard it was.
+    """What was shown, and how much work it took.
 
     Attributes:
         status: What was shown.
         lower: No feasible point has an objective below this.
-        upper: The best objective found; infinite if none.
-        boxes: How many boxes were bounded.
+        upper: The best objective found; infinite if none was.
+        regions: How many regions were bounded.
         seconds: How long it took.
-        slack: Most that was taken off a bound for rounding.
-        leaves: The parts of the box that were shown to hold no feasible point, when all of it was:
-            together they are the whole box.
-        reason: Why nothing could be shown, when nothing was.
+        slack: The largest amount subtracted from a bound for rounding.
+        refuted_regions: When the problem is infeasible, regions without a feasible point that
+            together fill the search space; empty otherwise.
+        reason: Why nothing, or no more, could be shown.
     """
 
     status: ProofStatus
     lower: float
     upper: float
-    boxes: int
-    seconds: float
-    slack: float
-    leaves: tuple[Leaf, ...] = field(default=(), repr=False)
+    regions: int = 0
+    seconds: float = 0.0
+    slack: float = 0.0
+    refuted_regions: tuple[RefutedRegion, ...] = field(default=(), repr=False)
     reason: str = ""
+
+    @staticmethod
+    def unknown(upper: float, *, reason: str) -> Proof:
+        """Nothing was shown, for this reason; `upper` is the best objective found."""
+        return Proof(status=ProofStatus.UNKNOWN, lower=-math.inf, upper=upper, reason=reason)

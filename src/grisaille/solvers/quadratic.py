@@ -3,7 +3,7 @@
     minimize  p' H p / 2 + g' p + penalty * sum(s)
     subject to  A p - s <= b,  s >= 0,  low <= p <= high
 
-The slacks s make every program feasible; with a large penalty they vanish where they can.
+The slacks s make every program feasible. With a large penalty they vanish where possible.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def solve_quadratic(
         penalty: Price of a unit of slack.
 
     Returns:
-        The steps p, (S, D), inside their box, and the multipliers of the rows, (S, K).
+        The steps p, (S, D), between `low` and `high`, and the multipliers of the rows, (S, K).
     """
     d = gradient.shape[-1]
-    # The step is measured from the middle of its box in half-widths, so all unknowns are of one
-    # size: u in [-1, 1].
+    # The step is measured from the middle of [low, high] in half-widths, so that all unknowns have
+    # one scale: u in [-1, 1].
     half, middle = (high - low) / 2, (high + low) / 2
     bound = bound - _times(matrix, middle)
     gradient = (gradient + _times(hessian, middle)) * half
@@ -51,36 +51,36 @@ def solve_quadratic(
     size = gradient.abs().amax(-1, keepdim=True).clamp_min(1e-8)
     u = torch.zeros_like(gradient)
     slack = (-bound).clamp_min(0) + 1.0
-    # Four groups of quantities that stay positive, and their multipliers: the rooms to the lower
-    # and upper ends of the box, the room of each row, and the slacks.
-    rooms = torch.cat([u + 1, 1 - u, slack + bound, slack], -1)
-    prices = torch.cat(
+    # Four groups of quantities that stay positive, and their multipliers: the distances from the
+    # lower and upper ends, the distance of each row from its bound, and the slacks.
+    distances = torch.cat([u + 1, 1 - u, slack + bound, slack], -1)
+    multipliers = torch.cat(
         [size.expand_as(u), size.expand_as(u), *[torch.full_like(bound, penalty / 2)] * 2], -1
     )
     rows, slacks = slice(2 * d, 2 * d + bound.shape[-1]), slice(2 * d + bound.shape[-1], None)
     constrained = bound.shape[-1] > 0
     centering = torch.full_like(size, 0.1)
-    # What there is to gain at most, per unknown: by the slope, and by violations that may vanish.
+    # The most that can be gained per unknown: by the slope, and by removing violations.
     goal = _TOLERANCE * (size + penalty * (-bound).clamp_min(0).sum(-1, keepdim=True))
     stuck = torch.zeros_like(size, dtype=torch.bool)
 
     for _ in range(_ITERATIONS):
-        complementarity = (rooms * prices).mean(-1, keepdim=True)
+        complementarity = (distances * multipliers).mean(-1, keepdim=True)
         if bool(((complementarity <= goal) | stuck).all()):
             break
         target = centering * complementarity
-        push = target / rooms
-        curvature = prices / rooms
+        push = target / distances
+        curvature = multipliers / distances
         system = hessian
         right = push[:, :d] - push[:, d : 2 * d] - gradient - _times(hessian, u)
         if constrained:
-            pull = target / prices - rooms
-            ratio = rooms / prices
+            pull = target / multipliers - distances
+            ratio = distances / multipliers
             weight = 1 / (ratio[:, rows] + ratio[:, slacks])
-            offset = _times(matrix, u) - rooms[:, slacks] + rooms[:, rows] - bound
+            offset = _times(matrix, u) - distances[:, slacks] + distances[:, rows] - bound
             offset = offset + pull[:, rows] - pull[:, slacks]
             system = system + transposed @ (weight.unsqueeze(-1) * matrix)
-            right = right - _times(transposed, prices[:, rows] + weight * offset)
+            right = right - _times(transposed, multipliers[:, rows] + weight * offset)
         system = system + torch.diag_embed(
             curvature[:, :d] + curvature[:, d : 2 * d] + 1e-12 * size
         )
@@ -93,17 +93,21 @@ def solve_quadratic(
             row_moves = pull[:, rows] - ratio[:, rows] * dy
             slack_moves = pull[:, slacks] + ratio[:, slacks] * dy
             moves = torch.cat([moves, row_moves, slack_moves], -1)
-        changes = push - prices - curvature * moves
+        changes = push - multipliers - curvature * moves
         if bool(stuck.any()):
-            # Rounding, at the very end as a rule: these steps are good enough, the others go on.
+            # Rounding, usually at the very end: these steps are good enough, the others continue.
             du, moves, changes = (torch.where(stuck, 0.0, t) for t in (du, moves, changes))
-        values, steps = torch.cat([rooms, prices], -1), torch.cat([moves, changes], -1)
+        values, steps = torch.cat([distances, multipliers], -1), torch.cat([moves, changes], -1)
         reach = torch.where(steps < 0, -values / steps, torch.inf).amin(-1, keepdim=True)
         longest = (0.995 * reach).clamp_max(1.0)
-        u, rooms, prices = u + longest * du, rooms + longest * moves, prices + longest * changes
-        # A long step was possible, so the next one may aim lower.
+        u, distances, multipliers = (
+            u + longest * du,
+            distances + longest * moves,
+            multipliers + longest * changes,
+        )
+        # After a long step, the next one may aim for smaller complementarity.
         centering = (1 - longest).square().clamp(0.01, 0.3)
-    return torch.clamp(middle + half * u, low, high), prices[:, rows]
+    return torch.clamp(middle + half * u, low, high), multipliers[:, rows]
 
 
 def _times(matrices: Tensor, vectors: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What solvers solve: a box with K inequalities, and what they answer."""
+"""What solvers solve, a bounded search space with K inequalities, and what they return."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from grisaille.solvers.proof import Proof, Relaxation
 
-# How far a search around a point goes, in widths of the whole box.
+# How far a search around a point goes, in widths of the search space.
 _NEARBY = 0.02
-# A constraint counts as met when it is violated by at most this part of its own spread.
+# A constraint counts as met when its violation is at most this fraction of its spread.
 FEASIBILITY = 1e-7
 
 Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -23,15 +23,16 @@ Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
-    """Minimize an objective over a box, subject to inequalities.
+    """Minimize an objective between bounds, subject to inequalities.
 
     Attributes:
         lower: (D,).
         upper: (D,).
         evaluate: Objective and constraints of a batch of points, differentiable where smooth.
-        continuous: False when objective or constraints jump, so that a search should also try
-            steps that no gradient suggests.
-        relax: Bounds over boxes for a global search; None if there are none. Raises `NoRelaxation`.
+        continuous: False when objective or constraints jump: then a search should also try steps
+            that no gradient suggests.
+        relax: Makes the bounds over regions that a global search needs, or raises `NoRelaxation`;
+            None if there are none.
     """
 
     lower: Tensor
@@ -46,13 +47,13 @@ class Solution:
     """The best point a solver found.
 
     Attributes:
-        point: (D,), the best feasible point, else the point of least violation.
-        value: Objective there; infinite when it is a finite number nowhere.
+        point: (D,), the best feasible point, or else the point of least violation.
+        value: Objective there; infinite if it is finite nowhere.
         violation: Largest violation of a constraint there, at least 0, in the constraint's units.
-        feasible: Whether the point meets all constraints to rounding. False proves nothing: a
+        feasible: Whether the point meets all constraints up to rounding. False proves nothing: a
             search that finds no feasible point has not shown that there is none.
         evaluations: How many points were evaluated.
-        proof: What a global search has shown; None for a search that shows nothing.
+        proof: What a global search has shown; None for a search without proof.
     """
 
     point: Tensor
@@ -64,12 +65,12 @@ class Solution:
 
 
 def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem:
-    """The same search around a point, which resolves what is small beside the whole range.
+    """The same problem near a point, where a search resolves finer details.
 
     Args:
-        problem: The search.
+        problem: The problem.
         point: (D,).
-        entries: How many of the first entries to keep near; the others may be anywhere.
+        entries: How many of the first entries stay near; the others may be anywhere.
     """
     reach = _NEARBY * (problem.upper - problem.lower)
     reach[entries:] = torch.inf
@@ -78,22 +79,22 @@ def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem
 
 
 class Solver(Protocol):
-    """A search of a box."""
+    """Solves search problems."""
 
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
-        """Search the box.
+        """Search for the minimum.
 
         Args:
             problem: What to minimize.
-            hints: (H, D), points worth starting from: the incumbent, the last solution.
-            seed: Where randomness comes from.
+            hints: (H, D), points to start from, such as the incumbent and the last solution.
+            seed: The seed of all random numbers.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Typical spreads of the objective and of each constraint, so that they can be compared.
+    """Typical spreads of the objective and of each constraint, which make them comparable.
 
     Attributes:
         objective: A positive number.
@@ -105,7 +106,7 @@ class Scale:
 
     @staticmethod
     def of(objectives: Tensor, constraints: Tensor) -> Scale:
-        """Spreads seen in a sample: half the distance between the 10 % and 90 % quantiles."""
+        """Spreads of a sample: half the distance between the 10 % and 90 % quantiles."""
         spreads = []
         for column in [objectives, *constraints.T]:
             finite = column[torch.isfinite(column)]
@@ -120,7 +121,7 @@ class Scale:
         return Scale(spreads[0], torch.stack(spreads[1:]) if len(spreads) > 1 else constraints[0])
 
     def violation(self, constraints: Tensor) -> Tensor:
-        """Sum of scaled violations, (batch, K) to (batch,); infinite where not a number."""
+        """Sum of scaled violations, (batch, K) to (batch,); infinite where it is not a number."""
         excess = (constraints / self.constraints).clamp_min(0).sum(-1)
         return torch.nan_to_num(excess, nan=torch.inf)
 
@@ -130,7 +131,7 @@ def best_of(
 ) -> Solution:
     """The feasible point of least objective, or else the point of least violation."""
     violation = scale.violation(constraints)
-    # Where the objective is infinite or not a number, the point is of no use at all.
+    # A point where the objective is infinite or not a number is useless.
     usable = torch.isfinite(objectives)
     feasible = usable & (violation <= FEASIBILITY)
     if feasible.any():
@@ -150,7 +151,7 @@ def best_of(
 def evaluate_in_chunks(
     problem: SearchProblem, points: Tensor, chunk: int = 4096
 ) -> tuple[Tensor, Tensor]:
-    """Objective and constraints of many points without gradients, memory kept small."""
+    """Objective and constraints of many points, without gradients and with little memory."""
     with torch.no_grad():
         parts = [problem.evaluate(part) for part in points.split(chunk)]
     return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])

@@ -81,8 +81,7 @@ def search_and_prove(problem: SearchProblem, starts: Tensor, knowledge: Knowledg
     factor = min(_trial_class(situation.history), _LARGEST_FACTOR)
     if factor == 1 and branching_variables(knowledge.program) > _FEW_VARIABLES:
         reason = f"there are more than {_FEW_VARIABLES} variables to branch on"
-        unknown = Proof(ProofStatus.UNKNOWN, -np.inf, found.value, 0, 0.0, 0.0, reason=reason)
-        return replace(found, proof=unknown)
+        return replace(found, proof=Proof.unknown(found.value, reason=reason))
     gap = 1e-4 * spread_of(situation.history)
     if incumbent is not None and incumbent.feasible and found.feasible:
         # A bound need not be closer than what there is to gain.

@@ -139,7 +139,9 @@ class Optimistic:
         # Learned bands, or bands with pending answers, prove nothing about the problem.
         holds = not knowledge.is_learned and not situation.pending
         if proof is not None and is_refuted(plan.solution) and holds:
-            refutation = Refutation(situation.problem, situation.history, self.beta, proof.leaves)
+            refutation = Refutation(
+                situation.problem, situation.history, self.beta, proof.refuted_regions
+            )
             suggestion = replace(suggestion, refutation=refutation)
         return replace(plan, suggestion=suggestion)
 

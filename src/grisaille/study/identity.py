@@ -93,12 +93,16 @@ def _shape(box: Data) -> tuple[int, int]:
 
 
 def _describe(strategy: object) -> str:
-    """A strategy by what differs from its defaults, so that new options change nothing."""
+    """A strategy by what differs from its defaults, so that new options change nothing.
+
+    An option that was renamed keeps its former name here, in the metadata "stored_as" of its field:
+    a stored study must be found equal to the same study of today.
+    """
     if not is_dataclass(strategy) or isinstance(strategy, type):
         # Memory addresses differ from run to run and say nothing.
         return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(strategy))
     given = [
-        f"{f.name}={_describe(getattr(strategy, f.name))}"
+        f"{f.metadata.get('stored_as', f.name)}={_describe(getattr(strategy, f.name))}"
         for f in fields(strategy)
         if f.default is MISSING or getattr(strategy, f.name) != f.default
     ]

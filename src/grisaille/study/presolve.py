@@ -17,8 +17,8 @@ from grisaille.study.chain import Chain
 from grisaille.study.progress_summary import Standing
 from grisaille.study.result import Result, Status
 
-# Most boxes spent on constraints that read no black box, before any trial.
-_KNOWN_BOXES = 1000
+# Most regions spent on constraints that read no black box, before any trial.
+_KNOWN_REGIONS = 1000
 
 
 def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
@@ -34,7 +34,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     trial = Trial(1, Suggestion(TrialKind.RECOMMENDED, x), objective, constraints, chain, ())
     standing = Standing(Optimistic(), Situation(problem, History((trial,)), seed))
     if proof.status is ProofStatus.INFEASIBLE:
-        refutation = Refutation(problem, History(), 1.0, proof.leaves)
+        refutation = Refutation(problem, History(), 1.0, proof.refuted_regions)
         return standing.result(Status.INFEASIBLE, Bound(), refutation=refutation)
     proved = proof.lower if np.isfinite(proof.lower) else None
     bound = Bound(solution.value if solution.feasible else None, proved, proof.reason)
@@ -59,7 +59,7 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     demands = Problem(minimize=anything, subject_to=known)
     box = relaxed(PlausibleSet(demands.program, {}, {}))
     nothing = box.lower.new_zeros(0, program.size)
-    proof = Certified(boxes=_KNOWN_BOXES).solve(box, nothing, seed).proof
+    proof = Certified(regions=_KNOWN_REGIONS).solve(box, nothing, seed).proof
     if proof is None or proof.status is not ProofStatus.INFEASIBLE:
         return None
-    return Refutation(demands, History(), 1.0, proof.leaves)
+    return Refutation(demands, History(), 1.0, proof.refuted_regions)

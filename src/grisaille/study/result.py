@@ -356,7 +356,7 @@ def build_result(
     certificate = None
     if refutation is not None:
         certificate = Certificate(
-            refutation.problem, refutation.history, refutation.beta, refutation.leaves
+            refutation.problem, refutation.history, refutation.beta, refutation.regions
         )
     if not known.certified and known.reason:
         what = "there is no bound" if bound is None else "the bound is estimated"

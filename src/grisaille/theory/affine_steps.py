@@ -1,4 +1,4 @@
-"""Which steps of a program are affine, and which only pass values on."""
+"""Which steps of a program are affine, which may jump, and which only pass values on."""
 
 from __future__ import annotations
 
@@ -12,63 +12,64 @@ _BILINEAR = (atoms.multiply, atoms.matmul)
 
 
 def affine_nodes(program: Program) -> list[bool]:
-    """Whether each node is affine in the outputs of black boxes, with slopes that are constant."""
+    """Whether each node is affine in the outputs of black boxes, with constant slopes."""
     constant: list[bool] = []
     affine: list[bool] = []
-    downstream = _downstream(program)
+    reads_black_box = _reading_nodes(program)
     for position, node in enumerate(program.nodes):
-        fixed = [constant[a] for a in node.arguments]
-        straight = [affine[a] for a in node.arguments]
+        constant_arguments = [constant[a] for a in node.arguments]
+        affine_arguments = [affine[a] for a in node.arguments]
         expression = node.expression
         if isinstance(expression, Variable | Call):
             constant.append(False)
             affine.append(True)
             continue
-        constant.append(isinstance(expression, Constant) or all(fixed))
-        if not downstream[position]:  # whatever it does with the variables, boxes do not move it
+        constant.append(isinstance(expression, Constant) or all(constant_arguments))
+        if not reads_black_box[position]:  # no black box changes it
             affine.append(True)
             continue
         assert isinstance(expression, Operation)
         if expression.atom in _LINEAR:
-            affine.append(all(straight))
+            affine.append(all(affine_arguments))
         elif expression.atom in _BILINEAR:
-            affine.append(all(straight) and any(fixed))
+            affine.append(all(affine_arguments) and any(constant_arguments))
         else:
-            affine.append(expression.atom is atoms.divide and straight[0] and fixed[1])
+            divides = expression.atom is atoms.divide
+            affine.append(divides and affine_arguments[0] and constant_arguments[1])
     return affine
 
 
 def jumping_nodes(program: Program) -> list[int]:
     """Positions of the nodes that read a black box and may jump with it."""
-    downstream = _downstream(program)
+    reads_black_box = _reading_nodes(program)
     return [
         position
         for position, node in enumerate(program.nodes)
         if isinstance(node.expression, Operation)
         and not node.expression.atom.continuous
-        and downstream[position]
+        and reads_black_box[position]
     ]
 
 
-def _downstream(program: Program) -> list[bool]:
+def _reading_nodes(program: Program) -> list[bool]:
     """Whether each node is, or reads, a black-box call."""
-    found: list[bool] = []
+    reads: list[bool] = []
     for node in program.nodes:
-        reads = any(found[a] for a in node.arguments)
-        found.append(reads or isinstance(node.expression, Call))
-    return found
+        inherited = any(reads[a] for a in node.arguments)
+        reads.append(inherited or isinstance(node.expression, Call))
+    return reads
 
 
 def passing_nodes(program: Program) -> list[bool]:
-    """Whether each node only passes on, or turns the sign of, variables and black-box outputs."""
+    """Whether each node only passes on or negates variables and black-box outputs."""
     passes: list[bool] = []
     for node in program.nodes:
         expression = node.expression
-        idle = not isinstance(expression, Operation) or expression.atom in (
+        plain = not isinstance(expression, Operation) or expression.atom in (
             atoms.take,
             atoms.join,
             atoms.negative,
         )
         inherits = isinstance(expression, Call) or all(passes[a] for a in node.arguments)
-        passes.append(idle and inherits)
+        passes.append(plain and inherits)
     return passes

@@ -1,4 +1,4 @@
-"""A_i: how much the uncertainty of one black-box output can move objective and constraints.
+"""A_i: how much the uncertainty of one black-box output can change objective and constraints.
 
 |f(x) - z_m| <= sum_i A_i beta_i sigma_i(s_i) for every plausible z (Lemma discrepancy_bound).
 """
@@ -22,10 +22,9 @@ Form = Literal["tight", "corrected", "printed"]
 """Which A_i.
 
 "printed": 2 times the sum over all paths from i to the last node of the product of 2 L along them.
-The sum is empty, and A_i = 0, when the last node itself is the black box i: as it stands in the
-paper the lemma is wrong there. "corrected": with the last node's own term. "tight": without the
-doubling of L, which the triangle inequality does not need, and with one constant per edge instead
-of one per node.
+The sum is empty, and A_i = 0, when the last node itself is the black box i; there the lemma as
+printed is wrong. "corrected": with the last node's own term. "tight": without the doubling of L,
+which the triangle inequality does not need, and with one constant per edge instead of one per node.
 """
 
 
@@ -35,9 +34,9 @@ def amplification(
     """A_i of each black-box output, for the objective and each scalar constraint, (1 + K, M).
 
     Args:
-        program: A problem's.
+        program: The program of a problem.
         boxes: Lipschitz constants of each black box.
-        known: Slopes of what is known.
+        known: Slopes of the known parts.
         form: See `Form`.
     """
     if form not in get_args(Form):
@@ -55,7 +54,7 @@ def amplification(
             edges[call.columns] = np.outer(2 * constants.max(1), rows.sum(0))
     direct = _flags(program, program.outputs, passing)
     ends = known.outputs if form == "tight" else _as_nodes(known.outputs, direct)
-    # Paths of any length: ends (I + edges + edges^2 + ...), a finite sum, for edges lead forward.
+    # Paths of any length: ends (I + edges + edges^2 + ...), a finite sum as edges lead forward.
     paths = np.linalg.solve((np.eye(total) - edges).T, ends.T).T
     if form == "printed":
         paths = paths - np.where(direct[:, None], ends, 0.0)
@@ -63,15 +62,15 @@ def amplification(
 
 
 def _flags(program: Program, nodes: Sequence[int], passing: list[bool]) -> NDArray[np.bool_]:
-    """Whether each scalar entry of some nodes is passed on as it is."""
+    """Whether each scalar entry of these nodes is only passed on."""
     sizes = [program.nodes[n].expression.size for n in nodes]
     return np.repeat([passing[n] for n in nodes], sizes)
 
 
 def _as_nodes(slopes: Array, passing: NDArray[np.bool_]) -> Array:
-    """Rows of slopes as the paper's white nodes: one constant each, doubled; (rows, M).
+    """Rows of slopes as the paper's white nodes: one doubled constant each, (rows, M).
 
-    What is merely passed on is no node of its own.
+    Entries that are only passed on are not nodes, and keep the slope 1.
     """
     constants = np.where(passing, 1.0, 2 * slopes.max(1, initial=0.0))
     return np.where(slopes > 0, constants[:, None], 0.0)

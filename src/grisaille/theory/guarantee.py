@@ -22,21 +22,21 @@ from grisaille.theory.theory import Round, Theory
 
 Array = NDArray[np.float64]
 
-# A horizon that no one will reach.
-_NEVER = 1 << 40
+# More trials than anyone will make.
+_MOST_TRIALS = 1 << 40
 
 
 class Guarantee:
-    """The bounds of the theorems, before a single evaluation.
+    """The bounds of the theorems, before any evaluation.
 
-    With probability 1 - delta, if every auxiliary problem is solved globally. All assumptions of
-    the paper are taken as given; `print` lists the constants and where they come from.
+    They hold with probability 1 - delta if every auxiliary problem is solved globally and under all
+    assumptions of the paper. `print` shows the constants and where they come from.
 
     Attributes:
         problem: The problem.
         theory: delta and horizon.
         form: Which constants A_i; see the notes at `amplification`.
-        evaluation: "separate" (the paper), or "chained", which the theorems allow only for
+        evaluation: "separate" as in the paper, or "chained", which the theorems allow only for
             problems of one layer.
         lipschitz: Lipschitz constants of each black box.
         known: Slopes of the known parts.
@@ -97,26 +97,26 @@ class Guarantee:
         return np.asarray(self.amplification[1:] @ self._deviations(trials))
 
     def best_iterate(self, trials: int) -> float:
-        """Some point among `trials` has at most this positive regret plus sum of violations.
+        """At least one of `trials` points has at most this positive regret plus sum of violations.
 
         The sum of all bounds over T (Theorems best_ite_conv and converge_constrained_opt).
         """
         return (self.regret(trials) + float(self.violations(trials).sum())) / trials
 
     def infeasible_by(self, margin: float, constraint: int = 0) -> int | None:
-        """T-bar: by then an infeasible problem must have been found infeasible.
+        """T-bar: within so many trials an infeasible problem is found infeasible.
 
-        A number of trials T with this theory whose bound on the violation of a constraint is below
-        T margin (Theorem declare_inf, with its constant written out): the least one, up to steps
-        between the rounds of the doubling trick.
+        The least number of trials T whose bound on the violation of a constraint is below T margin
+        (Theorem declare_inf, with its constant written out), up to steps between the rounds of the
+        doubling trick.
 
         Args:
             margin: epsilon, the least value that the constraint's body can take.
             constraint: Which scalar constraint cannot be met.
 
         Returns:
-            T-bar; None when there is none: the horizon is too short, or the bound on the
-            information gain too coarse for so small a margin.
+            T-bar; None if no such number exists, because the horizon is too short or the bound on
+            the information gain too coarse for so small a margin.
         """
         if not (is_number(margin) and margin > 0):
             raise ModelError(f"infeasible_by(margin={margin!r}): pass a positive number")
@@ -131,7 +131,7 @@ class Guarantee:
 
         high = 1
         while not declared(high):
-            if high >= _NEVER:
+            if high >= _MOST_TRIALS:
                 return None
             high *= 2
         low = high // 2
@@ -171,7 +171,7 @@ class Guarantee:
         return beta * math.sqrt((end - start) * factor * 2 * gain)
 
     def _answers_per_trial(self, box: BlackBox) -> int:
-        """How often a black box answers in one trial, at most: along the chain, and beside it."""
+        """The largest number of answers of a black box in one trial, in the chain and beside it."""
         calls = [c for c in self.problem.program.calls if c.box is box]
         return sum(1 if c.first_layer else 2 for c in calls)
 

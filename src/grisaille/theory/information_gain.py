@@ -1,7 +1,7 @@
-"""Information gain: of given points, and an upper bound of its maximum over a domain.
+"""The information gain of given points, and an upper bound of its maximum over a domain.
 
-The gain of points actually seen and the maximum over all sets of as many points (gamma, Eq.
-max_inf_gain) are different numbers; the theorems are about the second.
+The theorems use the maximum over all sets of as many points (gamma, Eq. max_inf_gain), not the gain
+of the observed points.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from grisaille.surrogates.kernels import Kernel, Linear, SquaredExponential
 
 Array = NDArray[np.float64]
 
-# Points of the grid that stands for the domain.
+# The largest number of points in the grid that represents the domain.
 _CANDIDATES = 4096
-# Greedy choices made at most: beyond that, the bound from finitely many features takes over.
-_LONGEST = 512
+# The largest number of greedy choices; beyond, the bound from finitely many features is used.
+_MOST_CHOICES = 512
 _HIGHEST_DEGREE = 128
 
 
@@ -55,34 +55,35 @@ def information_gain(kernel: Kernel, points: ArrayLike, regularization: float) -
 def maximum_information_gain(
     kernel: Kernel, lower: ArrayLike, upper: ArrayLike, count: int, regularization: float
 ) -> float:
-    """An upper bound of gamma, the largest information gain of `count` points in a box.
+    """An upper bound of gamma, the largest information gain of `count` points in a domain.
 
-    The least of three bounds, each valid for the whole box and not only for the grid it is computed
-    on, because a posterior deviation changes by no more than the kernel's own distance:
+    The least of three bounds. Each is valid for the whole domain, not only for the grid on which it
+    is computed, because a posterior deviation changes by no more than the kernel's own distance:
 
     - greedy choice reaches at least 1 - (1 - 1/T)^T >= 1 - 1/e of the maximum;
-    - D features and what they leave of the variance, r: D log(1 + T k / (lambda D)) / 2
+    - D features that leave a variance of at most r: D log(1 + T k / (lambda D)) / 2
       + T r / (2 lambda), for the best D;
     - T log(1 + k / lambda) / 2, as if every point were the first.
 
     Args:
         kernel: A kernel with hyper-parameters.
-        lower: (d,), the box.
+        lower: (d,), the domain.
         upper: (d,).
-        count: T, how many points.
+        count: T, the number of points.
         regularization: lambda.
     """
     _check(kernel, regularization)
     low, high = (np.atleast_1d(np.asarray(b, dtype=float)) for b in (lower, upper))
     if low.ndim != 1 or low.shape != high.shape:
         raise ModelError(
-            f"a box with {low.size} lower and {high.size} upper bounds: pass one of each per input"
+            f"a domain with {low.size} lower and {high.size} upper bounds: pass one of each per "
+            "input"
         )
     _check_dimension(kernel, len(low))
     if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
         raise ModelError(
-            f"the domain [{low.tolist()}, {high.tolist()}] is no box: pass finite bounds, lower "
-            "ones at most as large as upper ones"
+            f"the domain [{low.tolist()}, {high.tolist()}] is unbounded or empty: pass finite "
+            "bounds, lower ones at most as large as upper ones"
         )
     if not is_whole(count) or count < 0:
         raise ModelError(
@@ -97,15 +98,17 @@ def maximum_information_gain(
     features, left = _features(domain)
     spread = features * np.log1p(count * most / (regularization * np.maximum(features, 1)))
     bounds.append(float((spread + count * left / regularization).min()) / 2)
-    if count <= _LONGEST:
-        length = min(_LONGEST, 1 << (count - 1).bit_length())  # few lengths, so that caching helps
+    if count <= _MOST_CHOICES:
+        length = min(
+            _MOST_CHOICES, 1 << (count - 1).bit_length()
+        )  # few different lengths make the cache useful
         bounds.append(_greedy_bound(domain, length, regularization, count))
     return min(bounds)
 
 
 @dataclass(frozen=True, slots=True)
 class _Domain:
-    """A kernel and the box it is used on."""
+    """A kernel, and the bounds of its inputs."""
 
     kernel: Kernel
     lower: tuple[float, ...]
@@ -118,14 +121,14 @@ class _Domain:
         return largest_variance(self.kernel, far)
 
     def scaled_widths(self) -> Array:
-        """Lengths of the box's sides, in length-scales."""
+        """The widths of the domain, in length-scales."""
         scales = np.broadcast_to(np.asarray(self.kernel.lengthscale), len(self.lower))
         return np.asarray((np.asarray(self.upper) - np.asarray(self.lower)) / scales)
 
     def candidates(self) -> tuple[Tensor, float]:
-        """Points that stand for the box, and the kernel distance from any other point to them.
+        """A grid of points, and the largest kernel distance from any point of the domain to it.
 
-        A linear kernel's deviation is convex in s, so that corners are enough.
+        A linear kernel's deviation is convex in s, so the corners are enough.
         """
         widths = self.scaled_widths()
         counts = [2] * len(widths) if isinstance(self.kernel, Linear) else _grid_counts(widths)
@@ -138,7 +141,7 @@ class _Domain:
         points = torch.cartesian_prod(*axes).reshape(-1, len(axes))
         if isinstance(self.kernel, Linear):
             return points, 0.0
-        # Half the diagonal of a cell, in length-scales, and what the kernel makes of it.
+        # Half the diagonal of a cell, in length-scales, and the correlation at that distance.
         radius = math.hypot(*(w / max(n - 1, 1) / 2 for w, n in zip(widths, counts, strict=True)))
         near = self.kernel.correlation(
             torch.zeros(1, 1, dtype=torch.float64),
@@ -156,7 +159,7 @@ def largest_variance(kernel: Kernel, far: Array) -> float:
 
 
 def _grid_counts(widths: Array) -> list[int]:
-    """Points per axis, more where the box is longer, as many as the candidates allow."""
+    """Points per axis, more along wide axes, as many as `_CANDIDATES` allows."""
     counts = [1 if w == 0 else 2 for w in widths]
     while True:
         steps = [w / max(n - 1, 1) for w, n in zip(widths, counts, strict=True)]
@@ -171,7 +174,7 @@ def _grid_counts(widths: Array) -> list[int]:
 def _greedy_bound_parts(
     domain: _Domain, length: int, regularization: float
 ) -> tuple[Array, Array] | None:
-    """Gains of greedy choices, and how much each may fall short of the best in the box."""
+    """Gains of greedy choices, and how far each may be below the best in the domain."""
     candidates, reach = domain.candidates()
     if not len(candidates):
         return None
@@ -186,7 +189,7 @@ def _greedy_bound_parts(
 
 
 def _greedy_bound(domain: _Domain, length: int, regularization: float, count: int) -> float:
-    """Best of `count` points <= (greedy + weighted misses) / (1 - (1 - 1/count)^count)."""
+    """The maximum <= (greedy gain + weighted misses) / (1 - (1 - 1/count)^count)."""
     parts = _greedy_bound_parts(domain, length, regularization)
     if parts is None:
         return math.inf
@@ -198,22 +201,22 @@ def _greedy_bound(domain: _Domain, length: int, regularization: float, count: in
 
 @lru_cache(maxsize=64)
 def _features(domain: _Domain) -> tuple[Array, Array]:
-    """Numbers of features D, and the largest variance in the box that so many leave, at most."""
+    """Numbers of features D, and bounds on the variance that so many leave in the domain."""
     most = domain.largest_variance
-    if isinstance(domain.kernel, Linear):  # the coordinates leave nothing
+    if isinstance(domain.kernel, Linear):  # the coordinates leave no variance
         return np.array([len(domain.lower)]), np.array([0.0])
     counts, left = [0.0], [most]
-    # Features k(s, .) at chosen points: what they leave is a posterior variance without noise.
+    # Features k(s, .) at chosen points leave the posterior variance without noise.
     candidates, reach = domain.candidates()
     chosen = _largest_deviations(domain.kernel, candidates, 1e-10 * most)
-    for count, deviation in enumerate(itertools.islice(chosen, 1, _LONGEST), 1):
+    for count, deviation in enumerate(itertools.islice(chosen, 1, _MOST_CHOICES), 1):
         counts.append(count)
         left.append(min((deviation + reach) ** 2, most))
         if deviation**2 <= 1e-8 * most:
             break
     if isinstance(domain.kernel, SquaredExponential):
-        # exp(-(u - v)^2 / 2) is a sum over j of p_j(u) p_j(v), p_j(u)^2 the probability of j under
-        # a Poisson law of mean u^2: polynomials up to a degree in each input leave its tails.
+        # exp(-(u - v)^2 / 2) is the sum over j of p_j(u) p_j(v), where p_j(u)^2 is the probability
+        # of j under a Poisson law of mean u^2. Polynomials up to a degree leave the tails.
         halves = domain.scaled_widths() / 2
         for degree in range(1, _HIGHEST_DEGREE):
             counts.append(float(degree) ** len(halves))
@@ -224,7 +227,7 @@ def _features(domain: _Domain) -> tuple[Array, Array]:
 def _largest_deviations(
     kernel: Kernel, candidates: Tensor, regularization: float
 ) -> Iterator[float]:
-    """The largest posterior deviation before each greedy choice; the choice is where it is."""
+    """The largest posterior deviation, which is where the next point is chosen, in turn."""
     if not len(candidates):
         return
     variance = _variances(kernel, candidates)
@@ -233,7 +236,7 @@ def _largest_deviations(
         chosen = int(variance.argmax())
         deviation = math.sqrt(max(float(variance[chosen]), 0.0))
         yield deviation
-        # One more row of the Cholesky factor of K + lambda I, for all candidates at once.
+        # The next row of the Cholesky factor of K + lambda I, for all candidates at once.
         column = _covariance(kernel, candidates, candidates[chosen : chosen + 1])[:, 0]
         if rows:
             stacked = torch.stack(rows)

@@ -1,7 +1,7 @@
-"""How fast black boxes and known parts change (Assumption Lip).
+"""Lipschitz constants of black boxes and known parts (Assumption Lip).
 
-For black boxes: as declared, else as the norm bound implies, else estimated from the posterior. For
-known parts: by their derivatives.
+Those of black boxes are declared, or follow from the norm bound, or are estimated from the
+posterior. Those of known parts come from their derivatives.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _SAMPLES = 16384
 class Source(StrEnum):
     """Where Lipschitz constants come from.
 
-    DECLARED: by the user; NORM: they follow from the norm bound and the kernel; EXACT: the known
-    part is affine; ESTIMATED: the steepest slope seen, of the posterior mean or of a known part, at
-    sampled points.
+    DECLARED: the user declared them; NORM: they follow from the norm bound and the kernel; EXACT:
+    the known part is affine; ESTIMATED: the steepest slope of the posterior mean or of a known part
+    at sampled points.
     """
 
     DECLARED = "declared"
@@ -74,13 +74,13 @@ class KnownSlopes:
 def lipschitz(
     program: Program, box: BlackBox, surrogate: Surrogate | None, history: History
 ) -> Lipschitz:
-    """Lipschitz constants of a black box, from the best source there is.
+    """Lipschitz constants of a black box, from the best source available.
 
     Args:
-        program: What the box is part of.
+        program: The program that calls the black box.
         box: The black box.
-        surrogate: Its belief, to estimate from when nothing was declared; None not to.
-        history: The points it was seen at: where to estimate when its domain is not declared.
+        surrogate: Its surrogate, to estimate from if nothing was declared; None for no estimate.
+        history: Its observations, which give the range of inputs if that is not declared.
     """
     shape = (box.outputs, box.inputs)
     if box.lipschitz is not None:
@@ -100,13 +100,13 @@ def lipschitz(
     lower, upper = input_domain(program, box)
     seen, _ = history.data(box.name, *reversed(shape))
     what = f"the range of the inputs of black box {box.name!r}"
-    samples = _sample(*_filled(lower, upper, seen, what), _SAMPLES).requires_grad_()
+    samples = _sample_between(*_complete_range(lower, upper, seen, what), _SAMPLES).requires_grad_()
     mean, _ = surrogate.predict(samples)
     return Lipschitz(_steepest(mean, samples), Source.ESTIMATED)
 
 
 def _check_declared(box: BlackBox, constants: Array, history: History) -> None:
-    """Refuse constants that two answers without noise contradict."""
+    """Raise AssumptionError if two answers without noise contradict the constants."""
     inputs, outputs = history.data(box.name, box.inputs, box.outputs)
     if not box.is_exact:
         return
@@ -123,19 +123,19 @@ def _check_declared(box: BlackBox, constants: Array, history: History) -> None:
 
 
 def known_slopes(program: Program, history: History) -> KnownSlopes:
-    """Slopes of everything known between black boxes, and between them and the outputs.
+    """Slopes of the known parts between black boxes, and from them to the outputs.
 
     Args:
-        program: A problem's.
-        history: What black-box outputs were seen: where to sample when their range is not declared.
+        program: The program of a problem.
+        history: The observations, which give the range of outputs if that is not declared.
     """
     ranges = [(program.lower, program.upper)]
     for call in program.calls:
         _, seen = history.data(call.box.name, call.box.inputs, call.box.outputs)
         ends = known_range(program.nodes[call.node].expression)
-        ranges.append(_filled(*ends, seen, f"the range of black box {call.box.name!r}"))
+        ranges.append(_complete_range(*ends, seen, f"the range of black box {call.box.name!r}"))
     lower, upper = (np.concatenate(e) for e in zip(*ranges, strict=True))
-    samples = _sample(lower, upper, _SAMPLES)
+    samples = _sample_between(lower, upper, _SAMPLES)
     answers = samples[:, program.size :].clone().requires_grad_()
     states: list[Array] = []
 
@@ -163,7 +163,7 @@ def known_slopes(program: Program, history: History) -> KnownSlopes:
 
 
 def _steepness(kernel: Kernel) -> float | None:
-    """The slope of sqrt(k(s, s) + k(s', s') - 2 k(s, s')) in the scaled distance, at most.
+    """Bound on the slope of sqrt(k(s, s) + k(s', s') - 2 k(s, s')) in the scaled distance.
 
     By the reproducing property, |f(s) - f(s')| is at most the norm of f times that distance.
     """
@@ -172,13 +172,13 @@ def _steepness(kernel: Kernel) -> float | None:
     factor = 1.0
     if isinstance(kernel, Matern):
         if kernel.smoothness == 0.5:
-            return None  # such functions need not be Lipschitz
+            return None  # these functions need not be Lipschitz continuous
         factor = math.sqrt(kernel.smoothness / (kernel.smoothness - 1))
     return factor * math.sqrt(kernel.variance)
 
 
 def _steepest(values: Tensor, inputs: Tensor) -> Array:
-    """The largest absolute slopes seen, values (N, a) of inputs (N, b) to (a, b)."""
+    """The largest absolute slopes of values (N, a) in inputs (N, b), as (a, b)."""
     rows = []
     for column in values.T:
         if not column.requires_grad:
@@ -187,13 +187,13 @@ def _steepest(values: Tensor, inputs: Tensor) -> Array:
         (slopes,) = torch.autograd.grad(
             column.sum(), inputs, retain_graph=True, allow_unused=True, materialize_grads=True
         )
-        # Where a known part has no value, the root of a negative number say, it has no slope.
+        # A known part without a value, such as the root of a negative number, has no slope.
         rows.append(torch.nan_to_num(slopes.abs(), nan=0.0, posinf=torch.inf).amax(0).numpy())
     return np.array(rows).reshape(-1, inputs.shape[1])
 
 
-def _filled(lower: Array, upper: Array, seen: Array, what: str) -> tuple[Array, Array]:
-    """A range, with what was seen in place of what is not declared."""
+def _complete_range(lower: Array, upper: Array, seen: Array, what: str) -> tuple[Array, Array]:
+    """A range, with the observed ends where they are not declared."""
     if not np.isnan(lower + upper).any():
         return lower, upper
     if not len(seen):
@@ -202,8 +202,8 @@ def _filled(lower: Array, upper: Array, seen: Array, what: str) -> tuple[Array, 
     return lower, np.where(np.isnan(upper), seen.max(0), upper)
 
 
-def _sample(lower: Array, upper: Array, count: int) -> Tensor:
-    """Points of a box, (count, d): a Sobol sequence, every other point moved to a corner."""
+def _sample_between(lower: Array, upper: Array, count: int) -> Tensor:
+    """Sobol points between bounds, (count, d), every other one moved to a corner."""
     engine = torch.quasirandom.SobolEngine(len(lower), scramble=True, seed=0)
     unit = engine.draw(count, dtype=torch.float64)
     unit[1::2] = unit[1::2].round()

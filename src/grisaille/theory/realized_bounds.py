@@ -1,4 +1,4 @@
-"""Bounds for a finished study, from the deviations it really met."""
+"""Bounds for a finished study, from the posterior deviations at its points."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def discrepancy_bounds(
 ) -> Array:
     """sum_i A_i beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each trial (Lemma discrepancy_bound).
 
-    While the bands hold, no trial's objective, and none of its constraints, is further than that
-    from the optimistic value. So neither its regret nor a violation is larger, unless no plausible
+    While the bands hold, the objective and each constraint of a trial are at most this far from
+    their optimistic values. So its regret and its violations are not larger, unless no plausible
     feasible point was found for it.
 
     Args:
         problem: The problem.
         history: Its trials.
-        beta: What the strategy used.
+        beta: The beta of the strategy.
         form: Which A_i.
 
     Returns:
-        (T, 1 + K), for the objective and each constraint; NaN for trials that the algorithm did not
-        choose.
+        (T, 1 + K), for the objective and each constraint; NaN for trials that the algorithm of the
+        paper did not choose.
     """
     program = problem.program
     constants, known = constants_of(problem, history, beta)
@@ -41,7 +41,7 @@ def discrepancy_bounds(
     for t, trial in enumerate(history):
         optimum = trial.suggestion.optimum
         if trial.suggestion.kind is TrialKind.OPTIMISTIC and optimum is not None:
-            # Trials may have come to their end in another order than they were decided in.
+            # Trials may have finished in another order than they were decided in.
             earlier = tuple(other for other in history if other.number < trial.number)
             before = plausible_set(program, History(earlier), beta)
             bounds[t] = factors @ before.reaches(*optimum)

@@ -1,7 +1,7 @@
-"""The kernel-specific rates of the paper's table (Tab. kern_spec_bounds), constants left out.
+"""The kernel-specific rates of the paper's table (Tab. kern_spec_bounds), without constants.
 
-d is the number of inputs, which in the paper's notation, where every function may read everything
-before it, is n + m.
+d is the number of inputs. It is n + m in the paper, where every function may read everything before
+it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from grisaille.surrogates.kernels import Kernel, Linear, Matern, SquaredExponent
 
 
 def information_gain_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:
-    """How the maximum information gain grows with the number of steps T, one or an array.
+    """How the maximum information gain grows with the number of steps T, a number or an array.
 
     Linear: d log T. Squared-exponential: (log T)^(d+1). Matérn: T^(d / (2 nu + d))
     (log T)^(2 nu / (2 nu + d)), for nu > d / 2.
     """
-    number = _check(steps, dimension)
+    number = _checked(steps, dimension)
     logarithm = np.log(number)
     if isinstance(kernel, Linear):
-        return _plain(dimension * logarithm)
+        return _float_if_scalar(dimension * logarithm)
     if isinstance(kernel, SquaredExponential):
-        return _plain(logarithm ** (dimension + 1))
+        return _float_if_scalar(logarithm ** (dimension + 1))
     if not isinstance(kernel, Matern):
         raise ModelError(
             f"no rate is known for {kernel!r}: pass gs.Linear(), gs.SquaredExponential() or "
@@ -39,25 +39,26 @@ def information_gain_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> A
             f"d = {dimension}: take a smoother kernel or fewer inputs"
         )
     power = dimension / (2 * smoothness + dimension)
-    return _plain(number**power * logarithm ** (1 - power))
+    return _float_if_scalar(number**power * logarithm ** (1 - power))
 
 
 def regret_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:
     """How the bound on cumulative regret grows: the maximum information gain times sqrt(T)."""
-    return information_gain_rate(kernel, steps, dimension) * _plain(np.sqrt(steps))
+    return information_gain_rate(kernel, steps, dimension) * _float_if_scalar(np.sqrt(steps))
 
 
 def convergence_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:
     """How the bound on the best iterate falls: the maximum information gain over sqrt(T)."""
-    return information_gain_rate(kernel, steps, dimension) / _plain(np.sqrt(steps))
+    return information_gain_rate(kernel, steps, dimension) / _float_if_scalar(np.sqrt(steps))
 
 
-def _plain(value: Any) -> Any:
-    """A float where there is one number only."""
+def _float_if_scalar(value: Any) -> Any:
+    """A float for a single number, and arrays as they are."""
     return float(value) if np.ndim(value) == 0 else value
 
 
-def _check(steps: ArrayLike, dimension: int) -> NDArray[np.float64]:
+def _checked(steps: ArrayLike, dimension: int) -> NDArray[np.float64]:
+    """The steps as an array; raises ModelError if they or the dimension are below 1."""
     try:
         number = np.asarray(steps, dtype=float)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The paper's setting to the letter: nothing fitted, bands that hold with probability 1 - delta.
+"""The setting of the paper: nothing is fitted, and bands hold with probability 1 - delta.
 
 beta_{i,t} = B_i + sigma_i sqrt(2 (gamma_{i,t-1} + 1 + ln(m / delta))), lambda = 1 + 2 / T (Def.
 hpb_int, Lemma conf_int).
@@ -34,12 +34,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A stretch of trials with one lambda, and its share of the risk.
+    """Consecutive trials with one lambda, and their share of the risk.
 
     Attributes:
         horizon: T.
         regularization: lambda.
-        delta: Probability that a band fails in it.
+        delta: The probability that a band fails in this round.
     """
 
     horizon: int
@@ -49,23 +49,22 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Theory:
-    """The theorems' own beta and lambda: `Optimistic(beta=Theory(delta=0.1, horizon=50))`.
+    """Beta and lambda of the theorems: `Optimistic(beta=Theory(delta=0.1, horizon=50))`.
 
     Every black box needs a kernel with hyper-parameters and k(s, s) <= 1, its noise (a sub-Gaussian
     constant) and its norm bound B_i. Then all bands contain their functions everywhere and at all
     steps with probability 1 - delta (Lemma hpb), and the theorems hold.
 
     Attributes:
-        delta: The probability that anything promised is wrong.
+        delta: The probability that any of the bounds is wrong.
         horizon: T, the number of trials. None for the doubling trick: rounds of T = 1, 2, 4, ...
-            trials. Nothing seen is forgotten between rounds, and round r gets the share
+            trials. All observations are kept between rounds, and round r gets the share
             delta / (r (r + 1)) of the risk.
         gain: "maximum" for the paper's gamma, an upper bound of the maximum information gain over
-            what a box accepts; "observed" for the gain of the points actually seen, for which the
-            same proof works, and which is smaller. Without noise it does not matter.
+            the accepted inputs; "observed" for the gain of the observed points, which is smaller
+            and for which the same proof works. Without noise it does not matter.
         regularization: lambda in place of 1 + 2 / T. Only without noise, where any positive lambda
-            is valid: beta is then B_i, the bands are certain, and a small lambda makes them
-            narrow.
+            is valid: then beta is B_i, the bands are certain, and a small lambda makes them narrow.
     """
 
     delta: float = 0.1
@@ -91,10 +90,10 @@ class Theory:
             )
 
     def check(self, program: Program) -> None:
-        """Ask for every constant that the theorems need and the boxes lack, by name.
+        """Check that the black boxes declare every constant that the theorems need.
 
         Raises:
-            ModelError: Lists them all.
+            ModelError: Names all that are missing.
         """
         missing = [text for box in program.boxes for text in self._missing(program, box)]
         if missing:
@@ -153,23 +152,23 @@ class Theory:
         return Round(horizon, self.regularization or 1 + 2 / horizon, delta)
 
     def plausible_set(self, program: Program, history: History) -> PlausibleSet:
-        """The plausible set after a history: beliefs with lambda, bands with beta_{i,t}."""
+        """The plausible set after a history, with this lambda and beta_{i,t}."""
         self.check(program)
         current = self.round(len(history))
         beliefs = believe(program, history, current.regularization)
         widths = {}
         for box in program.boxes:
             inputs, _ = history.data(box.name, box.inputs, box.outputs)
-            widths[box.name] = torch.tensor(self._beta(program, box, inputs, current))
+            widths[box.name] = torch.tensor(self._current_beta(program, box, inputs, current))
         return PlausibleSet(program, beliefs, widths)
 
     def beta(self, program: Program, box: BlackBox, observations: int, current: Round) -> Array:
-        """beta_{i,t} of each output before the round's trials, (k,), with gamma the maximum.
+        """beta_{i,t} of each output, (k,), with the maximum information gain.
 
         Args:
-            program: The problem's.
+            program: The program of the problem.
             box: The black box.
-            observations: How many answers it has given.
+            observations: The number of its answers.
             current: The round.
         """
         gain = 0.0
@@ -177,26 +176,28 @@ class Theory:
             gain = maximum_information_gain(
                 given_kernel(box), *input_domain(program, box), observations, current.regularization
             )
-        return self._formula(program, box, gain, observations, current)
+        return self._beta_of_gain(program, box, gain, observations, current)
 
-    def _beta(self, program: Program, box: BlackBox, inputs: Array, current: Round) -> Array:
+    def _current_beta(
+        self, program: Program, box: BlackBox, inputs: Array, current: Round
+    ) -> Array:
         if box.is_exact:
-            return self._formula(program, box, 0.0, len(inputs), current)
+            return self._beta_of_gain(program, box, 0.0, len(inputs), current)
         seen = information_gain(given_kernel(box), inputs, current.regularization)
-        beta = self._formula(program, box, seen, len(inputs), current)
+        beta = self._beta_of_gain(program, box, seen, len(inputs), current)
         if self.gain == "maximum":
-            # Noise may carry the chain out of a declared range, and what was seen beyond gamma.
+            # Noise may move the chain out of a declared range, and the observed gain above gamma.
             return np.maximum(beta, self.beta(program, box, len(inputs), current))
         return beta
 
-    def _formula(
+    def _beta_of_gain(
         self, program: Program, box: BlackBox, gain: float, observations: int, current: Round
     ) -> Array:
         assert box.norm_bound is not None
         assert box.noise is not None
         functions = sum(b.outputs for b in program.boxes)
-        # The proof's term is observations / T. The paper, with one observation per step, uses its
-        # largest value, 1; a box that answers more often than once per trial goes beyond.
+        # The term in the proof is observations / T. The paper, with one observation per step, uses
+        # its largest value, 1. A black box that answers more than once per trial exceeds it.
         excess = max(1.0, observations / current.horizon)
         root = math.sqrt(2 * (gain + excess + math.log(functions / current.delta)))
         return np.asarray(box.norm_bound + box.noise * root)

@@ -49,7 +49,7 @@ def test_any_number_of_constraints_is_handled(solver, count):
 
 @every_solver
 @pytest.mark.parametrize("seed", range(5))
-def test_answers_lie_in_the_box_and_say_of_themselves_what_is_true(solver, seed):
+def test_answers_lie_in_the_region_and_say_of_themselves_what_is_true(solver, seed):
     rng = np.random.default_rng(seed)
     lower = rng.normal(size=2) * 10.0 ** rng.integers(-3, 4, size=2)
     upper = lower + 10.0 ** rng.integers(-3, 4, size=2)
@@ -107,7 +107,7 @@ def test_contradicting_constraints_are_violated_as_little_as_possible(solver):
 
 @every_solver
 def test_a_violation_beyond_rounding_is_not_feasible(solver):
-    # no point of the box meets it, but all miss it by 1e-5 of its spread at most by 1e-5
+    # no point of the region meets it, but all miss it by 1e-5 of its spread at most by 1e-5
     problem = search_problem(0, 1, lambda p: p[:, 0], [lambda p: p[:, 0] + 1e-5])
     solution = solve(solver, problem)
     assert not solution.feasible
@@ -161,7 +161,7 @@ def test_the_only_feasible_hint_beats_lower_but_infeasible_points(solver):
 
 
 @every_solver
-def test_hints_outside_the_box_are_moved_into_it(solver):
+def test_hints_outside_the_region_are_moved_into_it(solver):
     problem = search_problem([0, 0], [1, 1], lambda p: p.sum(1))
     counting = Counting(problem)
     solution = solve(solver, counting.problem, points([-5.0, 0.5], [0.5, 7.0]))

@@ -1,0 +1,234 @@
+"""Bounds of the auxiliary problem over a batch of regions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grisaille.certification.band_minorants import Quadratics
+from grisaille.certification.clipped_bands import center_and_half
+from grisaille.certification.propagation import Propagation
+from grisaille.certification.separable import Minimum, SeparableSum
+from grisaille.enclosures.interval import Enclosure, Interval
+from grisaille.language.program import BoxCall
+
+if TYPE_CHECKING:
+    from grisaille.certification.relaxation import PlausibleRelaxation
+
+# Steps from the centre of a region to the minimizer of its bound. The bands are bounded a second
+# time around the step where they are lowest.
+_STEPS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+# An output is split if its range is at most this many times as wide as its band, and its relative
+# width is more than this fraction of that of the design variables.
+_OWN = 2.0
+_NARROW = 0.01
+
+
+class PlausibleRegions:
+    """Regions of design variables and branched outputs, contracted to what the bands allow.
+
+    Args:
+        relaxation: The relaxation of the auxiliary problem.
+        lower: (regions, D).
+        upper: (regions, D).
+        tabulate: Whether to tabulate each band on the way; see `tabulating`.
+    """
+
+    def __init__(
+        self, relaxation: PlausibleRelaxation, lower: Tensor, upper: Tensor, tabulate: bool = False
+    ) -> None:
+        self._relaxation = relaxation
+        self._tabulate = tabulate
+        self.lower, self.upper = lower.clone(), upper.clone()
+        self.empty = torch.zeros(len(lower), dtype=torch.bool, device=lower.device)
+        self.slack = 0.0
+        self._freedom = torch.zeros_like(lower)
+        self._states: list[Interval] = []
+        self._clips: list[tuple[Enclosure, ...]] = []
+        self._bands: list[Quadratics] = []
+        n = relaxation.program.size
+        self._propagation = Propagation(
+            relaxation.program, Interval(lower[:, :n], upper[:, :n]), self._range_of_call
+        )
+        # The regions do not change after this.
+        self._center, self._half = center_and_half(Interval(self.lower, self.upper))
+
+    @staticmethod
+    def tabulating(
+        relaxation: PlausibleRelaxation, lower: Tensor, upper: Tensor
+    ) -> PlausibleRegions:
+        """Examine the search space, and tabulate each band of the relaxation over its states.
+
+        Calls come in topological order: the tabulated range of one bounds the states of the next.
+        """
+        return PlausibleRegions(relaxation, lower, upper, tabulate=True)
+
+    def _range_of_call(self, call: BoxCall, states: Interval) -> Interval:
+        """The range of a band over states, contracted to the region for branched outputs."""
+        band = self._relaxation.bands[call.node]
+        clips, states = band.accepted(states)
+        if self._tabulate:
+            band.tabulate(states)
+        center, half = center_and_half(states)
+        quadratics = band.quadratics(center, half, center)
+        self._note_freedom(call, center)
+        self._states.append(states)
+        self._clips.append(clips)
+        self._bands.append(quadratics)
+        least = quadratics.least(half)  # (2, k, regions)
+        lower, upper = least[0].T, -least[1].T
+        # The ends of a band may coincide up to rounding, in the wrong order.
+        lower, upper = torch.minimum(lower, upper), torch.maximum(lower, upper)
+        for output in range(call.columns.start, call.columns.stop):
+            column = self._relaxation.column_of_output[output]
+            if column < 0:
+                continue
+            j = output - call.columns.start
+            low = torch.maximum(self.lower[:, column], lower[:, j])
+            high = torch.minimum(self.upper[:, column], upper[:, j])
+            self.empty |= low > high
+            # An empty range continues as a nonempty one, so that everything stays finite.
+            low, high = torch.minimum(low, high), torch.maximum(low, high)
+            self.lower[:, column], self.upper[:, column] = low, high
+            lower[:, j], upper[:, j] = low, high
+        return Interval(lower, upper)
+
+    def _note_freedom(self, call: BoxCall, center: Tensor) -> None:
+        """Note the width of a band at the centre: how far an output can vary at a fixed state."""
+        columns = self._relaxation.column_of_output[call.columns]
+        if (columns < 0).all():
+            return
+        belief = self._relaxation.plausible.beliefs[call.box.name]
+        safe = torch.where(center.isfinite(), center, 0.0)
+        reach = 2 * self._relaxation.plausible.beta[call.box.name] * belief.predict(safe)[1]
+        for j in np.flatnonzero(columns >= 0):
+            self._freedom[:, columns[j]] = reach[:, j]
+
+    @property
+    def looser(self) -> Tensor:
+        """The group to split: an output whose range is wide even where its state is fixed, or x."""
+        width = self.upper - self.lower
+        n = self._relaxation.program.size
+        share = width / (self._relaxation.upper - self._relaxation.lower).clamp_min(1e-300)
+        own = (width[:, n:] <= _OWN * self._freedom[:, n:]) * share[:, n:]
+        if own.shape[1] == 0:
+            return torch.zeros(len(width), dtype=torch.long)
+        best, which = own.max(1)
+        return torch.where(best > _NARROW * share[:, :n].amax(1), 1 + which, 0)
+
+    def bound(self, weights: Tensor) -> Tensor:
+        """Lower bounds of weighted sums, (weights, 1 + K) to (regions, weights)."""
+        choices = self._by_bands()
+        found = [self._minimize(weights, self._bands, by_bands) for by_bands in choices]
+        if self._relaxation.bounds_twice:
+            touched = [self._touched(minimum) for minimum in found]
+            found += [self._minimize(weights, b, c) for c, b in zip(choices, touched, strict=True)]
+        self.slack = max(self.slack, *(float(minimum.slack.max()) for minimum in found))
+        values = [minimum.values for minimum in found]
+        return torch.stack([self._propagation.least(weights), *values]).amax(0)
+
+    def dual(self, weights: Tensor) -> Tensor:
+        """The same, less tight, but concave in the weights as long as one choice is the better one.
+
+        Good weights are learned from its slopes; a wrong slope costs only time.
+        """
+        values = [
+            self._minimize(weights, self._bands, choice).values for choice in self._by_bands()
+        ]
+        return max(values, key=lambda v: float(v.detach().max()))
+
+    def objective_signs(self) -> Tensor:
+        """The sign of the objective's weight of every output, (regions, outputs)."""
+        signs = self.lower.new_zeros(len(self.lower), self._relaxation.program.box_outputs)
+
+        def record_signs(call: BoxCall, weight: Tensor) -> None:
+            signs[:, call.columns] = weight[:, 0].sign()
+
+        weights = self.lower.new_zeros(1, 1 + self._relaxation.constraints)
+        weights[0, 0] = 1.0
+        self._propagation.below(weights, record_signs)
+        return signs
+
+    def _by_bands(self) -> tuple[bool, ...]:
+        """Whether to bound branched outputs by their bands, or by their ranges: try both."""
+        return (False, True) if (self._relaxation.column_of_output >= 0).any() else (True,)
+
+    def _touched(self, minimum: Minimum) -> list[Quadratics]:
+        """The bands bounded again, tightest near the minimizers of a first bound.
+
+        Between the centre and the minimizer of the bound, the point where the bands themselves are
+        lowest is chosen, because the bound may be lowest only where it is loose.
+        """
+        relaxation = self._relaxation
+        bands = []
+        for i, call in enumerate(relaxation.program.calls):
+            weight = minimum.weights.get(call.node)
+            if weight is None:  # the band is not needed
+                bands.append(self._bands[i])
+                continue
+            center, half = center_and_half(self._states[i])
+            source = torch.tensor(relaxation.sources[i])
+            target = torch.where(source >= 0, minimum.minimizer[:, source.clamp_min(0)], center)
+            steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
+            points = center + steps * (target - center)
+            mean, deviation = relaxation.plausible.beliefs[call.box.name].predict(
+                points.flatten(0, 1)
+            )
+            reach = relaxation.plausible.beta[call.box.name] * deviation
+            ends = (weight * mean.unflatten(0, points.shape[:2])) - (
+                weight.abs() * reach.unflatten(0, points.shape[:2])
+            )
+            best = ends.sum(-1).argmin(0)
+            touch = points[best, torch.arange(len(center))]
+            bands.append(relaxation.bands[call.node].quadratics(center, half, touch))
+        return bands
+
+    def _minimize(self, weights: Tensor, bands: list[Quadratics], by_bands: bool) -> Minimum:
+        """The minimum of a quadratic below weighted sums.
+
+        Args:
+            weights: (weights, 1 + K).
+            bands: Quadratics below the bands of each call.
+            by_bands: Whether to bound branched outputs by their bands too. Both choices are valid:
+                the range of an output may be narrower or wider than its band.
+        """
+        relaxation = self._relaxation
+        total = SeparableSum(self._center, self._half, len(weights))
+        index = {call.node: i for i, call in enumerate(relaxation.program.calls)}
+        passed: dict[int, Tensor] = {}
+
+        def bound_call(call: BoxCall, weight: Tensor) -> Tensor | None:
+            i = index[call.node]
+            passed[call.node] = weight.detach()
+            columns = relaxation.column_of_output[call.columns]
+            own = np.flatnonzero((columns >= 0) & (not by_bands)).tolist()
+            if own:
+                total.add_variables(columns[own].tolist(), weight[:, :, own])
+                if len(own) == len(columns):
+                    return None
+                rest = torch.ones(len(columns), dtype=weight.dtype)
+                rest[own] = 0.0
+                weight = weight * rest
+            slope, curvature = total.add_bands(bands[i], weight)
+            source = relaxation.sources[i]
+            direct = np.flatnonzero(source >= 0).tolist()
+            if direct:
+                total.add_quadratic(
+                    source[direct].tolist(), slope[:, :, direct], curvature[:, :, direct]
+                )
+            if len(direct) == len(source):
+                return None
+            others = torch.tensor(source < 0)
+            slope, curvature = torch.where(others, slope, 0.0), torch.where(others, curvature, 0.0)
+            center, half = center_and_half(self._states[i])
+            total.add_constants(0.5 * curvature.clamp_max(0) * half.square().unsqueeze(1))
+            total.add_constants(-slope * center.unsqueeze(1))
+            for clip in self._clips[i]:
+                slope = total.through(clip, slope)
+            return slope
+
+        total.add_affine(self._propagation.below(weights, bound_call))
+        return total.minimum(weights, passed)
