@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import grisaille as gs
-from benchmarks.recording import write_result
-from benchmarks.studies_problem import nested
+from benchmarks.results_folder import write_result
+from benchmarks.studies_setup import nested
+from benchmarks.study_internals import evaluate, situation_of, start_trial, take_query
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.records import Bound, Suggestion
 from grisaille.strategies.strategy import Situation
-from grisaille.study.budget import Limits
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
     before = time.perf_counter()
     study = gs.Study(nested(kernel=kernel), storage=storage, name="large")
     opened = time.perf_counter()
-    study.strategy.suggest(study.desk.standing().situation)
+    study.strategy.suggest(situation_of(study))
     first = time.perf_counter()
     study.close()
     suggestion = first - opened
@@ -78,16 +78,12 @@ def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
 def _answer(study: gs.Study) -> float:
     """What handing out a query and recording its answer take, commits included."""
     before = time.perf_counter()
-    query = study.desk.take()
+    query = take_query(study)
     while query is None:
-        decision = study.desk.decide(Limits())
-        assert decision.suggestion is not None
-        study.desk.start(decision.suggestion)
+        start_trial(study)
         before = time.perf_counter()
-        query = study.desk.take()
-    box = study.desk.boxes[query.box]
-    assert box.fn is not None
-    study.tell(query, box.fn(*query.arguments), seconds=0.0)
+        query = take_query(study)
+    study.tell(query, evaluate(study, query), seconds=0.0)
     return time.perf_counter() - before
 
 
