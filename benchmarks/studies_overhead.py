@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,38 +18,13 @@ import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import nested
 from benchmarks.study_internals import evaluate, situation_of, start_trial, take_query
-from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.records import Bound, Suggestion
-from grisaille.strategies.strategy import Situation
-
-
-@dataclass(frozen=True)
-class Anywhere:
-    """Random search."""
-
-    def suggest(self, situation: Situation) -> Suggestion:
-        """A point anywhere in the box."""
-        program = situation.problem.program
-        unit = np.random.default_rng(situation.trial_seed).random(program.size)
-        x = program.lower + (program.upper - program.lower) * unit
-        return Suggestion(gs.TrialKind.INITIAL, x)
-
-    def bound(self, situation: Situation) -> Bound:
-        """None."""
-        return Bound()
-
-    def incumbent(self, situation: Situation) -> Incumbent | None:
-        """The best point tried."""
-        return find_incumbent(situation.history, None)
-
-    def learned(self, problem: gs.Problem) -> list[str]:
-        """Nothing."""
-        return []
 
 
 def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
     storage = f"sqlite:///{tempfile.mkdtemp(prefix='grisaille-overhead-')}/study.db"
-    study = gs.Study(nested(kernel=kernel), storage=storage, name="large", strategy=Anywhere())
+    study = gs.Study(
+        nested(kernel=kernel), storage=storage, name="large", strategy=gs.RandomSearch()
+    )
     study.run(trials, progress=False)
     answers = [_answer(study) for _ in range(50)]
     study.close()
