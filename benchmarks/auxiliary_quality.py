@@ -14,22 +14,18 @@ one. Where multi-start search is the better one by more than 1e-4, the reference
 from __future__ import annotations
 
 import argparse
-import csv
 import time
-from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import torch
 
-from benchmarks.recording import write_result
+from benchmarks.histories import random_history
+from benchmarks.parallel_jobs import run_jobs
 from benchmarks.references.embedded_lp import solve_by_brute_force
+from benchmarks.results_folder import Row, write_result, write_rows
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
-from grisaille.language.problem import Problem
 from grisaille.problems import lp_with_embedded_gp
-from grisaille.records import History, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
-from grisaille.study.chain import evaluated
 
 INSTANCES = 100
 OBSERVATIONS = range(5, 51)
@@ -38,8 +34,6 @@ TOLERANCE = 1e-3
 REFERENCE_TOLERANCE = 1e-4
 BAR = 0.99
 
-Row = dict[str, object]
-
 
 def main() -> None:
     """Compare on every instance, print and write the results."""
@@ -47,19 +41,10 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=INSTANCES)
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
-    rows: list[Row] = []
-    with get_context("spawn").Pool(arguments.processes) as pool:
-        for part in pool.imap(compare, range(arguments.instances)):
-            rows += part
-            for row in part:
-                if row["verdict"] != "found":
-                    print(row, flush=True)
-    path = Path(__file__).parent / "results" / "auxiliary_quality.csv"
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    instances = range(arguments.instances)
+    parts = run_jobs(compare, instances, print_misses, processes=arguments.processes)
+    rows = [row for part in parts for row in part]
+    write_rows("auxiliary_quality", rows)
     columns = {f"beta {beta:g}": summarize(rows, beta) for beta in BETAS}
     for name, summary in columns.items():
         print(name, *(f"  {key}: {value}" for key, value in summary.items()), sep="\n")
@@ -73,6 +58,13 @@ def main() -> None:
             **columns,
         },
     )
+
+
+def print_misses(_instance: int, rows: list[Row]) -> None:
+    """Print the rows in which the two searches differ."""
+    for row in rows:
+        if row["verdict"] != "found":
+            print(row, flush=True)
 
 
 def compare(instance: int) -> list[Row]:
@@ -98,19 +90,6 @@ def compare(instance: int) -> list[Row]:
             }
         )
     return rows
-
-
-def random_history(problem: Problem, observations: int, seed: int) -> History:
-    """Uniformly random design points, evaluated."""
-    program = problem.program
-    generator = np.random.default_rng(seed)
-    design = generator.uniform(program.lower, program.upper, (observations, program.size))
-    return History(
-        tuple(
-            evaluated(problem, Suggestion(TrialKind.INITIAL, x), number)
-            for number, x in enumerate(design, 1)
-        )
-    )
 
 
 def solve_both_ways(plausible: PlausibleSet, seed: int) -> Row:

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import argparse
 import csv
-from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import torch
 
 import grisaille as gs
+from benchmarks.parallel_jobs import run_jobs
 from benchmarks.reproduction.experiment import STEPS
+from benchmarks.results_folder import RESULTS, Row, write_rows
 from grisaille.problems.paper import KERNEL, lp_with_embedded_gp
 
-COLUMNS = ["beta", "instance", "method", "constrained_regret", "positive_regret"]
-COLUMNS += ["violation_1", "violation_2"]
+MEASURES = ("constrained_regret", "positive_regret", "violation_1", "violation_2")
 # A lighter search than the experiment's own, because a trend is all that is asked for.
 SOLVER = gs.MultiStart(starts=8, samples=1024, iterations=40)
-RESULTS = Path(__file__).parent / "results" / "beta_choice.csv"
 
 
 def main() -> None:
@@ -37,16 +35,11 @@ def main() -> None:
     options = parser.parse_args()
     instances = range(options.first, options.first + options.instances)
     jobs = [(b, i, m) for b in options.beta for i in instances for m in ("ours", "config")]
-    with get_context("spawn").Pool(options.processes) as pool:
-        rows = pool.map(run_one, jobs, chunksize=1)
-    with RESULTS.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
+    write_rows("beta_choice", run_jobs(run_one, jobs, processes=options.processes))
     print(table())
 
 
-def run_one(job: tuple[float, int, str]) -> list[object]:
+def run_one(job: tuple[float, int, str]) -> Row:
     """Final measures of one run without noise and with the true kernel."""
     torch.set_num_threads(1)
     beta, instance, method = job
@@ -63,15 +56,16 @@ def run_one(job: tuple[float, int, str]) -> list[object]:
         metrics.cumulative_positive_regret[-1],
         *metrics.cumulative_violations[-1],
     ]
-    return [beta, instance, method, *(f"{v:.6g}" for v in values)]
+    measured = {name: f"{v:.6g}" for name, v in zip(MEASURES, values, strict=True)}
+    return {"beta": beta, "instance": instance, "method": method, **measured}
 
 
 def table() -> str:
     """Means over the instances that both methods have run, and their ratios, in Markdown."""
-    with RESULTS.open(newline="", encoding="utf-8") as file:
+    with (RESULTS / "beta_choice.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     stored = {
-        (float(r["beta"]), r["method"], int(r["instance"])): [float(r[c]) for c in COLUMNS[3:]]
+        (float(r["beta"]), r["method"], int(r["instance"])): [float(r[c]) for c in MEASURES]
         for r in rows
     }
     lines = [

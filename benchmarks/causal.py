@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 import grisaille as gs
-from benchmarks.seeds import Job, Row, run_seeds
+from benchmarks.results_folder import Row
+from benchmarks.run_cases import Job, run_cases
 from grisaille import problems
 from grisaille.strategies.strategy import Strategy
 
@@ -71,4 +72,4 @@ def summarize(name: str, rows: list[Row]) -> Row:
 
 
 if __name__ == "__main__":
-    run_seeds("causal", __doc__, CASES, run_one, summarize)
+    run_cases("causal", __doc__, CASES, run_one, summarize)

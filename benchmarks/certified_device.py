@@ -11,8 +11,8 @@ import sys
 
 import torch
 
-from benchmarks.certified import one_layer_problem
-from benchmarks.references.global_solvers import random_lcb
+from benchmarks.certified.one_layer import one_layer_problem
+from benchmarks.references.band_problems import random_lcb
 from grisaille.certification.relaxation import PlausibleRelaxation, relaxed
 from grisaille.solvers import branch_and_bound as tree
 from grisaille.solvers.multistart import MultiStart

@@ -1,32 +1,40 @@
-"""How benchmarks that are commands end: errors are sentences, and Ctrl-C has its exit code."""
+"""How a benchmark's command ends: errors are sentences, and Ctrl-C has its own exit code."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 
-from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, Terminated, report
-from grisaille.errors import GrisailleError
-
-Main = Callable[[list[str] | None], int]
+from grisaille import GrisailleError
+from grisaille.cli.exit_codes import DONE, INTERRUPTED, TERMINATED, Terminated, report
 
 
 def main_of(
     parser: Callable[[], argparse.ArgumentParser], run: Callable[[argparse.Namespace], int]
 ) -> Callable[..., int]:
-    """The function that reads a command line, runs it and returns the exit code.
+    """Make the function that reads a command line, runs the command and returns the exit code.
 
     Args:
         parser: Makes the parser of the arguments.
-        run: Does what they say; returns the exit code.
+        run: Runs the command with the parsed arguments; returns the exit code.
     """
 
     def main(arguments: list[str] | None = None) -> int:
         try:
-            return run(parser().parse_args(arguments))
+            options = parser().parse_args(arguments)
+        except SystemExit as stop:  # argparse has printed the help, or what is wrong
+            return int(stop.code or 0)
+        try:
+            code = run(options)
+            sys.stdout.flush()
+            return code
         except GrisailleError as error:
             return report(error)
+        except BrokenPipeError:  # the program that reads the output has read enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
         except KeyboardInterrupt as stop:
             terminated = isinstance(stop, Terminated)
             print("terminated" if terminated else "interrupted", file=sys.stderr)

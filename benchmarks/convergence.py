@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 import grisaille as gs
-from benchmarks.seeds import Job, Row, run_seeds
+from benchmarks.results_folder import Row
+from benchmarks.run_cases import Job, run_cases
 from grisaille import problems
 
 # The search alone: what is measured here is how good the points are, not what is proved.
@@ -118,4 +119,4 @@ def summarize(name: str, rows: list[Row]) -> Row:
 
 
 if __name__ == "__main__":
-    run_seeds("convergence", __doc__, CASES, run_one, summarize)
+    run_cases("convergence", __doc__, CASES, run_one, summarize)

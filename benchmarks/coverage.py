@@ -12,15 +12,13 @@ Run by hand: `python -m benchmarks.coverage [--functions 1000]`.
 from __future__ import annotations
 
 import argparse
-import csv
-from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import torch
 
 import grisaille as gs
-from benchmarks.recording import write_result
+from benchmarks.parallel_jobs import run_jobs
+from benchmarks.results_folder import Row, write_result, write_rows
 from grisaille.confidence.plausible_set import plausible_set
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 
@@ -33,7 +31,6 @@ KERNELS = {
 }
 AXIS = torch.linspace(-1, 1, 41, dtype=torch.float64)
 GRID = torch.cartesian_prod(AXIS, AXIS)
-Row = dict[str, object]
 
 
 def main() -> None:
@@ -42,8 +39,8 @@ def main() -> None:
     parser.add_argument("--functions", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    with get_context("spawn").Pool(options.processes) as pool:
-        rows = pool.map(run_one, range(options.functions), chunksize=20)
+    rows = run_jobs(run_one, range(options.functions), processes=options.processes)
+    ratios = np.array([row["largest_ratio"] for row in rows])
     shares = {
         name: float(np.mean([row["covered"] for row in rows if row["kernel"] == name]))
         for name in KERNELS
@@ -55,23 +52,15 @@ def main() -> None:
         "covered": float(np.mean([row["covered"] for row in rows])),
         "bar": 1 - DELTA,
         "covered by kernel": shares,
-        "largest error in half-widths": float(max(row["largest_ratio"] for row in rows)),  # type: ignore[type-var, arg-type]
-        "median of the largest error in half-widths": float(
-            np.median([row["largest_ratio"] for row in rows])  # type: ignore[arg-type]
-        ),
-        "covered with half of beta": float(np.mean([row["largest_ratio"] <= 0.5 for row in rows])),  # type: ignore[operator]
-        "covered with a quarter of beta": float(
-            np.mean([row["largest_ratio"] <= 0.25 for row in rows])  # type: ignore[operator]
-        ),
+        "largest error in half-widths": float(ratios.max()),
+        "median of the largest error in half-widths": float(np.median(ratios)),
+        "covered with half of beta": float(np.mean(ratios <= 0.5)),
+        "covered with a quarter of beta": float(np.mean(ratios <= 0.25)),
     }
     for name, value in summary.items():
         print(f"{name}: {value}")
     write_result("coverage", summary)
-    path = Path(__file__).parent / "results" / "coverage.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows("coverage", rows)
 
 
 def run_one(seed: int) -> Row:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from grisaille.language.problem import Problem
 from grisaille.records import History, Suggestion, TrialKind
@@ -14,7 +16,19 @@ def sobol_history(problem: Problem, trials: int, seed: int) -> History:
     program = problem.program
     engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=seed)
     unit = engine.draw(trials, dtype=torch.float64).numpy()
-    design = program.lower + (program.upper - program.lower) * unit
+    return _evaluated(problem, program.lower + (program.upper - program.lower) * unit)
+
+
+def random_history(problem: Problem, trials: int, seed: int) -> History:
+    """A history of uniformly random points, each evaluated along the real chain."""
+    program = problem.program
+    generator = np.random.default_rng(seed)
+    return _evaluated(
+        problem, generator.uniform(program.lower, program.upper, (trials, program.size))
+    )
+
+
+def _evaluated(problem: Problem, design: NDArray[np.float64]) -> History:
     return History(
         tuple(
             evaluated(problem, Suggestion(TrialKind.INITIAL, x), number)

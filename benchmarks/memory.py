@@ -16,7 +16,7 @@ import numpy as np
 
 import grisaille as gs
 from benchmarks.histories import sobol_history
-from benchmarks.recording import write_result
+from benchmarks.results_folder import write_result
 from grisaille.language.problem import Problem
 from grisaille.records import Situation
 

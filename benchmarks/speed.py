@@ -29,9 +29,9 @@ import torch
 
 import grisaille as gs
 from benchmarks.histories import sobol_history
-from benchmarks.recording import write_result
 from benchmarks.references.botorch_blackbox import suggest_blackbox
 from benchmarks.references.function_networks import Acquisition, suggest_network
+from benchmarks.results_folder import write_result
 from grisaille.language.problem import Problem
 from grisaille.problems import ackley, drop_wave, lp_with_embedded_gp, rosenbrock, williams_otto
 from grisaille.records import Bound, Evaluation, History, Situation

@@ -1,6 +1,6 @@
 """What does it cost to reach a regret of 0.5 on AckS when one box costs 1 and the other 49?
 
-    python -m benchmarks.studies_costs [SEEDS]
+    python -m benchmarks.studies_costs [SEEDS] [--processes 2]
 
 Compared with making every evaluation of every trial (the same strategy, to which costs are not
 told). The regret is that of the best whole chain that was evaluated.
@@ -8,14 +8,12 @@ told). The regret is that of the best whole chain that was evaluated.
 
 from __future__ import annotations
 
-import sys
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any
-
 import numpy as np
 
 import grisaille as gs
-from benchmarks.recording import write_result
+from benchmarks.results_folder import Row, write_result
+from benchmarks.studies_setup import run_with_seeds
+from benchmarks.study_internals import ledger_of
 from grisaille.problems import ackley_sine
 
 COSTS = {"ackley": 1.0, "sine": 49.0}
@@ -23,14 +21,13 @@ TARGET = 0.5
 MOST = 12_000.0
 
 
-def cost_to_reach(told: bool, seed: int) -> dict[str, Any]:
+def cost_to_reach(job: tuple[bool, int]) -> Row:
+    told, seed = job
     known = ackley_sine((1.0, 49.0) if told else (1.0, 1.0))
     study = gs.Study(known.problem, seed=seed)
 
     def spent() -> float:
-        return sum(
-            COSTS[q.box] for q in study.desk.ledger().queries.values() if q.outputs is not None
-        )
+        return sum(COSTS[q.box] for q in ledger_of(study).queries.values() if q.outputs is not None)
 
     def enough(trial: gs.Trial) -> bool:
         return known.regret(-trial.objective) <= TARGET or spent() >= MOST
@@ -46,13 +43,10 @@ def cost_to_reach(told: bool, seed: int) -> dict[str, Any]:
     }
 
 
-def main(seeds: int) -> None:
-    jobs = [(told, seed) for seed in range(seeds) for told in (True, False)]
-    with ProcessPoolExecutor(2) as pool:
-        rows = []
-        for row in pool.map(cost_to_reach, *zip(*jobs, strict=True)):
-            rows.append(row)
-            print(row, flush=True)
+def main() -> None:
+    rows = run_with_seeds(
+        cost_to_reach, lambda seeds: [(told, s) for s in range(seeds) for told in (True, False)]
+    )
     median = {
         str(told): float(
             np.median(
@@ -67,4 +61,4 @@ def main(seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+    main()

@@ -23,8 +23,9 @@ from collections import Counter
 from pathlib import Path
 
 import grisaille as gs
-from benchmarks.recording import write_result
-from benchmarks.studies_problem import QUICK, nested, server_for
+from benchmarks.results_folder import write_result
+from benchmarks.studies_setup import QUICK, nested, server_for
+from benchmarks.study_internals import announce_writes, ledger_of
 
 TRIALS = 40
 STUDY = "killed"
@@ -46,15 +47,7 @@ def work(storage: str, pipe: int) -> None:
 
         box.fn = spoken
     study = gs.Study(problem, strategy=QUICK, storage=storage, name=STUDY)
-    write = study.desk.write
-
-    def loud(record):  # type: ignore[no-untyped-def]
-        say("writing")
-        value = write(record)
-        say("wrote")
-        return value
-
-    study.desk.write = loud  # type: ignore[method-assign]
+    announce_writes(study, say)
     study.run(TRIALS, progress=False)
     say("done")
 
@@ -103,8 +96,7 @@ def main(kills: int, address: str | None) -> dict[str, object]:
     unbroken = gs.Study(nested(), strategy=QUICK)
     unbroken.run(TRIALS, progress=False)
     a, b = (
-        [t.suggestion.x.tolist() for t in s.desk.ledger().trials.values()]
-        for s in (broken, unbroken)
+        [t.suggestion.x.tolist() for t in ledger_of(s).trials.values()] for s in (broken, unbroken)
     )
     result = {
         "storage": "postgresql" if address else "sqlite",

@@ -11,45 +11,20 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
 import grisaille as gs
-from benchmarks.recording import write_result
-from benchmarks.studies_problem import nested
-from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.records import Bound, Situation, Suggestion
-from grisaille.study.budget import Limits
-
-
-@dataclass(frozen=True)
-class Anywhere:
-    """Random search."""
-
-    def suggest(self, situation: Situation) -> Suggestion:
-        """A point anywhere in the box."""
-        program = situation.problem.program
-        unit = np.random.default_rng(situation.trial_seed).random(program.size)
-        x = program.lower + (program.upper - program.lower) * unit
-        return Suggestion(gs.TrialKind.INITIAL, x)
-
-    def bound(self, situation: Situation) -> Bound:
-        """None."""
-        return Bound()
-
-    def incumbent(self, situation: Situation) -> Incumbent | None:
-        """The best point tried."""
-        return find_incumbent(situation.history, None)
-
-    def learned(self, problem: gs.Problem) -> list[str]:
-        """Nothing."""
-        return []
+from benchmarks.results_folder import write_result
+from benchmarks.studies_setup import nested
+from benchmarks.study_internals import evaluate, situation_of, start_trial, take_query
 
 
 def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
     storage = f"sqlite:///{tempfile.mkdtemp(prefix='grisaille-overhead-')}/study.db"
-    study = gs.Study(nested(kernel=kernel), storage=storage, name="large", strategy=Anywhere())
+    study = gs.Study(
+        nested(kernel=kernel), storage=storage, name="large", strategy=gs.RandomSearch()
+    )
     study.run(trials, progress=False)
     answers = [_answer(study) for _ in range(50)]
     study.close()
@@ -58,7 +33,7 @@ def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
     before = time.perf_counter()
     study = gs.Study(nested(kernel=kernel), storage=storage, name="large")
     opened = time.perf_counter()
-    study.strategy.suggest(study.desk.standing().situation)
+    study.strategy.suggest(situation_of(study))
     first = time.perf_counter()
     study.close()
     suggestion = first - opened
@@ -77,16 +52,12 @@ def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
 def _answer(study: gs.Study) -> float:
     """What handing out a query and recording its answer take, commits included."""
     before = time.perf_counter()
-    query = study.desk.take()
+    query = take_query(study)
     while query is None:
-        decision = study.desk.decide(Limits())
-        assert decision.suggestion is not None
-        study.desk.start(decision.suggestion)
+        start_trial(study)
         before = time.perf_counter()
-        query = study.desk.take()
-    box = study.desk.boxes[query.box]
-    assert box.fn is not None
-    study.tell(query, box.fn(*query.arguments), seconds=0.0)
+        query = take_query(study)
+    study.tell(query, evaluate(study, query), seconds=0.0)
     return time.perf_counter() - before
 
 

@@ -1,6 +1,6 @@
 """Does a study with four workers learn as much from 40 trials as one that waits for each answer?
 
-    python -m benchmarks.studies_parallel [SEEDS]
+    python -m benchmarks.studies_parallel [SEEDS] [--processes 2]
 
 Four evaluations are under way at any time, the oldest of which is answered next, so that the run is
 repeatable. A regret counts as infinite while no feasible point was found.
@@ -8,15 +8,14 @@ repeatable. A regret counts as infinite while no feasible point was found.
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any
 
 import numpy as np
 
 import grisaille as gs
-from benchmarks.recording import write_result
+from benchmarks.results_folder import Row, write_result
+from benchmarks.studies_setup import run_with_seeds
+from benchmarks.study_internals import evaluate
 from grisaille.problems import KnownProblem, drop_wave, williams_otto
 
 TRIALS = 40
@@ -24,19 +23,18 @@ WORKERS = 4
 PROBLEMS = {"Drop-Wave": drop_wave, "Williams-Otto": williams_otto}
 
 
-def regret(name: str, seed: int, workers: int) -> dict[str, Any]:
+def regret(job: tuple[str, int, int]) -> Row:
+    name, seed, workers = job
     known: KnownProblem = PROBLEMS[name]()
     study = gs.Study(known.problem, seed=seed)
-    under_way: deque[gs.Query] = deque()
+    pending: deque[gs.Query] = deque()
     while True:
-        while len(under_way) < workers and (queries := study.ask(trials=TRIALS)):
-            under_way.extend(queries)
-        if not under_way:
+        while len(pending) < workers and (queries := study.ask(trials=TRIALS)):
+            pending.extend(queries)
+        if not pending:
             break
-        query = under_way.popleft()
-        box = study.desk.boxes[query.box]
-        assert box.fn is not None
-        study.tell(query, box.fn(*query.arguments), seconds=0.0)
+        query = pending.popleft()
+        study.tell(query, evaluate(study, query), seconds=0.0)
     result = study.result()
     found = known.regret(result.fun) if result.success else np.inf
     return {
@@ -49,18 +47,17 @@ def regret(name: str, seed: int, workers: int) -> dict[str, Any]:
     }
 
 
-def main(seeds: int) -> None:
-    jobs = [
+def jobs(seeds: int) -> list[tuple[str, int, int]]:
+    return [
         (name, seed, workers)
         for seed in range(seeds)
         for name in PROBLEMS
         for workers in (1, WORKERS)
     ]
-    with ProcessPoolExecutor(2) as pool:
-        rows = []
-        for row in pool.map(regret, *zip(*jobs, strict=True)):
-            rows.append(row)
-            print(row, flush=True)
+
+
+def main() -> None:
+    rows = run_with_seeds(regret, jobs)
     medians = {
         name: {
             str(workers): float(
@@ -77,4 +74,4 @@ def main(seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+    main()

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 import grisaille as gs
-from benchmarks.recording import write_result
-from benchmarks.studies_problem import nested, single
+from benchmarks.results_folder import write_result
+from benchmarks.studies_setup import nested, single
+from benchmarks.study_internals import events_of, ledger_of
 from grisaille.storage.log import Kind
 
 WORKERS = 8
@@ -26,7 +27,7 @@ def measure(problem: gs.Problem, trials: int) -> dict[str, Any]:
     study = gs.Study(problem, name="throughput", storage="memory")
     started = time.time()
     study.run(trials, workers=WORKERS, progress=False)
-    events = study.desk._log.read(0)
+    events = events_of(study)
     asked = [e.time for e in events if e.kind is Kind.ASKED]
     first, last = asked[WORKERS - 1], asked[-1]
     busy = sum(
@@ -34,7 +35,7 @@ def measure(problem: gs.Problem, trials: int) -> dict[str, Any]:
         for e in events
         if e.kind is Kind.TOLD
     )
-    entries = study.desk.ledger().trials.values()
+    entries = ledger_of(study).trials.values()
     return {
         "trials": trials,
         "evaluations": len(asked),

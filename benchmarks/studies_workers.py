@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 import grisaille as gs
-from benchmarks.recording import write_result
-from benchmarks.studies_problem import QUICK, nested, server_for
+from benchmarks.results_folder import write_result
+from benchmarks.studies_setup import QUICK, nested, server_for
+from benchmarks.study_internals import events_of, ledger_of
 from grisaille.storage.log import Kind
 
 WORKERS = 8
@@ -45,12 +46,12 @@ def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
     complaints = [process.communicate()[1] for process in processes]
     elapsed = time.perf_counter() - started
     study = gs.Study(nested(), strategy=QUICK, storage=storage, name=STUDY)
-    events = study.desk._log.read(0)
+    events = events_of(study)
     asked, told = (
         Counter(e.data["query"] for e in events if e.kind is kind)
         for kind in (Kind.ASKED, Kind.TOLD)
     )
-    ledger = study.desk.ledger()
+    ledger = ledger_of(study)
     holders = Counter(e.data["holder"] for e in events if e.kind is Kind.ASKED)
     # From when the last worker had joined to when the first trial was missing.
     joined = max(

@@ -1,4 +1,4 @@
-"""What a benchmark ran with, to be stored beside its numbers."""
+"""The versions of everything that a measured number depends on."""
 
 from __future__ import annotations
 

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.command_line import main_of
-from benchmarks.comparison.compare import compare
-from benchmarks.comparison.contestants import contestants
-from benchmarks.comparison.measures import Results
+from benchmarks.comparison.make_runs import make_missing_runs, runs_of
 from benchmarks.comparison.plan import Plan, by_reason, make_plan
 from benchmarks.comparison.report import write_report
-from benchmarks.comparison.storage import Folder, chosen
+from benchmarks.comparison.results import Results
+from benchmarks.comparison.run_json import RunJson
+from benchmarks.comparison.strategies_compared import strategies_compared
+from benchmarks.run_folder import RunFolder
+from grisaille import ModelError
 from grisaille.cli.arguments import count
 from grisaille.cli.exit_codes import DONE, FAILURE, heeding_termination
-from grisaille.errors import ModelError
 from grisaille.problems import catalogue
 
 Value = TypeVar("Value")
@@ -71,26 +72,25 @@ def _names(text: str) -> list[str]:
 
 def _compare(options: argparse.Namespace) -> int:
     problems = _pick("problem", catalogue(), options.problems)
-    strategies = _pick("strategy", contestants(), options.strategies)
-    folder = Folder(options.folder)
+    strategies = _pick("strategy", strategies_compared(), options.strategies)
+    folder = RunFolder(options.folder, RunJson(_command(options)), "--folder")
     plan = make_plan(problems, strategies, options.seeds, options.evaluations)
     if options.list:
         return _list(plan, list(problems), list(strategies))
     if not options.report:
         try:
             with heeding_termination():
-                compare(
+                make_missing_runs(
                     folder,
                     plan,
                     processes=options.processes,
-                    command=_command(options),
                     retry=options.retry,
                     replace=options.replace,
                 )
         except KeyboardInterrupt:
             print(f"What was run is in {options.folder}: start again to go on.", file=sys.stderr)
             raise
-    runs = chosen(folder.load().values(), problems, strategies)
+    runs = runs_of(folder.load().values(), problems, strategies)
     if not runs:
         raise ModelError(
             f"there are no such runs in {str(options.folder)!r}: leave --report out to make them"
@@ -114,7 +114,6 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _list(plan: Plan, problems: Sequence[str], strategies: Sequence[str]) -> int:
-
     print("problems:   " + ", ".join(problems))
     print("strategies: " + ", ".join(strategies))
     if plan.left_out:

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.comparison.contestants import DEFAULT
-from benchmarks.comparison.labels import Style, label_lines, legend, style_of, tidy_regret_axis
-from benchmarks.comparison.measures import (
-    Group,
-    Results,
+from benchmarks.comparison.figure_style import (
+    Style,
+    label_lines,
+    legend,
+    style_of,
+    tidy_regret_axis,
+)
+from benchmarks.comparison.profiles import data_profile, performance_profile, solution_times
+from benchmarks.comparison.regret_curves import (
     quantile,
     seconds_per_suggestion,
     suggesting_seconds,
 )
-from benchmarks.comparison.profiles import data_profile, performance_profile, solution_times
+from benchmarks.comparison.results import Group, Results
+from benchmarks.comparison.strategies_compared import DEFAULT
 from benchmarks.comparison.tables import SOLVED
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.comparison.contestants import Factory
+from benchmarks.comparison.strategies_compared import StrategyMaker
 from benchmarks.versions import versions
-from grisaille.errors import ModelError
-from grisaille.problems.known_problem import KnownProblem
+from grisaille import ModelError
+from grisaille.problems import KnownProblem
 
-Maker = Callable[[int], KnownProblem]
+ProblemMaker = Callable[[int], KnownProblem]
 """Makes a known problem, given the seed that its random parts depend on."""
 
 
@@ -47,15 +47,15 @@ class Plan:
         left_out: Where strategies do not apply.
     """
 
-    problems: Mapping[str, Maker]
-    strategies: Mapping[str, Factory]
+    problems: Mapping[str, ProblemMaker]
+    strategies: Mapping[str, StrategyMaker]
     settings: Mapping[Job, dict[str, Any]]
     left_out: tuple[LeftOut, ...]
 
 
 def make_plan(
-    problems: Mapping[str, Maker],
-    strategies: Mapping[str, Factory],
+    problems: Mapping[str, ProblemMaker],
+    strategies: Mapping[str, StrategyMaker],
     seeds: int,
     evaluations: int,
 ) -> Plan:

@@ -8,13 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.comparison.measures import (
-    Results,
-    first_at_most,
-    quantile,
-    regret_curve,
-    resolution,
-)
+from benchmarks.comparison.regret_curves import first_at_most, quantile, regret_curve, resolution
+from benchmarks.comparison.results import Results
 
 Array = NDArray[np.float64]
 Times = dict[str, Array]
@@ -75,34 +70,34 @@ def performance_profile(times: Times, ratios: Array) -> Times:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """How many times as many evaluations a yardstick needs for what it comes to in the end.
+    """How many times as many evaluations a baseline needs for what it comes to in the end.
 
     Attributes:
         problem: On which problem.
-        target: The yardstick's median final regret.
-        yardstick: Evaluations after the initial design until its median curve is there.
+        target: The baseline's median final regret.
+        baseline: Evaluations after the initial design until its median curve is there.
         default: The same for the default; infinite if it never is.
         ratio: Their quotient, what the initial design reaches counted as 1; 0 if the default never
-            gets there; nan if the yardstick comes to nothing feasible.
+            gets there; nan if the baseline comes to nothing feasible.
         ratio_in_all: The quotient with the initial design counted too.
     """
 
     problem: str
     target: float
-    yardstick: float
+    baseline: float
     default: float
     ratio: float
     ratio_in_all: float
 
 
-def savings(results: Results, default: str, yardstick: str) -> list[Saving]:
-    """What the default saves against a yardstick, on each problem that both have run.
+def savings(results: Results, default: str, baseline: str) -> list[Saving]:
+    """What the default saves against a baseline, on each problem that both have run.
 
     Only seeds that both have run count.
     """
     found = []
     for problem in results.problems:
-        ours, theirs = (results.group(problem, name).seeds for name in (default, yardstick))
+        ours, theirs = (results.group(problem, name).seeds for name in (default, baseline))
         seeds = sorted(set(ours) & set(theirs))
         if not seeds:
             continue

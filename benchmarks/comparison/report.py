@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.comparison.contestants import DEFAULT, YARDSTICK
 from benchmarks.comparison.figures import draw
-from benchmarks.comparison.measures import Results
 from benchmarks.comparison.plan import LeftOut
+from benchmarks.comparison.results import Results
+from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT
 from benchmarks.comparison.tables import (
     duel_table,
     final_table,
@@ -44,7 +44,7 @@ def tables_page(results: Results, order: Sequence[str], left_out: Sequence[LeftO
     parts = [
         f"## {DEFAULT} against each rival\n",
         duel_table(results, order),
-        f"## Evaluations saved against {YARDSTICK}\n",
+        f"## Evaluations saved against {BASELINE}\n",
         saving_table(results),
         "## Final regret\n",
     ]

@@ -11,12 +11,11 @@ import cloudpickle  # type: ignore[import-untyped]
 import numpy as np
 import torch
 
-from benchmarks.comparison.contestants import Factory
-from benchmarks.comparison.plan import Job, Maker
-from grisaille.problems.known_problem import KnownProblem
-from grisaille.records import Trial
-from grisaille.study.result import Status
-from grisaille.study.study import Study
+import grisaille as gs
+from benchmarks.comparison.plan import Job, ProblemMaker
+from benchmarks.comparison.strategies_compared import StrategyMaker
+from benchmarks.study_internals import situation_of
+from grisaille.problems import KnownProblem
 
 # Rounding of the true functions, which a point that meets its constraints may show.
 _ROUNDING = 1e-9
@@ -107,7 +106,7 @@ class Task:
     makers: bytes
 
     @classmethod
-    def of(cls, settings: dict[str, Any], maker: Maker, factory: Factory) -> Task:
+    def of(cls, settings: dict[str, Any], maker: ProblemMaker, factory: StrategyMaker) -> Task:
         """The run of a strategy on a problem."""
         return cls(settings, cloudpickle.dumps((maker, factory)))
 
@@ -120,7 +119,7 @@ def make_run(task: Task) -> Run:
     known = maker(settings["seed"])
     watch = _Watch(known)
     try:
-        study = Study(
+        study = gs.Study(
             known.problem,
             strategy=factory(settings["initial"]),
             evaluation=settings["evaluation"],
@@ -130,10 +129,10 @@ def make_run(task: Task) -> Run:
         result = study.run(
             settings["initial"] + settings["evaluations"], progress=False, callback=watch
         )
-        if result.status is Status.INTERRUPTED:
+        if result.status is gs.Status.INTERRUPTED:
             raise KeyboardInterrupt
         ended, message = str(result.status), ""
-    except Exception as error:  # whatever a contestant does wrong, the others go on
+    except Exception as error:  # an error in one strategy must not stop the others
         ended, message = _FAILED, f"{type(error).__name__}: {error}"
     return Run(
         settings,
@@ -146,9 +145,9 @@ def make_run(task: Task) -> Run:
     )
 
 
-def _recommended(study: Study) -> int | None:
+def _recommended(study: gs.Study) -> int | None:
     """Position of the trial that the strategy would recommend now."""
-    incumbent = study.strategy.incumbent(study.desk.standing().situation)
+    incumbent = study.strategy.incumbent(situation_of(study))
     return None if incumbent is None else incumbent.position
 
 
@@ -160,7 +159,7 @@ class _Watch:
     steps: list[Step] = field(default_factory=list)
     recommended: Callable[[], int | None] = lambda: None
 
-    def __call__(self, trial: Trial) -> None:
+    def __call__(self, trial: gs.Trial) -> None:
         objective, violation = self.known.measure(trial.x)
         step = Step(
             trial.number,

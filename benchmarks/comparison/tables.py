@@ -10,19 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binomtest
 
-from benchmarks.comparison.contestants import DEFAULT, YARDSTICK
-from benchmarks.comparison.measures import (
-    Group,
-    Results,
+from benchmarks.comparison.plan import LeftOut, by_reason
+from benchmarks.comparison.profiles import savings
+from benchmarks.comparison.regret_curves import (
     first_at_most,
     quantile,
     regret_curve,
     resolution,
     seconds_per_suggestion,
 )
-from benchmarks.comparison.plan import LeftOut, by_reason
-from benchmarks.comparison.profiles import savings
+from benchmarks.comparison.results import Group, Results
 from benchmarks.comparison.run import Run
+from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT
 
 SOLVED = 1e-2
 """A case counts as solved when so much of the regret of the initial design is left."""
@@ -203,17 +202,17 @@ def _duel_line(duel: Duel) -> str:
 
 def saving_table(results: Results) -> str:
     """Evaluations that plain black-box optimization needs for what the default needs fewer for."""
-    found = savings(results, DEFAULT, YARDSTICK)
+    found = savings(results, DEFAULT, BASELINE)
     if not found:
-        return f"No problem has runs of both {DEFAULT} and {YARDSTICK}.\n"
+        return f"No problem has runs of both {DEFAULT} and {BASELINE}.\n"
     text = [
-        f"| problem | {YARDSTICK}'s median final regret | {YARDSTICK} needs | {DEFAULT} needs | "
+        f"| problem | {BASELINE}'s median final regret | {BASELINE} needs | {DEFAULT} needs | "
         "ratio | ratio with the initial design |",
         "|---|---|---|---|---|---|",
     ]
     for line in found:
         needs = [
-            f"{v:.0f}" if np.isfinite(v) else "not reached" for v in (line.yardstick, line.default)
+            f"{v:.0f}" if np.isfinite(v) else "not reached" for v in (line.baseline, line.default)
         ]
         text.append(
             f"| {line.problem} | {number(line.target)} | {needs[0]} | {needs[1]} | "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.command_line import main_of
 from benchmarks.reproduction.experiment import Setting
-from benchmarks.reproduction.run import reproduce
+from benchmarks.reproduction.make_runs import reproduce
 from grisaille.cli.arguments import count
 from grisaille.cli.exit_codes import DONE
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from benchmarks.certified import one_layer_problem
-from benchmarks.references.global_solvers import minimize_lcb, random_lcb, random_lp, solve_lp
+from benchmarks.certified.one_layer import one_layer_problem
+from benchmarks.references.band_problems import random_lcb, random_lp
+from benchmarks.references.global_solvers import minimize_lcb, solve_lp
 
 import grisaille as gs
 from grisaille.certification.relaxation import relaxed

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from benchmarks.comparison.make_runs import Folder
 from benchmarks.comparison.plan import Plan, make_plan
 from benchmarks.comparison.run import Run, Step
+from benchmarks.comparison.run_json import RunJson
+from benchmarks.run_folder import RunFolder
 
 import grisaille as gs
 from grisaille.problems import KnownProblem, Structure
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
 
 INITIAL = 4
+COMMAND = "python -m benchmarks.comparison"
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,10 @@ def optimistic(initial: int) -> gs.Optimistic:
 
 def small_plan(seeds: int = 2, evaluations: int = 3, **strategies) -> Plan:
     return make_plan({"slope": slope}, strategies or {"steps": steps}, seeds, evaluations)
+
+
+def folder_of(path: Path) -> Folder:
+    return RunFolder(path, RunJson(COMMAND), "--folder")
 
 
 def made_up(

@@ -1,4 +1,4 @@
-"""Many independent jobs in fresh processes, with a progress bar; Ctrl-C ends them at once."""
+"""Run many independent jobs in fresh processes, with a progress bar; Ctrl-C ends them at once."""
 
 from __future__ import annotations
 
@@ -12,66 +12,70 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from grisaille.errors import EvaluationError
+from grisaille import EvaluationError
 
 Job = TypeVar("Job")
 Value = TypeVar("Value")
 
 
-class _Tick(Protocol):
-    def __call__(self, done: int) -> None: ...
-
-
 def run_jobs(
     function: Callable[[Job], Value],
     jobs: Sequence[Job],
-    keep: Callable[[Job, Value], None],
+    keep: Callable[[Job, Value], None] = lambda _job, _value: None,
     *,
-    total: int,
     processes: int,
-) -> None:
-    """Make every job, and keep each result as soon as it is there.
+    total: int | None = None,
+) -> list[Value]:
+    """Run every job in a pool of processes.
 
     Args:
-        function: Makes one job; another process must be able to import it.
-        jobs: What is to be made, in this order.
-        keep: Called here with each job and its result.
-        total: How many jobs there are with those made earlier, for the progress bar.
-        processes: How many at a time.
+        function: Runs one job; another process must be able to import it.
+        jobs: The jobs, in the order in which they start.
+        keep: Called in this process with each job and its result as soon as the job is done.
+        processes: How many jobs run at a time.
+        total: How many jobs the progress bar shows, those done earlier included; default: all
+            of `jobs`.
+
+    Returns:
+        The results, in the order of `jobs`.
 
     Raises:
-        EvaluationError: A process died, out of memory for instance; what was kept stays.
+        EvaluationError: A process died, for instance for lack of memory. Results that were kept
+            stay.
     """
-    # Started afresh: a forked PyTorch may wait for threads that are not there.
+    total = len(jobs) if total is None else total
+    # Started afresh: a forked PyTorch may wait for threads that do not exist in the child.
     context = get_context("spawn")
     stop = context.Event()
-    ready = (os.getpid(), stop)
     with (
-        _progress(total) as tick,
-        ProcessPoolExecutor(processes, context, initializer=_get_ready, initargs=ready) as pool,
+        _progress(total) as show,
+        ProcessPoolExecutor(
+            processes, context, initializer=_prepare_worker, initargs=(os.getpid(), stop)
+        ) as pool,
     ):
-        tick(total - len(jobs))
+        show(total - len(jobs))
         futures = {pool.submit(function, job): job for job in jobs}
         try:
             for count, future in enumerate(as_completed(futures), 1):
                 keep(futures[future], future.result())
-                tick(total - len(jobs) + count)
+                show(total - len(jobs) + count)
         except BrokenProcessPool as error:
             raise EvaluationError(
                 "a process that made runs died, perhaps for lack of memory: start again to go on "
                 "with what is missing, with fewer --processes if it happens again"
             ) from error
         except BaseException:
-            stop.set()  # nobody wants to wait for runs that will be made again
+            stop.set()  # unfinished runs are lost anyway, so nobody should wait for them
             raise
+        return [future.result() for future in futures]
 
 
-def _get_ready(parent: int, stop: Event) -> None:
-    """Let a worker end at once when it is told to, or when its parent was killed.
+def _prepare_worker(parent: int, stop: Event) -> None:
+    """Make a worker exit at once when `stop` is set or when its parent was killed.
 
-    Ctrl-C is the parent's business: a worker that heard it too would print its own traceback.
+    A worker ignores Ctrl-C, which the parent handles: otherwise it would print its own traceback.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -84,18 +88,18 @@ def _get_ready(parent: int, stop: Event) -> None:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[_Tick]:
-    """A bar in a terminal, a line now and then elsewhere."""
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Give a function that shows how many runs are done: a bar in a terminal, else some lines."""
     if not sys.stdout.isatty():
         shown = -20
 
-        def tell(done: int) -> None:
+        def show(done: int) -> None:
             nonlocal shown
             if done - shown >= min(20, total // 10) or done == total:
                 shown = done
                 print(f"{done} of {total} runs", flush=True)
 
-        yield tell
+        yield show
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 

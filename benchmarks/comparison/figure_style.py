@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.comparison.contestants import DEFAULT
+from benchmarks.comparison.strategies_compared import DEFAULT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

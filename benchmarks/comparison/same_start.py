@@ -1,11 +1,11 @@
-"""Equal starts: the initial design of a comparison, whatever a strategy would do by itself."""
+"""The same initial design for every strategy of a comparison."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import grisaille as gs
 from grisaille.confidence.incumbent import Incumbent
-from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion
 from grisaille.strategies.initial_design import initial_suggestion
 from grisaille.strategies.strategy import Strategy
@@ -13,37 +13,37 @@ from grisaille.strategies.strategy import Strategy
 
 @dataclass(frozen=True, slots=True)
 class SameStart:
-    """A strategy that first tries the scrambled Sobol points of the seed, and then decides.
+    """A strategy that first tries the scrambled Sobol points of the seed.
 
-    Optimism needs no initial design where kernels are given, and evaluates part of the chain where
-    costs differ. In a comparison both would be a head start that says nothing about the choice.
+    `Optimistic` needs no initial design where kernels are given, and evaluates part of the chain
+    where costs differ. Both would be a head start that says nothing about the choice of points.
 
     Attributes:
-        strategy: Who decides after that.
-        initial: How many points.
+        strategy: Decides after the initial design.
+        initial: How many points the initial design has.
     """
 
     strategy: Strategy
     initial: int
 
-    def check(self, problem: Problem) -> None:
-        """As the strategy does."""
+    def check(self, problem: gs.Problem) -> None:
+        """Check the problem as the strategy does."""
         self.strategy.check(problem)
 
     def suggest(self, situation: Situation) -> Suggestion:
-        """A point of the initial design, or what the strategy wants."""
+        """A point of the initial design first, then what the strategy suggests."""
         if situation.started < self.initial:
             return initial_suggestion(situation)
         return self.strategy.suggest(situation)
 
     def bound(self, situation: Situation) -> Bound:
-        """As the strategy does, once it decides."""
+        """No bound during the initial design, then that of the strategy."""
         return Bound() if situation.started < self.initial else self.strategy.bound(situation)
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
-        """As the strategy does."""
+        """The incumbent of the strategy."""
         return self.strategy.incumbent(situation)
 
-    def learned(self, problem: Problem) -> list[str]:
-        """As the strategy does."""
+    def learned(self, problem: gs.Problem) -> list[str]:
+        """The black boxes that the strategy learns."""
         return self.strategy.learned(problem)

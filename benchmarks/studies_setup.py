@@ -1,16 +1,22 @@
-"""The problems that the benchmarks of studies run in many processes."""
+"""What the benchmarks of studies share: problems, a quick strategy, a server, a command line."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 import grisaille as gs
+from benchmarks.parallel_jobs import run_jobs
+from benchmarks.results_folder import Row
+
+Job = TypeVar("Job")
 
 QUICK = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=128, iterations=20))
 
@@ -58,3 +64,24 @@ def server_for(which: list[str]) -> Iterator[str | None]:
         if address is None:
             sys.exit("PostgreSQL is not installed")
         yield address
+
+
+def run_with_seeds(
+    run_one: Callable[[Job], Row], jobs: Callable[[int], Sequence[Job]]
+) -> list[Row]:
+    """Run the jobs for as many seeds as the command line says; print and return their rows.
+
+    Args:
+        run_one: Runs one job.
+        jobs: The jobs, given the number of seeds.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seeds", type=int, nargs="?", default=10)
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    return run_jobs(
+        run_one,
+        jobs(options.seeds),
+        lambda _job, row: print(row, flush=True),
+        processes=options.processes,
+    )

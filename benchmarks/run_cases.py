@@ -1,33 +1,32 @@
-"""Cases that are run once for each seed: every number printed and stored, and one line for each."""
+"""The command line of benchmarks that run named cases once for each seed."""
 
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Callable, Collection
-from multiprocessing import get_context
 
-from benchmarks.recording import RESULTS, write_result
+from benchmarks.parallel_jobs import run_jobs
+from benchmarks.results_folder import Row, write_result, write_rows
 
-Row = dict[str, object]
 Job = tuple[str, int]
+"""The name of a case, and a seed."""
 
 
-def run_seeds(
+def run_cases(
     module: str,
     description: str | None,
     cases: Collection[str],
     run_one: Callable[[Job], Row],
     summarize: Callable[[str, list[Row]], Row],
 ) -> None:
-    """Run all cases, or those that the command line names.
+    """Run all cases, or those that the command line names; print and store every number.
 
     Args:
-        module: What results are named after.
-        description: What the command line says about it.
+        module: The module's name, with which the names of its results begin.
+        description: The description in the command's help.
         cases: Names of the cases.
-        run_one: One case with one seed.
-        summarize: The line of a case from its rows.
+        run_one: Runs one case with one seed.
+        summarize: Sums up the rows of a case.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--only", choices=list(cases), action="append", help="run only these")
@@ -36,19 +35,15 @@ def run_seeds(
     options = parser.parse_args()
     names = options.only or list(cases)
     jobs = [(name, seed) for name in names for seed in range(options.seeds)]
-    rows: list[Row] = []
-    with get_context("spawn").Pool(options.processes) as pool:
-        for row in pool.imap(run_one, jobs):
-            rows.append(row)
-            print(
-                *(f"{k}={v:.6g}" if isinstance(v, float) else v for k, v in row.items()), flush=True
-            )
+    rows = run_jobs(run_one, jobs, print_row, processes=options.processes)
     for name in names:
         mine = [row for row, job in zip(rows, jobs, strict=True) if job[0] == name]
-        with (RESULTS / f"{module}_{name}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(mine[0]))
-            writer.writeheader()
-            writer.writerows(mine)
+        write_rows(f"{module}_{name}", mine)
         summary = summarize(name, mine)
         print(name, summary)
         write_result(f"{module}_{name}", summary, module=module)
+
+
+def print_row(_job: object, row: Row) -> None:
+    """Print one row, numbers with six digits."""
+    print(*(f"{k}={v:.6g}" if isinstance(v, float) else v for k, v in row.items()), flush=True)

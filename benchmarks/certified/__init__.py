@@ -1,0 +1,1 @@
+"""What branch and bound certifies, how often, and how fast."""
