@@ -1,1 +1,1 @@
-"""What the library is measured against: the paper's problems, peers side by side, speed, memory."""
+"""Measurements of the library: convergence, peers side by side, proofs, speed, memory, studies."""

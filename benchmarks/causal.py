@@ -1,8 +1,8 @@
 """What causal strategies reach within 30 interventions: ten seeds each, every number stored.
 
 Run by hand: `python -m benchmarks.causal [--only NAME] [--seeds 10] [--processes 2]`. A trial is an
-average over 100 runs of the system. Judged is the true expected objective, and the true violation,
-of the point that is recommended after the last trial.
+average over 100 runs of the system. The bar is on the true expected objective and the
+true violation of the point that is recommended after the last trial.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m benchmarks.studies_costs [SEEDS] [--processes 2]
 
-Compared with making every evaluation of every trial (the same strategy, to which costs are not
-told). The regret is that of the best whole chain that was evaluated.
+The rival makes every evaluation of every trial: the same strategy, which does not know the costs.
+The regret is that of the best whole chain that was evaluated.
 """
 
 from __future__ import annotations

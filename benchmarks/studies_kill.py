@@ -1,11 +1,11 @@
-"""Kill test: `kill -9` at random moments of a running study, and what is left of it.
+"""Kill a running study at random moments with `kill -9`, and check that nothing is lost.
 
     python -m benchmarks.studies_kill [KILLS] [sqlite | postgresql]
 
-A process runs a study; it is killed at a random moment, again and again, until the study has had
-all its kills; then it is finished. After each kill the answers recorded must begin with those that
-were recorded before, each query must be answered once, and the file must pass SQLite's integrity
-check; in the end the decisions are compared with those of an unbroken study.
+A process runs a study and is killed at a random moment, again and again; then the study is
+finished. After each kill, the recorded answers must begin with those recorded before, each query
+must have one answer, and the file must pass SQLite's integrity check. At the end, the decisions are
+compared with those of a study that was never killed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STUDY = "killed"
 
 
 def work(storage: str, pipe: int) -> None:
-    """The process that is killed: says what it is doing, so that kills can hit every part."""
+    """Run the study in the process that is killed, and announce each step to hit."""
 
     def say(what: str) -> None:
         os.write(pipe, (what + "\n").encode())

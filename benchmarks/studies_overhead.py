@@ -1,4 +1,4 @@
-"""What recording costs: an answer, and opening a study again, against one suggestion.
+"""The cost of recording an answer and of opening a study, relative to one suggestion.
 
     python -m benchmarks.studies_overhead [TRIALS]
 
@@ -50,7 +50,7 @@ def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
 
 
 def _answer(study: gs.Study) -> float:
-    """What handing out a query and recording its answer take, commits included."""
+    """Seconds to hand out a query and record its answer, commits included."""
     before = time.perf_counter()
     query = take_query(study)
     while query is None:

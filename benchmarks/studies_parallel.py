@@ -2,8 +2,8 @@
 
     python -m benchmarks.studies_parallel [SEEDS] [--processes 2]
 
-Four evaluations are under way at any time, the oldest of which is answered next, so that the run is
-repeatable. A regret counts as infinite while no feasible point was found.
+Four evaluations are pending at any time. The oldest is answered next, so that the run is
+repeatable. The regret is infinite until a feasible point is found.
 """
 
 from __future__ import annotations

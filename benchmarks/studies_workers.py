@@ -2,8 +2,8 @@
 
     python -m benchmarks.studies_workers [TRIALS] [sqlite | postgresql] [SECONDS]
 
-Eight processes open one study and run it to so many trials in all. SECONDS is what an evaluation
-takes (a sleep).
+Eight processes open one study and run it until it has TRIALS trials. An evaluation
+sleeps for SECONDS.
 """
 
 from __future__ import annotations

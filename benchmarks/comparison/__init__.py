@@ -1,1 +1,1 @@
-"""Strategies side by side: every one on every known problem it applies to, from equal starts."""
+"""Strategies side by side: each on every known problem it applies to, from the same start."""

@@ -1,4 +1,4 @@
-"""How strategies look in figures, and their names beside their lines."""
+"""The style of figures: lines, labels beside them, axes and legends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Of the height of the axes, from one label to the next.
+# Distance between labels, as a part of the height of the axes.
 _APART = 0.058
 
 
@@ -68,13 +68,13 @@ def style_of(name: str, order: Sequence[str]) -> Style:
     if name == DEFAULT:
         return _ACCENT
     rivals = [n for n in order if n != DEFAULT]
-    # One that has left the table since its runs were made looks like one of the others.
+    # A strategy that is no longer compared gets a style that another one has too.
     place = rivals.index(name) if name in rivals else len(rivals)
     return _GREYS[place % len(_GREYS)]
 
 
 def label_lines(axes: Axes, ends: Mapping[str, float], styles: Mapping[str, Style]) -> None:
-    """Write each line's name beside its right end, none over another.
+    """Write each line's name beside its right end, without overlaps.
 
     Args:
         axes: Where the lines are, with a logarithmic vertical axis.

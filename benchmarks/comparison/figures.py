@@ -1,4 +1,4 @@
-"""The comparison in pictures: greys and dashes for the rivals, one colour for the default."""
+"""Figures of a comparison: greys and dashes for the rivals, one colour for the default."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Lines = tuple[Array, Array, Array, Array]
 """Positions, and lower quartile, median and upper quartile there."""
 
 _COLUMNS = 4
-# Seconds below which a suggestion takes no time.
+# Suggestions quicker than this many seconds are not drawn against time.
 _AT_ONCE = 1e-3
 _TOLERANCES = (1e-1, SOLVED)
 
 
 def draw(results: Results, order: Sequence[str], folder: Path) -> list[Path]:
-    """All figures; returns the files.
+    """Draw all figures; returns the files.
 
     Args:
         results: The runs.
@@ -108,7 +108,7 @@ def _draw_problem(
 
 
 def _draw_page(results: Results, styles: Mapping[str, Style], folder: Path) -> Path:
-    """Every problem, small."""
+    """Draw every problem in a small panel."""
     from matplotlib.figure import Figure
 
     problems = results.problems

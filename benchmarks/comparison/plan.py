@@ -1,4 +1,4 @@
-"""What is to be run: which strategy on which problem, and how a run is set up."""
+"""The plan of a comparison: which strategy runs on which problem, with which settings."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Plan:
     Attributes:
         problems: Makers of the problems, by name.
         strategies: Makers of the strategies, by name.
-        settings: What each run depends on, by job; in the order to run them.
-        left_out: Where strategies do not apply.
+        settings: What each run depends on, by job, in the order in which they run.
+        left_out: Strategies and problems that do not fit together.
     """
 
     problems: Mapping[str, ProblemMaker]
@@ -59,15 +59,15 @@ def make_plan(
     seeds: int,
     evaluations: int,
 ) -> Plan:
-    """Every strategy on every problem it applies to.
+    """Plan every strategy on every problem it applies to.
 
-    Seeds come first in the order, so that what is there at any time is balanced.
+    The jobs are ordered by seed, so that an interrupted comparison is balanced.
 
     Args:
         problems: Makers of the problems, by name.
         strategies: Makers of the strategies, by name.
-        seeds: How many, counted from 0.
-        evaluations: Of the whole chain, after the initial design.
+        seeds: How many seeds, counted from 0.
+        evaluations: Evaluations of the whole chain after the initial design.
     """
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
     left_out = []
@@ -100,7 +100,7 @@ def make_plan(
 
 
 def by_reason(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:
-    """Problems that a strategy is left out on, by strategy and reason."""
+    """The problems on which a strategy is left out, by strategy and reason."""
     found: dict[tuple[str, str], list[str]] = {}
     for case in left_out:
         found.setdefault((case.strategy, case.reason), []).append(case.problem)

@@ -1,4 +1,4 @@
-"""Many problems at once: who solved how many, how soon, and what the default saves."""
+"""Data and performance profiles over many problems, and the evaluations that the default saves."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def solution_times(
 
     Args:
         results: The runs.
-        problems: On which.
-        strategies: Of whom.
+        problems: The problems that count.
+        strategies: The strategies.
         tau: The part of the first regret that may be left.
     """
     times: dict[str, list[float]] = {name: [] for name in strategies}
@@ -50,8 +50,8 @@ def data_profile(times: Array, evaluations: Array) -> Array:
 def performance_profile(times: Times, ratios: Array) -> Times:
     """Share of cases solved within each multiple of what the quickest strategy needs.
 
-    rho_s(alpha) = |{p : t_ps <= alpha min_s t_ps}| / |P| (Dolan and Moré 2002). What is solved by
-    the initial design counts as one evaluation, so that there are ratios.
+    rho_s(alpha) = |{p : t_ps <= alpha min_s t_ps}| / |P| (Dolan and Moré 2002). A case
+    that the initial design solves counts as one evaluation, so that ratios are finite.
 
     Args:
         times: Evaluations needed, by strategy, (cases,).
@@ -70,15 +70,15 @@ def performance_profile(times: Times, ratios: Array) -> Times:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """How many times as many evaluations a baseline needs for what it comes to in the end.
+    """How many times as many evaluations a baseline needs to reach its own final regret.
 
     Attributes:
-        problem: On which problem.
+        problem: The problem.
         target: The baseline's median final regret.
         baseline: Evaluations after the initial design until its median curve is there.
         default: The same for the default; infinite if it never is.
-        ratio: Their quotient, what the initial design reaches counted as 1; 0 if the default never
-            gets there; nan if the baseline comes to nothing feasible.
+        ratio: Their quotient, where the initial design counts as 1; 0 if the default never gets
+            there; nan if the baseline finds no feasible point.
         ratio_in_all: The quotient with the initial design counted too.
     """
 

@@ -1,4 +1,4 @@
-"""Everything a comparison writes: `runs.csv`, `table.md` and the figures."""
+"""The report of a comparison: `runs.csv`, `table.md` and the figures."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from benchmarks.comparison.tables import (
 def write_report(
     folder: Path, results: Results, order: Sequence[str], left_out: Sequence[LeftOut]
 ) -> list[Path]:
-    """Write tables and figures from what is there.
+    """Write the tables and figures of some runs.
 
     Args:
-        folder: Where.
+        folder: Where to write them.
         results: The runs.
         order: Strategies in the order of legends.
-        left_out: Where strategies do not apply.
+        left_out: Strategies and problems that do not fit together.
 
     Returns:
         The files.
@@ -63,7 +63,7 @@ def tables_page(results: Results, order: Sequence[str], left_out: Sequence[LeftO
 
 
 def different_starts(results: Results) -> str:
-    """Which strategies did not start from the points that the others started from."""
+    """On which problems strategies started from different points."""
     odd = []
     for problem in results.problems:
         starts: dict[int, dict[str, tuple[tuple[float, ...], ...]]] = {}

@@ -17,7 +17,7 @@ from benchmarks.comparison.strategies_compared import StrategyMaker
 from benchmarks.study_internals import situation_of
 from grisaille.problems import KnownProblem
 
-# Rounding of the true functions, which a point that meets its constraints may show.
+# A point that meets its constraints may violate the true ones by as much, through rounding.
 _ROUNDING = 1e-9
 
 _FAILED = "failed"
@@ -29,7 +29,7 @@ class Step:
 
     Attributes:
         number: Counts from 1; a trial that has no objective leaves a gap.
-        kind: Why it was tried.
+        kind: The kind of trial.
         x: The design point, flat.
         objective: Its true objective, in the problem's own sense.
         violation: Its true largest violation.
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run gave.
+    """One run and its results.
 
     Attributes:
         settings: What it depends on.
@@ -61,7 +61,7 @@ class Run:
         steps: Its trials.
         ended: Why it ended: a status of the study, or "failed".
         message: What went wrong, if it failed.
-        seconds: How long it took in all.
+        seconds: How long the run took.
     """
 
     settings: dict[str, Any]
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def job(self) -> Job:
-        """What was run."""
+        """The job of the run."""
         return Job(self.settings["problem"], self.settings["strategy"], self.settings["seed"])
 
     @property
@@ -95,7 +95,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A run to be made, as it travels to another process.
+    """A run to be made, in a form that can be sent to another process.
 
     Attributes:
         settings: What it depends on.
@@ -112,7 +112,7 @@ class Task:
 
 
 def make_run(task: Task) -> Run:
-    """Make one run; an error becomes part of it."""
+    """Make one run; an error is recorded in it."""
     torch.set_num_threads(1)
     maker, factory = cloudpickle.loads(task.makers)
     settings, started = task.settings, time.perf_counter()

@@ -1,4 +1,4 @@
-"""The comparison in numbers: one line per run, and tables for people."""
+"""Tables of a comparison: a CSV file with one line per run, and Markdown tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmarks.comparison.run import Run
 from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT
 
 SOLVED = 1e-2
-"""A case counts as solved when so much of the regret of the initial design is left."""
+"""A case counts as solved when at most this part of the initial design's regret is left."""
 
 # Medians closer than this are a tie.
 _TIE = 0.01
@@ -201,7 +201,7 @@ def _duel_line(duel: Duel) -> str:
 
 
 def saving_table(results: Results) -> str:
-    """Evaluations that plain black-box optimization needs for what the default needs fewer for."""
+    """Evaluations that the baseline and the default need to reach the same regret."""
     found = savings(results, DEFAULT, BASELINE)
     if not found:
         return f"No problem has runs of both {DEFAULT} and {BASELINE}.\n"
@@ -227,7 +227,7 @@ def saving_table(results: Results) -> str:
 
 
 def left_out_table(left_out: Sequence[LeftOut]) -> str:
-    """Which strategies do not apply to which problems, in their own words."""
+    """Which strategies do not apply to which problems, and why."""
     if not left_out:
         return "Every strategy applies to every problem.\n"
     lines = ["| strategy | problems | why not |", "|---|---|---|"]
@@ -237,7 +237,7 @@ def left_out_table(left_out: Sequence[LeftOut]) -> str:
 
 
 def number(value: float) -> str:
-    """A number as tables show it: two digits that count."""
+    """A number as tables show it, with two significant digits."""
     if np.isnan(value):
         return "n/a"
     if np.isinf(value):

@@ -1,6 +1,6 @@
-"""The experiment: paired random instances, two methods, three settings, and what is measured.
+"""The paper's experiment: paired random instances, two methods, three settings.
 
-What the paper leaves open was chosen as follows: one beta for both methods, no noise in the first
+We chose what the paper leaves open as follows: one beta for both methods, no noise in the first
 setting, multi-start search with its default settings, no initial design where the kernel is given,
 and no recommended points, because every evaluation counts as a step of the algorithm.
 """
@@ -30,7 +30,7 @@ SOLVER = MultiStart()
 
 
 class Setting(StrEnum):
-    """What the methods know, and what they see.
+    """What the methods know and observe.
 
     EXACT: the true kernel, no noise; NOISY: the true kernel, and noise of standard deviation 0.05;
     LEARNED: hyper-parameters learned, no noise.
@@ -42,7 +42,7 @@ class Setting(StrEnum):
 
 
 class Method(StrEnum):
-    """Who optimizes: the grey-box method of the paper, or CONFIG."""
+    """The grey-box method of the paper, or CONFIG."""
 
     OURS = "ours"
     CONFIG = "config"
@@ -59,7 +59,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one run gave at each step.
+    """The results of one run at each step.
 
     Attributes:
         positive_regret: (STEPS,).
@@ -71,12 +71,12 @@ class Curve:
 
     @property
     def metrics(self) -> Metrics:
-        """The paper's measures of it."""
+        """The paper's measures of the run."""
         return Metrics(self.positive_regret, self.violations, 0.0)
 
 
 def strategy(job: Job) -> Strategy:
-    """The method of a job, everything else equal."""
+    """The strategy of a job; the two methods differ only in what they know."""
     if job.method is Method.OURS:
         return Optimistic(beta=BETA, solver=SOLVER, exploit=False)
     learned = job.setting is Setting.LEARNED

@@ -56,9 +56,7 @@ def test_neither_time_nor_process_counts_as_a_difference(tmp_path, capsys):
     assert "0 differ" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "job", [("drop_wave", "RandomSearch", 0, 3), (SCENARIO, "infeasible", 0, 3)]
-)
+@pytest.mark.parametrize("job", [("drop_wave", "RandomSearch", 0, 3), (SCENARIO, "batches", 0, 4)])
 def test_the_same_run_is_recorded_alike_twice(job):
     first, second = run(job), run(job)
     assert "error" not in first
