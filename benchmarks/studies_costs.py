@@ -28,9 +28,7 @@ def cost_to_reach(told: bool, seed: int) -> dict[str, Any]:
     study = gs.Study(known.problem, seed=seed)
 
     def spent() -> float:
-        return sum(
-            COSTS[q.box] for q in study.desk.ledger().queries.values() if q.outputs is not None
-        )
+        return sum(COSTS[q.box] for q in study.state.queries.values() if q.outputs is not None)
 
     def enough(trial: gs.Trial) -> bool:
         return known.regret(-trial.objective) <= TARGET or spent() >= MOST

@@ -46,7 +46,7 @@ def work(storage: str, pipe: int) -> None:
 
         box.fn = spoken
     study = gs.Study(problem, strategy=QUICK, storage=storage, name=STUDY)
-    write = study.desk.write
+    write = study._session.write
 
     def loud(record):  # type: ignore[no-untyped-def]
         say("writing")
@@ -54,7 +54,7 @@ def work(storage: str, pipe: int) -> None:
         say("wrote")
         return value
 
-    study.desk.write = loud  # type: ignore[method-assign]
+    study._session.write = loud  # type: ignore[method-assign]
     study.run(TRIALS, progress=False)
     say("done")
 
@@ -102,10 +102,7 @@ def main(kills: int, address: str | None) -> dict[str, object]:
     broken = gs.Study(nested(), strategy=QUICK, storage=storage, name=STUDY)
     unbroken = gs.Study(nested(), strategy=QUICK)
     unbroken.run(TRIALS, progress=False)
-    a, b = (
-        [t.suggestion.x.tolist() for t in s.desk.ledger().trials.values()]
-        for s in (broken, unbroken)
-    )
+    a, b = ([t.suggestion.x.tolist() for t in s.state.trials.values()] for s in (broken, unbroken))
     result = {
         "storage": "postgresql" if address else "sqlite",
         "kills": sum(hits.values()),

@@ -22,6 +22,7 @@ from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.records import Bound, Suggestion
 from grisaille.strategies.strategy import Situation
 from grisaille.study.budget import Limits
+from grisaille.study.writer import Decision
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
     before = time.perf_counter()
     study = gs.Study(nested(kernel=kernel), storage=storage, name="large")
     opened = time.perf_counter()
-    study.strategy.suggest(study.desk.standing().situation)
+    study.strategy.suggest(study.situation)
     first = time.perf_counter()
     study.close()
     suggestion = first - opened
@@ -78,14 +79,14 @@ def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
 def _answer(study: gs.Study) -> float:
     """What handing out a query and recording its answer take, commits included."""
     before = time.perf_counter()
-    query = study.desk.take()
+    query = study._session.take()
     while query is None:
-        decision = study.desk.decide(Limits())
-        assert decision.suggestion is not None
-        study.desk.start(decision.suggestion)
+        decision = study._session.decide(Limits())
+        assert isinstance(decision, Decision)
+        study._session.start(decision)
         before = time.perf_counter()
-        query = study.desk.take()
-    box = study.desk.boxes[query.box]
+        query = study._session.take()
+    box = study.box(query.box)
     assert box.fn is not None
     study.tell(query, box.fn(*query.arguments), seconds=0.0)
     return time.perf_counter() - before

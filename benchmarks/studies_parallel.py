@@ -34,7 +34,7 @@ def regret(name: str, seed: int, workers: int) -> dict[str, Any]:
         if not under_way:
             break
         query = under_way.popleft()
-        box = study.desk.boxes[query.box]
+        box = study.box(query.box)
         assert box.fn is not None
         study.tell(query, box.fn(*query.arguments), seconds=0.0)
     result = study.result()

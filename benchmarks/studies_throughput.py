@@ -26,7 +26,7 @@ def measure(problem: gs.Problem, trials: int) -> dict[str, Any]:
     study = gs.Study(problem, name="throughput", storage="memory")
     started = time.time()
     study.run(trials, workers=WORKERS, progress=False)
-    events = study.desk._log.read(0)
+    events = study.events()
     asked = [e.time for e in events if e.kind is Kind.ASKED]
     first, last = asked[WORKERS - 1], asked[-1]
     busy = sum(
@@ -34,7 +34,7 @@ def measure(problem: gs.Problem, trials: int) -> dict[str, Any]:
         for e in events
         if e.kind is Kind.TOLD
     )
-    entries = study.desk.ledger().trials.values()
+    entries = study.state.trials.values()
     return {
         "trials": trials,
         "evaluations": len(asked),

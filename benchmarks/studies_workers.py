@@ -45,12 +45,12 @@ def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
     complaints = [process.communicate()[1] for process in processes]
     elapsed = time.perf_counter() - started
     study = gs.Study(nested(), strategy=QUICK, storage=storage, name=STUDY)
-    events = study.desk._log.read(0)
+    events = study.events()
     asked, told = (
         Counter(e.data["query"] for e in events if e.kind is kind)
         for kind in (Kind.ASKED, Kind.TOLD)
     )
-    ledger = study.desk.ledger()
+    state = study.state
     holders = Counter(e.data["holder"] for e in events if e.kind is Kind.ASKED)
     # From when the last worker had joined to when the first trial was missing.
     joined = max(
@@ -66,12 +66,12 @@ def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
     outcome = {
         "storage": "postgresql" if address else "sqlite",
         "workers": WORKERS,
-        "trials": len(ledger.trials),
-        "complete": len(ledger.history()),
-        "queries": len(ledger.queries),
+        "trials": len(state.trials),
+        "complete": len(state.history()),
+        "queries": len(state.queries),
         "asked_more_than_once": sum(count > 1 for count in asked.values()),
         "told_more_than_once": sum(count > 1 for count in told.values()),
-        "never_told": len(set(ledger.queries) - set(told)),
+        "never_told": len(set(state.queries) - set(told)),
         "failures": len(study.failures),
         "processes_that_failed": sum(p.returncode != 0 for p in processes),
         "complaints": [c for c in complaints if c],
@@ -79,7 +79,7 @@ def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
         "evaluation_seconds": seconds,
         "steady_seconds": last - joined,
         "busy": busy / (WORKERS * (last - joined)) if last > joined else None,
-        "suggestion_seconds_median": float(np.median([t.seconds for t in ledger.trials.values()])),
+        "suggestion_seconds_median": float(np.median([t.seconds for t in state.trials.values()])),
         "elapsed": elapsed,
     }
     study.close()

@@ -148,7 +148,7 @@ def make_run(task: Task) -> Run:
 
 def _recommended(study: Study) -> int | None:
     """Position of the trial that the strategy would recommend now."""
-    incumbent = study.strategy.incumbent(study.desk.standing().situation)
+    incumbent = study.incumbent()
     return None if incumbent is None else incumbent.position
 
 

@@ -18,39 +18,39 @@ def solved(model: str, place: str, name: str = "toy", trials: int = 3, *more: st
     return main(["solve", model, *where, "--trials", str(trials), "--quiet", *more])
 
 
-def test_the_same_command_again_resumes_and_more_trials_go_on(model, place, ledger, capsys):
+def test_the_same_command_again_resumes_and_more_trials_go_on(model, place, state, capsys):
     file = model()
     assert solved(file, place) == 0
-    first = ledger("toy").history().trials
+    first = state("toy").history().trials
     assert solved(file, place) == 0
-    assert len(ledger("toy").trials) == 3
+    assert len(state("toy").trials) == 3
     assert solved(file, place, trials=4) == 0
-    assert [t.x.tolist() for t in ledger("toy").history()][:3] == [t.x.tolist() for t in first]
-    assert len(ledger("toy").trials) == 4
+    assert [t.x.tolist() for t in state("toy").history()][:3] == [t.x.tolist() for t in first]
+    assert len(state("toy").trials) == 4
     assert "minimum" in capsys.readouterr().out
 
 
-def test_resume_knows_the_file_the_trials_and_the_strategy(model, place, ledger, capsys):
+def test_resume_knows_the_file_the_trials_and_the_strategy(model, place, state, capsys):
     assert solved(model(), place, "toy", 4, "--timeout", "0") == 1
-    assert len(ledger("toy").trials) == 0
+    assert len(state("toy").trials) == 0
     assert main(["resume", "toy", "--storage", place, "--quiet"]) == 0
-    assert len(ledger("toy").trials) == 4
-    assert "samples=128" in ledger("toy").settings["strategy"]
+    assert len(state("toy").trials) == 4
+    assert "samples=128" in state("toy").settings["strategy"]
     assert main(["resume", "toy", "--storage", place, "--quiet", "--trials", "5"]) == 0
-    assert ledger("toy").settings["trials"] == 5
+    assert state("toy").settings["trials"] == 5
     call = ["solve", model(), "--study", "toy", "--storage", place, "--quiet"]
     assert main(call) == 0
-    assert len(ledger("toy").trials) == 5
+    assert len(state("toy").trials) == 5
 
 
-def test_the_cost_is_remembered_too(model, place, ledger):
+def test_the_cost_is_remembered_too(model, place, state):
     file = model()
     call = ["solve", file, "--study", "toy", "--storage", place, "--max-cost", "2", "--quiet"]
     assert main(call) == 0
-    assert ledger("toy").history().counts() == {"f": 2}
+    assert state("toy").history().counts() == {"f": 2}
     assert main(["resume", "toy", "--storage", place, "--quiet"]) == 0
-    assert ledger("toy").history().counts() == {"f": 2}
-    assert "trials" not in ledger("toy").settings
+    assert state("toy").history().counts() == {"f": 2}
+    assert "trials" not in state("toy").settings
 
 
 def test_a_file_that_moved_can_be_named(model, place, tmp_path: Path, capsys):
@@ -63,13 +63,13 @@ def test_a_file_that_moved_can_be_named(model, place, tmp_path: Path, capsys):
     assert main(call) == 0
 
 
-def test_a_changed_problem_is_refused_with_the_flag_that_allows_it(model, place, ledger, capsys):
+def test_a_changed_problem_is_refused_with_the_flag_that_allows_it(model, place, state, capsys):
     solved(model(), place)
     file = model(goal="maximize=f(x)")
     assert solved(file, place, trials=4) == 2
     assert "grisaille resume --allow-changes" in capsys.readouterr().err
     assert main(["resume", "toy", "--storage", place, "--quiet", "--allow-changes"]) == 0
-    assert ledger("toy").settings["sense"] == -1
+    assert state("toy").settings["sense"] == -1
 
 
 @pytest.mark.parametrize(
@@ -170,10 +170,10 @@ def test_an_unknown_study_names_those_that_exist(model, place, capsys):
     assert "has 'toy'; did you mean 'toy'?" in error
 
 
-def test_show_tells_the_best_point_and_the_last_trials(model, place, ledger, capsys):
+def test_show_tells_the_best_point_and_the_last_trials(model, place, state, capsys):
     solved(model(), place, "toy", 4)
     capsys.readouterr()
-    best = min(ledger("toy").history(), key=lambda t: t.objective)
+    best = min(state("toy").history(), key=lambda t: t.objective)
     assert main(["show", "toy", "--storage", place, "--json", "--last", "2"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["best_trial"]["x"] == {"x": best.x[0]}
@@ -219,7 +219,7 @@ def test_export_makes_an_optuna_study(model, place, tmp_path: Path):
     assert main(["export", "toy", "--storage", place, "--optuna", url, "--format", "csv"]) == 2
 
 
-def test_delete_wants_a_yes(model, place, ledger, capsys, monkeypatch):
+def test_delete_wants_a_yes(model, place, state, capsys, monkeypatch):
     solved(model(), place, "toy", 1)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     assert main(["delete", "toy", "--storage", place]) == 2
@@ -227,10 +227,10 @@ def test_delete_wants_a_yes(model, place, ledger, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert main(["delete", "toy", "--storage", place]) == 0
-    assert ledger("toy") is not None
+    assert state("toy") is not None
     monkeypatch.setattr("builtins.input", lambda _: "y")
     assert main(["delete", "toy", "--storage", place]) == 0
-    assert ledger("toy") is None
+    assert state("toy") is None
 
 
 def test_a_storage_that_is_none_exits_with_3(tmp_path: Path, capsys):

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from grisaille.cli import main
+from tests.interruptible import start_interruptible
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -17,7 +18,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
     # One thread each, so that they do not fight over the cores.
     settings = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(call, stdout=pipe, stderr=pipe, text=True, env=settings)
+    return start_interruptible(call, stdout=pipe, stderr=pipe, text=True, env=settings)
 
 
 def wait_until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -28,29 +29,29 @@ def wait_until(condition: Callable[[], object], process: subprocess.Popen[str]) 
         time.sleep(0.02)
 
 
-def points(ledger) -> list[float]:
-    return [float(trial.x[0]) for trial in ledger.history()]
+def points(state) -> list[float]:
+    return [float(trial.x[0]) for trial in state.history()]
 
 
-def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(model, place, ledger):
+def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(model, place, state):
     file = model(work="time.sleep(0.1)")
     call = ["solve", file, "--storage", place, "--trials", "4", "--quiet", "--study"]
     process = start(*call, "killed")
-    wait_until(lambda: (found := ledger("killed")) and len(found.history()) >= 2, process)
+    wait_until(lambda: (found := state("killed")) and len(found.history()) >= 2, process)
     process.kill()
     process.communicate()
-    assert len(ledger("killed").history()) < 4
+    assert len(state("killed").history()) < 4
     assert main(["resume", "killed", "--storage", place, "--quiet"]) == 0
     assert main([*call, "unharmed"]) == 0
-    assert points(ledger("killed")) == points(ledger("unharmed"))
-    assert len(points(ledger("killed"))) == 4
+    assert points(state("killed")) == points(state("unharmed"))
+    assert len(points(state("killed"))) == 4
 
 
-def test_workers_that_are_stopped_give_their_queries_back(model, place, ledger):
+def test_workers_that_are_stopped_give_their_queries_back(model, place, state):
     file = model(work="time.sleep(60)")
     assert main(["create", file, "--study", "toy", "--storage", place, "--trials", "5"]) == 0
     workers = [start("worker", "toy", "--storage", place) for _ in range(2)]
-    wait_until(lambda: len(ledger("toy").asked()) == 2, workers[0])
+    wait_until(lambda: len(state("toy").asked()) == 2, workers[0])
     for worker, number, code in zip(
         workers, (signal.SIGTERM, signal.SIGINT), (143, 130), strict=True
     ):
@@ -60,22 +61,22 @@ def test_workers_that_are_stopped_give_their_queries_back(model, place, ledger):
         assert "Traceback" not in errors
         word = "terminated" if code == 143 else "interrupted"
         assert f"{word}, and what it held is given back; this worker completed 0 of" in output
-    assert not ledger("toy").asked()
-    assert len(list(ledger("toy").waiting())) == 2
+    assert not state("toy").asked()
+    assert len(list(state("toy").waiting())) == 2
 
 
-def test_a_run_that_is_terminated_says_how_to_go_on(model, place, ledger):
+def test_a_run_that_is_terminated_says_how_to_go_on(model, place, state):
     file = model(work="time.sleep(60)")
     process = start("solve", file, "--study", "my toy", "--storage", place)
-    wait_until(lambda: (found := ledger("my toy")) and found.asked(), process)
+    wait_until(lambda: (found := state("my toy")) and found.asked(), process)
     process.terminate()
     output, errors = process.communicate(timeout=30)
     assert process.returncode == 143, errors
     assert f"To go on: grisaille resume 'my toy' --storage {place}" in output
-    assert not ledger("my toy").asked()
+    assert not state("my toy").asked()
 
 
-def test_two_workers_share_a_study(model, place, ledger, tmp_path):
+def test_two_workers_share_a_study(model, place, state, tmp_path):
     # Nobody goes on before both are at work.
     folder = tmp_path / "here"
     folder.mkdir()
@@ -92,7 +93,7 @@ def test_two_workers_share_a_study(model, place, ledger, tmp_path):
     assert all(lines)
     assert sorted(int(line.split()[1]) for both in lines for line in both) == [1, 2, 3, 4]
     assert all(f"loading {file}" in out for out, _ in outputs)
-    assert len(ledger("toy").history()) == 4
+    assert len(state("toy").history()) == 4
 
 
 def test_a_worker_wants_to_know_how_many_trials(model, place, capsys):

@@ -165,7 +165,7 @@ def test_an_answer_survives_a_lost_connection_and_is_not_recorded_twice(tmp_path
     problem = gs.Problem(minimize=gs.BlackBox(lambda x: x, name="f", noise=0)(x))
     study = gs.Study(problem, storage=f"sqlite:///{tmp_path}/s.db", name="s")
     (query,) = study.ask()
-    turn = study.desk._log.turn
+    turn = study._session._log.turn
     troubles = ["before", "after"]
 
     def unreliable(after, batch=""):
@@ -183,7 +183,7 @@ def test_an_answer_survives_a_lost_connection_and_is_not_recorded_twice(tmp_path
 
         return wrapped()
 
-    monkeypatch.setattr(study.desk._log, "turn", unreliable)
+    monkeypatch.setattr(study._session._log, "turn", unreliable)
     monkeypatch.setattr("time.sleep", lambda _: None)
     trial = study.tell(query, 0.5)
     assert trial is not None

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 # That of `grisaille.study.study`, which loads PyTorch.
 DEFAULT_STORAGE = "sqlite:///study.db"
 
+LIMITS = ("trials", "max_cost", "gap_tol")
+"""The limits that are stored with a study, so that other commands know them."""
+
 
 def count(text: str) -> int:
     """A whole number of at least 1."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grisaille.cli.arguments import (
     DEFAULT_STORAGE,
+    LIMITS,
     add_choices,
     add_limits,
     add_problem,
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from grisaille.records import Trial
     from grisaille.study.result import Result
     from grisaille.study.study import Study
-
-_LIMITS = ("trials", "max_cost", "gap_tol")
-# As `Study.run` has it; written down with the study, so that workers know.
-_TRIALS = 50
 
 
 def add_commands(commands: Commands) -> None:
@@ -118,7 +115,8 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _solve(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import make_study, remember
+    from grisaille.cli.stored_studies import make_study
+    from grisaille.study.budget import DEFAULT_TRIALS
 
     _check_call(options)
     _check_picture(options.plot)
@@ -136,22 +134,21 @@ def _solve(options: argparse.Namespace) -> int:
             return _finish(result, options.plot, bool(heard))
         options.storage = options.storage or DEFAULT_STORAGE
         with make_study(definition, options) as study:
-            limits = _limits(study.desk.ledger().settings, options)
+            limits = _limits(study.state.settings, options)
             if limits["trials"] is None and limits["max_cost"] is None:
-                limits["trials"] = _TRIALS
-            remember(study, file=str(options.file.resolve()), **limits)
+                limits["trials"] = DEFAULT_TRIALS  # stored with the study, so that workers know
+            study.record_settings(file=str(options.file.resolve()), **limits)
             return _run(study, options, limits, heard)
 
 
 def _resume(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import open_study, remember
+    from grisaille.cli.stored_studies import open_study
 
     _check_picture(options.plot)
     with heeding_termination() as heard, open_study(options) as study:
         limits = _known_limits(study, options)
-        if options.file is not None:
-            remember(study, file=str(options.file.resolve()))
-        remember(study, **limits)
+        file = {} if options.file is None else {"file": str(options.file.resolve())}
+        study.record_settings(**file, **limits)
         return _run(study, options, limits, heard)
 
 
@@ -175,15 +172,15 @@ class _Lines:
     """Prints a line for each trial that is completed here."""
 
     def __init__(self, study: Study) -> None:
-        self._sense = study.problem.sense
+        self._problem = study.problem
         self.count = 0
 
     def __call__(self, trial: Trial) -> None:
+        from grisaille.cli.study_summary import outcome_text
+
         self.count += 1
-        broken = f", violation {trial.violation:.2e}" if trial.violation else ""
         print(
-            f"trial {trial.number}  {trial.suggestion.kind}  "
-            f"objective {self._sense * trial.objective:.6g}{broken}  "
+            f"trial {trial.number}  {trial.suggestion.kind}  {outcome_text(self._problem, trial)}  "
             f"evaluated in {trial.seconds[1]:.1f} s",
             flush=True,
         )
@@ -216,15 +213,15 @@ def _ways(options: argparse.Namespace) -> dict[str, Any]:
 
 def _limits(stored: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """How long: as the call says, else as the study does."""
-    given = {name: getattr(options, name) for name in _LIMITS}
-    return {name: stored.get(name) if given[name] is None else given[name] for name in _LIMITS}
+    given = {name: getattr(options, name) for name in LIMITS}
+    return {name: stored.get(name) if given[name] is None else given[name] for name in LIMITS}
 
 
 def _known_limits(study: Study, options: argparse.Namespace) -> dict[str, Any]:
     """The same, where there is no telling how long if neither says so."""
     from grisaille.errors import ModelError
 
-    limits = _limits(study.desk.ledger().settings, options)
+    limits = _limits(study.state.settings, options)
     if limits["trials"] is None and limits["max_cost"] is None:
         raise ModelError(
             f"study {study.name!r} does not say how many trials it is to have: pass --trials"

@@ -6,12 +6,12 @@ import argparse
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grisaille.cli.problem_file import Definition
     from grisaille.storage.database import Database
-    from grisaille.study.state import Ledger
+    from grisaille.study.state import StudyState
     from grisaille.study.study import Study
 
 
@@ -22,13 +22,13 @@ class Stored:
     Attributes:
         name: Its name.
         where: The storage, as a user may see it.
-        ledger: Its state.
+        state: Its state.
         written: When something was recorded last, in seconds since 1970; None if nothing was.
     """
 
     name: str
     where: str
-    ledger: Ledger
+    state: StudyState
     written: float | None
 
 
@@ -43,7 +43,7 @@ def is_stored(storage: str, name: str) -> bool:
     """Whether there is a study of a name."""
     with closing(_database(storage)) as database:
         stored = _read(database, name)
-        return stored is not None and bool(stored.ledger.settings)
+        return stored is not None and bool(stored.state.settings)
 
 
 def read_study(storage: str, name: str) -> Stored:
@@ -97,16 +97,6 @@ def make_study(definition: Definition, options: argparse.Namespace) -> Study:
         raise ProtocolError(message) from error
 
 
-def remember(study: Study, **settings: Any) -> None:
-    """Record with a study what later commands need to know, where it is new."""
-    from grisaille.storage.log import Kind
-
-    known = study.desk.ledger().settings
-    news = {name: value for name, value in settings.items() if known.get(name) != value}
-    if news:
-        study.desk.write(lambda page: page.append(Kind.CHANGED, news))
-
-
 def without_password(storage: str) -> str:
     """The address of a storage, as others may see it."""
     from sqlalchemy.engine import make_url
@@ -117,7 +107,7 @@ def without_password(storage: str) -> str:
 def _remembered_file(stored: Stored) -> Path:
     from grisaille.errors import ModelError
 
-    known = stored.ledger.settings.get("file")
+    known = stored.state.settings.get("file")
     if known is None:
         raise ModelError(
             f"study {stored.name!r} does not say which file defines its problem: pass --file"
@@ -137,14 +127,14 @@ def _database(storage: str) -> Database:
 
 
 def _read(database: Database, name: str) -> Stored | None:
-    from grisaille.study.state import Ledger
+    from grisaille.study.state import StudyState
 
     log = database.open(name)
     if log is None:
         return None
     events = log.read(0)
     written = events[-1].time if events else None
-    return Stored(name, database.where, Ledger(events), written)
+    return Stored(name, database.where, StudyState(events), written)
 
 
 def _unknown(database: Database, name: str) -> Exception:

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, cast
 
 from grisaille.errors import EvaluationError, ModelError
@@ -55,8 +54,12 @@ def isolated(function: Callable[..., Any], arguments: Sequence[Any], timeout: fl
         Exception: Whatever the function raised, with its traceback as a note.
     """
     call = Call.of(function, arguments, timeout)
-    with Child() as process:
+    process = Child()
+    try:
         answer = process.answer(call)
+        process.end()
+    finally:
+        process.close()
     return answer.opened()
 
 
@@ -126,8 +129,7 @@ class Answer(NamedTuple):
 class Child:
     """A process that evaluates functions, one after another, and is killed with all it started.
 
-    It belongs to one thread; only `kill` may be called from others. As a context manager it ends
-    in order, but at once if there was an exception.
+    It belongs to one thread; only `kill` may be called from others.
     """
 
     def __init__(self) -> None:
@@ -212,21 +214,6 @@ class Child:
         self._channel.close()
         cast(IO[bytes], self._process.stdin).close()
         self._remove_folder()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            if error is None:
-                self.end()
-        finally:
-            self.close()
 
     def _remove_folder(self) -> None:
         # A process that is being killed may still be writing there.

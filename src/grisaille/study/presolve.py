@@ -15,7 +15,7 @@ from grisaille.solvers.proof import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Situation
 from grisaille.study.chain import Chain
-from grisaille.study.progress_summary import Standing
+from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 
 # Most boxes spent on constraints that read no black box, before any trial.
@@ -33,16 +33,16 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     x = np.array(solution.point.numpy())
     objective, constraints, chain = Chain(problem).outcome(x, {})
     trial = Trial(1, Suggestion(TrialKind.RECOMMENDED, x), objective, constraints, chain, ())
-    standing = Standing(Optimistic(), Situation(problem, History((trial,)), seed))
+    summary = ProgressSummary(Optimistic(), Situation(problem, History((trial,)), seed))
     if proof.status is ProofStatus.INFEASIBLE:
         refutation = Refutation(problem, History(), 1.0, proof.leaves)
-        return standing.result(Status.INFEASIBLE, Bound(), refutation=refutation)
+        return summary.result(Status.INFEASIBLE, Bound(), refutation=refutation)
     proved = proof.lower if np.isfinite(proof.lower) else None
     bound = Bound(solution.value if solution.feasible else None, proved, proof.reason)
     if proof.status is ProofStatus.OPTIMAL and trial.violation == 0:
         message = "the problem has no black box: solved at once, and proved"
-        return standing.result(Status.OPTIMAL, bound, message)
-    return standing.result(Status.NO_BLACK_BOX, bound)
+        return summary.result(Status.OPTIMAL, bound, message)
+    return summary.result(Status.NO_BLACK_BOX, bound)
 
 
 def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:

@@ -89,7 +89,7 @@ def test_with_noise_the_regret_is_the_true_one_of_what_is_recommended():
     known = noisy(0)
     study = gs.Study(known.problem, strategy=optimistic(4), evaluation="chained", seed=0)
     study.run(6, progress=False)
-    best = study.strategy.incumbent(study.desk.standing().situation)
+    best = study.incumbent()
     assert made.steps[-1].regret == study.history.trials[best.position].x[0]
 
 
