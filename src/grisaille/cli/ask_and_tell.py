@@ -1,4 +1,4 @@
-"""Commands to evaluate by other means: `create`, `ask`, `tell`, `fail`, `release`, `observe`."""
+"""Commands to evaluate elsewhere: `create`, `ask`, `tell`, `fail`, `release`, `observe`."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _plain(query: Query) -> dict[str, Any]:
 
 
 def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """What is told: checked as a whole, before anything is recorded."""
+    """The answers of a call; all are checked before any is recorded."""
     from grisaille.errors import ModelError
 
     if options.id != "-":

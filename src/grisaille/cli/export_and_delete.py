@@ -1,4 +1,4 @@
-"""Commands to take a study elsewhere, or away: `export` and `delete`."""
+"""Commands that export or delete a study: `export` and `delete`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies by name: reading what is recorded of them, and opening them to go on."""
+"""Studies by name: reading what is recorded, and opening them to continue."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is recorded of a study; it takes neither its problem nor the right to write.
+    """What is recorded of a study; reading it needs neither the problem nor write access.
 
     Attributes:
         name: Its name.
-        where: The storage, as a user may see it.
+        where: The storage, without its password.
         state: Its state.
         written: When something was recorded last, in seconds since 1970; None if nothing was.
     """
@@ -33,7 +33,7 @@ class Stored:
 
 
 def read_studies(storage: str) -> tuple[str, list[Stored]]:
-    """The storage as a user may see it, and all its studies."""
+    """The storage without its password, and all its studies."""
     with closing(_database(storage)) as database:
         found = [_read(database, name) for name in database.names()]
         return database.where, [stored for stored in found if stored is not None]
@@ -47,7 +47,7 @@ def is_stored(storage: str, name: str) -> bool:
 
 
 def read_study(storage: str, name: str) -> Stored:
-    """One study, or a sentence that says which there are."""
+    """One study; raises ModelError with the names of all studies if it does not exist."""
     with closing(_database(storage)) as database:
         stored = _read(database, name)
         if stored is None:
@@ -92,13 +92,13 @@ def make_study(definition: Definition, options: argparse.Namespace) -> Study:
             evaluation=getattr(options, "evaluation", None),
             allow_changes=getattr(options, "allow_changes", False),
         )
-    except ProtocolError as error:  # in the words of whoever calls from a shell
+    except ProtocolError as error:  # in the words of the command line
         message = str(error).replace("allow_changes=True", "grisaille resume --allow-changes")
         raise ProtocolError(message) from error
 
 
 def without_password(storage: str) -> str:
-    """The address of a storage, as others may see it."""
+    """The address of a storage without its password."""
     from sqlalchemy.engine import make_url
 
     return make_url(storage).render_as_string(hide_password=True)

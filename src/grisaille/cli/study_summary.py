@@ -1,4 +1,4 @@
-"""What is recorded of a study, in numbers and words of the user: plain data for JSON and tables."""
+"""What is recorded of a study, in the user's sense and names: plain data for JSON and tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def summarize(stored: Stored) -> dict[str, Any]:
 
 
 def describe(stored: Stored, last: int) -> dict[str, Any]:
-    """All that `show` tells of a study.
+    """Everything that `show` prints of a study.
 
     Args:
         stored: The study.
@@ -92,8 +92,8 @@ def best_trial(state: StudyState) -> Trial | None:
 def last_bound(state: StudyState) -> tuple[float, bool] | None:
     """The latest bound on the minimized objective, and whether it is certified.
 
-    Decisions made while others were under way give none, and a best value refutes a bound above
-    it: both as in the table of a running study.
+    As in the table of a running study, decisions made while others were pending give none, and a
+    best value refutes a bound above it.
     """
     best = best_trial(state)
     most = np.inf if best is None else best.objective + 1e-9 * (1 + abs(best.objective))

@@ -24,7 +24,7 @@ from grisaille.study.state import StudyState
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1
-"""Rises when a key of `export_json` changes its meaning or goes away; new keys may come anytime."""
+"""Rises when a key of `export_json` changes its meaning or is removed, not for new keys."""
 
 
 def export_csv(state: StudyState) -> str:
@@ -213,7 +213,7 @@ def _padded(values: Array, width: int) -> list[float | None]:
 
 
 def _renamed(names: Iterable[str], taken: set[str]) -> list[str]:
-    """The names, with a number where one is taken; they are taken from then on."""
+    """The names, with a number where one is taken; adds them to the taken ones."""
     found = []
     for name in names:
         own, number = name, 1

@@ -31,7 +31,7 @@ _NEAR = 0.8
 
 
 class Generator:
-    """Suggests whole points, and takes in what the black boxes answered along the chain.
+    """Suggests whole points, and accepts what the black boxes answered along the chain.
 
     It fits wherever a generator of gest-api does, without needing that package.
 
@@ -82,7 +82,7 @@ class Generator:
         )
 
     def _validate_vocs(self, vocs: Any) -> None:
-        """Refuse a VOCS that does not have the study's variables and observables."""
+        """Raise ModelError unless a VOCS has the study's variables and observables."""
         inputs = {*vocs.variable_names, *vocs.constant_names}
         if inputs != set(self._entries) or not set(self.observables) <= set(vocs.output_names):
             raise ModelError(
@@ -123,7 +123,7 @@ class Generator:
         return [self._point(trial) for trial in taken]
 
     def ingest(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Take in answers: all of them, or none if there is an error.
+        """Record answers: all of them, or none if there is an error.
 
         A result holds the `observables`. With the "_id" of a suggested point it completes that
         trial; where an observable is missing, None or not finite, its black box has failed.
@@ -131,7 +131,7 @@ class Generator:
         boxes as far as its answers go.
 
         Args:
-            results: One dictionary per point; keys it does not know are passed over.
+            results: One dictionary per point; unknown keys are ignored.
 
         Raises:
             ModelError: An "_id" is unknown or has its results already, a design entry is missing
@@ -189,7 +189,7 @@ class Generator:
         return trial
 
     def _check_point(self, trial: TrialEntry, result: Mapping[str, Any]) -> None:
-        """Answers belong to the point that was suggested."""
+        """Raise ModelError if a result belongs to another point than the suggested one."""
         given = {name: result[name] for name in self._entries if name in result}
         for place, name in enumerate(self._entries):
             suggested = float(trial.suggestion.x[place])
@@ -203,7 +203,7 @@ class Generator:
     def _answers(
         self, result: Mapping[str, Any], where: str
     ) -> tuple[dict[int, Array], dict[int, str]]:
-        """Outputs by call, as far as they are there; and by call why they are not."""
+        """Outputs by call; and by call why there are none, for all other calls."""
         known = {"_id", *self._entries, *self.observables}
         others = [key for key in result if isinstance(key, str) and key not in known]
         answers: dict[int, Array] = {}
@@ -259,7 +259,7 @@ def _has_id(result: Mapping[str, Any]) -> bool:
 
 
 def _number(value: Any, name: str) -> float:
-    """A number, also one in an array of its own; NaN for nothing."""
+    """A number, or the number in an array of size 1; NaN for None."""
     if value is None:
         return math.nan
     array = np.asarray(value)
@@ -269,7 +269,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _register(kind: type) -> None:
-    """Let gest-api know its own kind, where it is installed."""
+    """Register the class with gest-api, if that is installed."""
     try:
         from gest_api import Generator as Standard
     except ImportError:

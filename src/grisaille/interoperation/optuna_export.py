@@ -32,8 +32,8 @@ def export_optuna(state: StudyState, name: str, url: str) -> int:
     """Write the trials that have ended into an Optuna study.
 
     Complete trials are COMPLETE, with their value in the user's sense and their constraints.
-    Broken trials, and those that evaluated only probes, are FAIL: samplers pass them over. Trials
-    under way come with a later export: exporting again adds what is new, and keeps what Optuna has
+    Broken trials, and those that evaluated only probes, are FAIL: samplers ignore them. Pending
+    trials come with a later export: exporting again adds what is new, and keeps what Optuna has
     added itself.
 
     Args:
@@ -66,7 +66,7 @@ def export_optuna(state: StudyState, name: str, url: str) -> int:
 
 
 def _open(optuna: Any, storage: Any, settings: Any, name: str) -> Any:
-    """The Optuna study, made if it is not there; refused if it is somebody else's."""
+    """The Optuna study, created if necessary; raises ProtocolError if it shows something else."""
     direction = "minimize" if settings["sense"] == 1 else "maximize"
     if name in optuna.get_all_study_names(storage):
         shown = optuna.load_study(study_name=name, storage=storage)
@@ -137,7 +137,7 @@ def _frozen(optuna: Any, state: StudyState, trial: TrialEntry) -> Any:
 
 
 def _check_known(name: str, known: dict[int, Any], made: dict[int, Any]) -> None:
-    """Refuse to go on with what has changed: Optuna keeps an ended trial as it is."""
+    """Raise ProtocolError if a trial has changed: Optuna cannot change one that has ended."""
     for number, old in known.items():
         new = made.get(number)
         if new is None or any(
@@ -175,7 +175,7 @@ def _quiet(optuna: Any) -> Iterator[None]:
 
 @contextmanager
 def _storage(optuna: Any, url: str) -> Iterator[Any]:
-    """Optuna's storage at an address, let go of at the end."""
+    """Optuna's storage at an address, closed at the end."""
     from sqlalchemy.exc import SQLAlchemyError
 
     broken = (SQLAlchemyError, ImportError, ValueError, optuna.exceptions.StorageInternalError)

@@ -32,15 +32,15 @@ class QueryEntry:
         trial: Number of the trial.
         box: Name of the black box.
         inputs: Flat inputs.
-        calls: The calls of the chain that its answer serves; none for a probe.
+        calls: The calls of the chain that use its answer; none for a probe.
         state: How far it is.
         holder: Name of the worker that has it, if one has.
-        until: When it may be given to another, if it was lent for a time.
+        until: When it may be given to somebody else, if it has a lease.
         asked: When it was handed out last.
         attempts: How often it failed.
         losses: How often its worker was lost.
         outputs: Its answer.
-        seconds: What the answer took.
+        seconds: How long the answer took.
         reason: Why it failed last.
     """
 
@@ -83,15 +83,15 @@ class TrialEntry:
         suggestion: What was asked.
         remaining: Trials that were left when it was decided, itself included.
         budget: Cost that was left.
-        known: Number of the last event that the decision could know of.
-        seconds: What the decision took.
+        known: Number of the last event that the decision included.
+        seconds: How long the decision took.
         queries: Its queries, in the order they became ready.
-        told: Those that are answered, in the order of their answers.
+        told: The answered ones, in the order of their answers.
         state: How far it is.
-        record: The trial with all that it taught, once it is complete.
+        record: The trial with all its observations, once it is complete.
         reason: Why it broke off, if it did.
         started: When it was suggested, in seconds since 1970.
-        ended: When it came to its end, whatever that was; None while it is under way.
+        ended: When it was completed or broke off; None while it is pending.
     """
 
     number: int
@@ -109,12 +109,12 @@ class TrialEntry:
     ended: float | None = None
 
     def answers(self) -> dict[int, Array]:
-        """Outputs of those calls of the chain that are answered, by call."""
+        """Outputs of the answered calls of the chain, by call."""
         return {c: q.outputs for q in self.told for c in q.calls if q.outputs is not None}
 
     @property
     def seconds_evaluating(self) -> float:
-        """What all its answers took together."""
+        """How long all its answers took together."""
         return float(sum(query.seconds for query in self.told))
 
     @property
@@ -128,7 +128,7 @@ class TrialEntry:
         return sorted((q for q in self.queries if q.is_open and q.calls), key=lambda q: q.calls[0])
 
     def query_for(self, call: int) -> QueryEntry | None:
-        """The query whose answer serves a call of the chain, if there is one yet."""
+        """The query whose answer a call of the chain uses, if there is one yet."""
         return next((q for q in self.queries if call in q.calls), None)
 
 

@@ -1,4 +1,4 @@
-"""What can be settled without evaluating any black box."""
+"""What can be solved or proved without evaluating any black box."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from grisaille.study.chain import Chain
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 
-# Most boxes spent on constraints that read no black box, before any trial.
-_KNOWN_BOXES = 1000
+# Most regions to examine for constraints that read no black box, before any trial.
+_MOST_REGIONS = 1000
 
 
 def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
@@ -46,7 +46,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
 
 
 def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
-    """Proof that constraints which read no black box cannot be met together, if it is found."""
+    """A proof that the constraints without black boxes cannot be met together, if one is found."""
     program = problem.program
     known = [
         constraint
@@ -55,12 +55,12 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     ]
     if not known:
         return None
-    # Any objective will do; this one names all variables, in their order.
+    # The objective does not matter; this one keeps all variables, in their order.
     anything = sum((np.sum(v) for v in problem.variables[1:]), np.sum(problem.variables[0]))
     demands = Problem(minimize=anything, subject_to=known)
     box = relaxed(PlausibleSet(demands.program, {}, {}))
     nothing = box.lower.new_zeros(0, program.size)
-    proof = Certified(boxes=_KNOWN_BOXES).solve(box, nothing, seed).proof
+    proof = Certified(boxes=_MOST_REGIONS).solve(box, nothing, seed).proof
     if proof is None or proof.status is not ProofStatus.INFEASIBLE:
         return None
     return Refutation(demands, History(), 1.0, proof.leaves)

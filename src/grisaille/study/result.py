@@ -1,4 +1,4 @@
-"""What a study found."""
+"""The result of a study."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 
 class Status(StrEnum):
-    """Why a study stopped; "running" if it was asked before it did."""
+    """Why a study stopped; "running" if it has not."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"

@@ -43,13 +43,13 @@ class StudyState:
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
         self._complete: list[Trial] = []
-        # Answers by query, or by event for those made elsewhere, until their trial is complete.
+        # Answers that belong to no complete trial, by query, or by event if made elsewhere.
         self._loose: dict[str, Observation] = {}
         self._failures: list[Failure] = []
         self.apply(events)
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Include more events; those it has seen are passed over."""
+        """Include more events; skips those that are included already."""
         for event in events:
             if event.number > self.position:
                 self._apply(event)
@@ -60,7 +60,7 @@ class StudyState:
         return History(tuple(self._complete), tuple(self._loose.values()), tuple(self._failures))
 
     def pending(self) -> tuple[Pending, ...]:
-        """Trials under way."""
+        """The pending trials."""
         return tuple(
             Pending(
                 entry.suggestion,
@@ -76,7 +76,7 @@ class StudyState:
         )
 
     def elsewhere(self) -> list[Observation]:
-        """The answers that were made elsewhere, and belong to no query."""
+        """The answers that were made elsewhere and belong to no query."""
         return [seen for key, seen in self._loose.items() if key not in self.queries]
 
     def box_names(self) -> list[str]:
@@ -140,14 +140,14 @@ class StudyState:
                 self._abandoned(event)
 
     def _changed(self, event: Event) -> None:
-        # Answers of boxes that the problem no longer has are still there.
+        # Answers of boxes that the problem no longer has are kept.
         boxes = {**self.settings["boxes"], **event.data.get("boxes", {})}
         self.settings = {**self.settings, **event.data, "boxes": boxes}
         if "problem" not in event.data:
             return
         self.changed = event.number
-        for entry in self.trials.values():  # what was promised was about something else
-            entry.suggestion = _without_promises(entry.suggestion)
+        for entry in self.trials.values():  # their bounds were for another problem
+            entry.suggestion = _without_bound(entry.suggestion)
             if entry.record is not None:
                 place = self._place_of(entry.record)
                 entry.record = replace(entry.record, suggestion=entry.suggestion)
@@ -171,7 +171,7 @@ class StudyState:
         for data in queries:
             known = self.queries.get(data["id"])
             calls = tuple(data["calls"])
-            if known is not None:  # the same inputs serve another call too
+            if known is not None:  # another call has the same inputs
                 known.calls = (*known.calls, *calls)
                 continue
             query = QueryEntry(
@@ -222,7 +222,7 @@ class StudyState:
         data = event.data
         entry = self.trials[data["trial"]]
         self._retract(entry)
-        if entry.ended is None:  # under a changed problem it is completed once more
+        if entry.ended is None:  # after a change of the problem it is completed again
             entry.ended = event.time
         if data["objective"] is None:
             entry.state = TrialState.PARTIAL
@@ -245,7 +245,7 @@ class StudyState:
             self._loose.pop(query.id, None)
 
     def _retract(self, entry: TrialEntry) -> None:
-        """Forget what a trial came to: under a changed problem it comes to something else."""
+        """Forget the outcome of a trial: a changed problem has another one."""
         if entry.record is None:
             return
         del self._complete[self._place_of(entry.record)]
@@ -267,5 +267,5 @@ class StudyState:
                 query.state = QueryState.DROPPED
 
 
-def _without_promises(suggestion: Suggestion) -> Suggestion:
+def _without_bound(suggestion: Suggestion) -> Suggestion:
     return replace(suggestion, bound=NO_BOUND, optimum=None)
