@@ -10,6 +10,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
+from grisaille.study.writer import ChainAnswers
 from tests.study.study_helpers import QUICK, answer, decisions, nested, parabola
 
 
@@ -453,3 +454,35 @@ def test_the_bound_of_a_short_study_is_known_before_its_end():
     assert np.isfinite(study.result().gap)
     with pytest.raises(AttributeError, match=r"did you mean '(lower|upper)_bound'"):
         study.result().bound  # noqa: B018
+
+
+def test_a_study_offers_what_is_recorded_and_what_would_be_decided_from():
+    study = gs.Study(parabola(), strategy=QUICK)
+    assert study.incumbent() is None
+    study.run(3, progress=False)
+    assert [event.kind for event in study.events()][:2] == ["created", "suggested"]
+    assert list(study.state.trials) == [1, 2, 3]
+    assert study.situation.history == study.history
+    best = min(range(3), key=lambda place: study.history.trials[place].objective)
+    assert study.incumbent().position == best
+
+
+def test_settings_are_recorded_once():
+    study = gs.Study(parabola(), strategy=QUICK)
+    study.record_settings(trials=7)
+    study.record_settings(trials=7)
+    assert study.state.settings["trials"] == 7
+    assert [event.kind for event in study.events()] == ["created", "changed"]
+
+
+def test_a_whole_trial_is_asked_told_once_and_given_back():
+    study = gs.Study(nested(), strategy=QUICK, evaluation="chained")
+    trial = study.ask_trial()
+    study.release_trials([trial.number])
+    assert study.pending == []
+    assert study.ask_trial().number == trial.number
+    told = ChainAnswers(trial.number, {0: np.array([0.5, 0.1]), 1: np.array([0.35])}, {})
+    study.tell_trials([told])
+    assert [t.objective for t in study.history] == [0.35]
+    with pytest.raises(gs.ProtocolError, match="trial 1 has its answers already: it is complete"):
+        study.tell_trials([told])

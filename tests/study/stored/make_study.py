@@ -1,4 +1,4 @@
-"""Make the stored study that `test_stored_study` opens.
+"""Make the stored study that `test_study_stored` opens.
 
     python -m tests.study.stored.make_study NAME
 
