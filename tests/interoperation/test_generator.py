@@ -52,13 +52,15 @@ def test_points_have_a_scalar_per_entry_inside_the_bounds_and_an_id():
 
 
 def test_points_that_are_suggested_together_are_spread_out():
-    generator = tank_generator(strategy=gs.Optimistic(initial=4, solver=QUICK.solver))
+    # Without exploit=False a trial may go to the point believed best, beside a pending one.
+    strategy = gs.Optimistic(initial=4, exploit=False, solver=QUICK.solver)
+    generator = tank_generator(strategy=strategy)
     points = generator.suggest(4)
     generator.ingest([answered(generator.study.problem, p) for p in points])
     points = generator.suggest(4)  # beyond the initial design
     x = np.array([[point["flow[0]"], point["flow[1]"]] for point in points])
     apart = np.linalg.norm(x[:, None] - x[None], axis=-1)[np.triu_indices(4, 1)]
-    assert apart.min() > 1e-3
+    assert apart.min() > 0.1
     assert states(generator)[4:] == [TrialState.PENDING] * 4
 
 

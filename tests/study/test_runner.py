@@ -86,7 +86,7 @@ def test_a_new_evaluation_starts_as_soon_as_a_worker_is_free():
     def box(x: float) -> float:
         order.append(len(order))
         if len(order) == 1:
-            slow.wait(30)  # the first evaluation waits for all others
+            slow.wait(300)  # the first evaluation waits for all others
         elif len(order) == 6:
             slow.set()
         return x**2
