@@ -13,7 +13,6 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import Row, write_result
 from benchmarks.studies_setup import run_with_seeds
-from benchmarks.study_internals import ledger_of
 from grisaille.problems import ackley_sine
 
 COSTS = {"ackley": 1.0, "sine": 49.0}
@@ -27,7 +26,7 @@ def cost_to_reach(job: tuple[bool, int]) -> Row:
     study = gs.Study(known.problem, seed=seed)
 
     def spent() -> float:
-        return sum(COSTS[q.box] for q in ledger_of(study).queries.values() if q.outputs is not None)
+        return sum(COSTS[q.box] for q in study.state.queries.values() if q.outputs is not None)
 
     def enough(trial: gs.Trial) -> bool:
         return known.regret(-trial.objective) <= TARGET or spent() >= MOST

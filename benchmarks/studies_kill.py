@@ -25,7 +25,7 @@ from pathlib import Path
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import QUICK, nested, server_for
-from benchmarks.study_internals import announce_writes, ledger_of
+from benchmarks.study_internals import announce_writes
 
 TRIALS = 40
 STUDY = "killed"
@@ -95,9 +95,7 @@ def main(kills: int, address: str | None) -> dict[str, object]:
     broken = gs.Study(nested(), strategy=QUICK, storage=storage, name=STUDY)
     unbroken = gs.Study(nested(), strategy=QUICK)
     unbroken.run(TRIALS, progress=False)
-    a, b = (
-        [t.suggestion.x.tolist() for t in ledger_of(s).trials.values()] for s in (broken, unbroken)
-    )
+    a, b = ([t.suggestion.x.tolist() for t in s.state.trials.values()] for s in (broken, unbroken))
     result = {
         "storage": "postgresql" if address else "sqlite",
         "kills": sum(hits.values()),

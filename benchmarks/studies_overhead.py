@@ -17,7 +17,7 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import nested
-from benchmarks.study_internals import evaluate, situation_of, start_trial, take_query
+from benchmarks.study_internals import start_trial, take_query
 
 
 def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
@@ -33,7 +33,7 @@ def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
     before = time.perf_counter()
     study = gs.Study(nested(kernel=kernel), storage=storage, name="large")
     opened = time.perf_counter()
-    study.strategy.suggest(situation_of(study))
+    study.strategy.suggest(study.situation)
     first = time.perf_counter()
     study.close()
     suggestion = first - opened
@@ -57,7 +57,7 @@ def _answer(study: gs.Study) -> float:
         start_trial(study)
         before = time.perf_counter()
         query = take_query(study)
-    study.tell(query, evaluate(study, query), seconds=0.0)
+    study.tell(query, study.box(query.box)(*query.arguments), seconds=0.0)
     return time.perf_counter() - before
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import nested, single
-from benchmarks.study_internals import events_of, ledger_of
 from grisaille.storage.log import Kind
 
 WORKERS = 8
@@ -27,7 +26,7 @@ def measure(problem: gs.Problem, trials: int) -> dict[str, Any]:
     study = gs.Study(problem, name="throughput", storage="memory")
     started = time.time()
     study.run(trials, workers=WORKERS, progress=False)
-    events = events_of(study)
+    events = study.events()
     asked = [e.time for e in events if e.kind is Kind.ASKED]
     first, last = asked[WORKERS - 1], asked[-1]
     busy = sum(
@@ -35,7 +34,7 @@ def measure(problem: gs.Problem, trials: int) -> dict[str, Any]:
         for e in events
         if e.kind is Kind.TOLD
     )
-    entries = ledger_of(study).trials.values()
+    entries = study.state.trials.values()
     return {
         "trials": trials,
         "evaluations": len(asked),

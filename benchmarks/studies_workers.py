@@ -21,7 +21,6 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import QUICK, nested, server_for
-from benchmarks.study_internals import events_of, ledger_of
 from grisaille.storage.log import Kind
 
 WORKERS = 8
@@ -46,12 +45,12 @@ def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
     complaints = [process.communicate()[1] for process in processes]
     elapsed = time.perf_counter() - started
     study = gs.Study(nested(), strategy=QUICK, storage=storage, name=STUDY)
-    events = events_of(study)
+    events = study.events()
     asked, told = (
         Counter(e.data["query"] for e in events if e.kind is kind)
         for kind in (Kind.ASKED, Kind.TOLD)
     )
-    ledger = ledger_of(study)
+    state = study.state
     holders = Counter(e.data["holder"] for e in events if e.kind is Kind.ASKED)
     # From when the last worker had joined to when the first trial was missing.
     joined = max(
@@ -67,12 +66,12 @@ def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
     outcome = {
         "storage": "postgresql" if address else "sqlite",
         "workers": WORKERS,
-        "trials": len(ledger.trials),
-        "complete": len(ledger.history()),
-        "queries": len(ledger.queries),
+        "trials": len(state.trials),
+        "complete": len(state.history()),
+        "queries": len(state.queries),
         "asked_more_than_once": sum(count > 1 for count in asked.values()),
         "told_more_than_once": sum(count > 1 for count in told.values()),
-        "never_told": len(set(ledger.queries) - set(told)),
+        "never_told": len(set(state.queries) - set(told)),
         "failures": len(study.failures),
         "processes_that_failed": sum(p.returncode != 0 for p in processes),
         "complaints": [c for c in complaints if c],
@@ -80,7 +79,7 @@ def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
         "evaluation_seconds": seconds,
         "steady_seconds": last - joined,
         "busy": busy / (WORKERS * (last - joined)) if last > joined else None,
-        "suggestion_seconds_median": float(np.median([t.seconds for t in ledger.trials.values()])),
+        "suggestion_seconds_median": float(np.median([t.seconds for t in state.trials.values()])),
         "elapsed": elapsed,
     }
     study.close()

@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import grisaille as gs
-from grisaille.records import Situation
-from grisaille.storage.log import Event
 from grisaille.study.budget import Limits
-from grisaille.study.state import Ledger
-
-
-def situation_of(study: gs.Study) -> Situation:
-    """What the study's strategy would decide from now."""
-    return study.desk.standing().situation
-
-
-def events_of(study: gs.Study) -> list[Event]:
-    """Every event that was recorded."""
-    return study.desk._log.read(0)
-
-
-def ledger_of(study: gs.Study) -> Ledger:
-    """The study's trials and queries."""
-    return study.desk.ledger()
-
-
-def evaluate(study: gs.Study, query: gs.Query) -> Any:
-    """The value of a query's black box at its arguments."""
-    box = study.desk.boxes[query.box]
-    assert box.fn is not None
-    return box.fn(*query.arguments)
+from grisaille.study.writer import Decision
 
 
 def take_query(study: gs.Study) -> gs.Query | None:
     """Take an open query of the study; None if it has none."""
-    return study.desk.take()
+    return study._session.take()
 
 
 def start_trial(study: gs.Study) -> None:
     """Let the strategy suggest a point, and record the suggestion."""
-    decision = study.desk.decide(Limits())
-    assert decision.suggestion is not None
-    study.desk.start(decision.suggestion)
+    decision = study._session.decide(Limits())
+    assert isinstance(decision, Decision)
+    study._session.start(decision)
 
 
 def announce_writes(study: gs.Study, announce: Callable[[str], None]) -> None:
     """Call `announce` with "writing" before the study writes, and with "wrote" after."""
-    write = study.desk.write
+    write = study._session.write
 
     def announced(record):  # type: ignore[no-untyped-def]
         announce("writing")
@@ -56,4 +31,4 @@ def announce_writes(study: gs.Study, announce: Callable[[str], None]) -> None:
         announce("wrote")
         return value
 
-    study.desk.write = announced  # type: ignore[method-assign]
+    study._session.write = announced  # type: ignore[method-assign]

@@ -14,7 +14,6 @@ import torch
 import grisaille as gs
 from benchmarks.comparison.plan import Job, ProblemMaker
 from benchmarks.comparison.strategies_compared import StrategyMaker
-from benchmarks.study_internals import situation_of
 from grisaille.problems import KnownProblem
 
 # A point that meets its constraints may violate the true ones by as much, through rounding.
@@ -147,7 +146,7 @@ def make_run(task: Task) -> Run:
 
 def _recommended(study: gs.Study) -> int | None:
     """Position of the trial that the strategy would recommend now."""
-    incumbent = study.strategy.incumbent(situation_of(study))
+    incumbent = study.incumbent()
     return None if incumbent is None else incumbent.position
 
 

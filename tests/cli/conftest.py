@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grisaille.study.state import Ledger
+from grisaille.study.state import StudyState
 
 PROBLEM = """
     import os, time
@@ -47,14 +47,14 @@ def place(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def ledger(place: str) -> Callable[[str], Ledger | None]:
+def state(place: str) -> Callable[[str], StudyState | None]:
     """Reads what is recorded of a study, by its name; None if nothing is."""
     from grisaille.storage.database import Database
 
-    def read(name: str) -> Ledger | None:
+    def read(name: str) -> StudyState | None:
         database = Database(place)
         log = database.open(name)
-        found = None if log is None else Ledger(log.read(0))
+        found = None if log is None else StudyState(log.read(0))
         database.close()
         return found
 

@@ -66,7 +66,7 @@ def test_create_refuses_a_name_that_is_taken(lab, place, capsys):
 
 
 @pytest.mark.parametrize("value", ["-0.25", "-1e-3", "[0.5]", '{"f": 0.5}', "7"])
-def test_an_answer_is_json_also_when_it_is_negative(lab, call, ledger, value):
+def test_an_answer_is_json_also_when_it_is_negative(lab, call, state, value):
     (query,) = ask(call)[1]
     code, output = call("tell", query["id"], value)
     if value.startswith("{"):
@@ -74,7 +74,7 @@ def test_an_answer_is_json_also_when_it_is_negative(lab, call, ledger, value):
         return
     assert code == 0, output.err
     found = json.loads(value)
-    assert ledger("lab").queries[query["id"]].outputs.tolist() == (
+    assert state("lab").queries[query["id"]].outputs.tolist() == (
         found if isinstance(found, list) else [found]
     )
 
@@ -95,7 +95,7 @@ def test_a_wrong_answer_is_refused_and_the_right_one_counts_once(lab, call):
 
 @pytest.mark.parametrize("lines", [True, False])
 def test_many_answers_come_by_standard_input_and_a_bad_one_spoils_no_other(
-    lab, call, ledger, monkeypatch, lines
+    lab, call, state, monkeypatch, lines
 ):
     queries = ask(call, "-n", "2")[1]
     answers = [
@@ -109,8 +109,8 @@ def test_many_answers_come_by_standard_input_and_a_bad_one_spoils_no_other(
     assert code == 2
     assert "no query '9-9'" in output.err
     assert "will be asked again" in output.out
-    assert ledger("lab").queries[queries[0]["id"]].seconds == 3
-    assert ledger("lab").queries[queries[1]["id"]].reason == "the oven is cold"
+    assert state("lab").queries[queries[0]["id"]].seconds == 3
+    assert state("lab").queries[queries[1]["id"]].reason == "the oven is cold"
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,12 @@ def test_one_answer_can_be_piped(lab, call, monkeypatch):
     assert call("tell", query["id"], "-")[0] == 0
 
 
-def test_a_query_that_failed_twice_is_given_up(lab, call, ledger):
+def test_a_query_that_failed_twice_is_given_up(lab, call, state):
     (query,) = ask(call)[1]
     assert "will be asked again" in call("fail", query["id"], "power cut")[1].out
     assert ask(call)[1] == [query]
     assert "is given up" in call("fail", query["id"], "power cut")[1].out
-    assert [f.reason for f in ledger("lab").history().failures] == ["power cut"]
+    assert [f.reason for f in state("lab").history().failures] == ["power cut"]
     assert call("fail", query["id"], "power cut")[0] == 2
 
 
@@ -160,13 +160,13 @@ def test_show_lists_queries_with_their_holders(lab, call):
     assert second["until"] > second["since"]
 
 
-def test_answers_made_elsewhere_come_from_a_csv_file(lab, call, ledger, tmp_path: Path):
+def test_answers_made_elsewhere_come_from_a_csv_file(lab, call, state, tmp_path: Path):
     table = tmp_path / "answers.csv"
     table.write_text("temperature,result\n0.1,0.16\n0.2,0.09\n")
     code, output = call("observe", "f", str(table))
     assert code == 0
     assert "2 answers of f" in output.out
-    assert ledger("lab").history().counts() == {"f": 2}
+    assert state("lab").history().counts() == {"f": 2}
     table.write_text("0.1,0.16\n0.2,0.09\n")
     code, output = call("observe", "f", str(table))
     assert code == 2

@@ -1,105 +1,16 @@
-"""solve --study, resume, status, show, export and delete."""
+"""What is told of recorded studies."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from grisaille.cli import main
 from grisaille.cli.arguments import DEFAULT_STORAGE
-
-
-def solved(model: str, place: str, name: str = "toy", trials: int = 3, *more: str) -> int:
-    where = ["--study", name, "--storage", place]
-    return main(["solve", model, *where, "--trials", str(trials), "--quiet", *more])
-
-
-def test_the_same_command_again_resumes_and_more_trials_go_on(model, place, ledger, capsys):
-    file = model()
-    assert solved(file, place) == 0
-    first = ledger("toy").history().trials
-    assert solved(file, place) == 0
-    assert len(ledger("toy").trials) == 3
-    assert solved(file, place, trials=4) == 0
-    assert [t.x.tolist() for t in ledger("toy").history()][:3] == [t.x.tolist() for t in first]
-    assert len(ledger("toy").trials) == 4
-    assert "minimum" in capsys.readouterr().out
-
-
-def test_resume_knows_the_file_the_trials_and_the_strategy(model, place, ledger, capsys):
-    assert solved(model(), place, "toy", 4, "--timeout", "0") == 1
-    assert len(ledger("toy").trials) == 0
-    assert main(["resume", "toy", "--storage", place, "--quiet"]) == 0
-    assert len(ledger("toy").trials) == 4
-    assert "samples=128" in ledger("toy").settings["strategy"]
-    assert main(["resume", "toy", "--storage", place, "--quiet", "--trials", "5"]) == 0
-    assert ledger("toy").settings["trials"] == 5
-    call = ["solve", model(), "--study", "toy", "--storage", place, "--quiet"]
-    assert main(call) == 0
-    assert len(ledger("toy").trials) == 5
-
-
-def test_the_cost_is_remembered_too(model, place, ledger):
-    file = model()
-    call = ["solve", file, "--study", "toy", "--storage", place, "--max-cost", "2", "--quiet"]
-    assert main(call) == 0
-    assert ledger("toy").history().counts() == {"f": 2}
-    assert main(["resume", "toy", "--storage", place, "--quiet"]) == 0
-    assert ledger("toy").history().counts() == {"f": 2}
-    assert "trials" not in ledger("toy").settings
-
-
-def test_a_file_that_moved_can_be_named(model, place, tmp_path: Path, capsys):
-    solved(model(), place)
-    moved = (tmp_path / "model.py").rename(tmp_path / "moved.py")
-    call = ["resume", "toy", "--storage", place, "--trials", "4", "--quiet"]
-    assert main(call) == 2
-    assert "not on this machine: pass the file" in capsys.readouterr().err
-    assert main([*call, "--file", str(moved)]) == 0
-    assert main(call) == 0
-
-
-def test_a_changed_problem_is_refused_with_the_flag_that_allows_it(model, place, ledger, capsys):
-    solved(model(), place)
-    file = model(goal="maximize=f(x)")
-    assert solved(file, place, trials=4) == 2
-    assert "grisaille resume --allow-changes" in capsys.readouterr().err
-    assert main(["resume", "toy", "--storage", place, "--quiet", "--allow-changes"]) == 0
-    assert ledger("toy").settings["sense"] == -1
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("strategy = gs.Optimistic", "which is no strategy"),
-        ("y = undefined", "line 14, raised NameError: name 'undefined'"),
-        ("y = (", "raised SyntaxError"),
-    ],
-)
-def test_a_mistake_in_the_file_is_a_sentence(model, tmp_path: Path, capsys, text, message):
-    file = Path(model())
-    file.write_text(file.read_text() + text + "\n")
-    assert main(["solve", str(file)]) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_options_of_a_recorded_study_need_its_name(model, capsys):
-    assert main(["solve", model(), "--storage", "sqlite:///a.db"]) == 2
-    assert "name it with --study" in capsys.readouterr().err
-
-
-def test_neighbours_of_the_file_are_there_while_it_evaluates_in_children(
-    model, place, tmp_path: Path
-):
-    name = f"neighbour_of_{tmp_path.name.replace('-', '_')}"
-    (tmp_path / f"{name}.py").write_text("shift = 1.0\n")
-    before = list(sys.path)
-    assert solved(model(work=f"import {name}"), place, "toy", 2, "--workers", "2") == 0
-    assert sys.path == before
+from tests.cli.cli_helpers import solved
 
 
 def test_status_tells_values_in_the_users_sense(model, place, capsys):
@@ -170,10 +81,10 @@ def test_an_unknown_study_names_those_that_exist(model, place, capsys):
     assert "has 'toy'; did you mean 'toy'?" in error
 
 
-def test_show_tells_the_best_point_and_the_last_trials(model, place, ledger, capsys):
+def test_show_tells_the_best_point_and_the_last_trials(model, place, state, capsys):
     solved(model(), place, "toy", 4)
     capsys.readouterr()
-    best = min(ledger("toy").history(), key=lambda t: t.objective)
+    best = min(state("toy").history(), key=lambda t: t.objective)
     assert main(["show", "toy", "--storage", place, "--json", "--last", "2"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["best_trial"]["x"] == {"x": best.x[0]}
@@ -196,57 +107,12 @@ def test_show_says_that_nothing_is_feasible_and_why_boxes_failed(model, place, c
     assert "raised RuntimeError: the oven is cold" in text
 
 
-def test_export_writes_every_trial(model, place, tmp_path: Path, capsys):
-    solved(model(), place)
-    capsys.readouterr()
-    assert main(["export", "toy", "--storage", place]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 4
-    assert main(["export", "toy", "--storage", place, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["name"] == "toy"
-    file = tmp_path / "toy.csv"
-    assert main(["export", "toy", "--storage", place, "--output", str(file)]) == 0
-    assert file.read_text().startswith("trial,")
-    assert main(["export", "toy", "--storage", place, "--output", str(tmp_path)]) == 2
-    assert "Is a directory" in capsys.readouterr().err
-
-
-def test_export_makes_an_optuna_study(model, place, tmp_path: Path):
-    optuna = pytest.importorskip("optuna")
-    solved(model(), place)
-    url = f"sqlite:///{tmp_path}/optuna.db"
-    assert main(["export", "toy", "--storage", place, "--optuna", url]) == 0
-    assert len(optuna.load_study(study_name="toy", storage=url).trials) == 3
-    assert main(["export", "toy", "--storage", place, "--optuna", url, "--format", "csv"]) == 2
-
-
-def test_delete_wants_a_yes(model, place, ledger, capsys, monkeypatch):
-    solved(model(), place, "toy", 1)
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
-    assert main(["delete", "toy", "--storage", place]) == 2
-    assert "pass --yes" in capsys.readouterr().err
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("builtins.input", lambda _: "n")
-    assert main(["delete", "toy", "--storage", place]) == 0
-    assert ledger("toy") is not None
-    monkeypatch.setattr("builtins.input", lambda _: "y")
-    assert main(["delete", "toy", "--storage", place]) == 0
-    assert ledger("toy") is None
-
-
 def test_a_storage_that_is_none_exits_with_3(tmp_path: Path, capsys):
     assert main(["status", "--storage", "nonsense"]) == 3
     assert "is no database address" in capsys.readouterr().err
     (tmp_path / "text.db").write_text("no database, but a text that is long enough\n" * 50)
     assert main(["status", "--storage", f"sqlite:///{tmp_path}/text.db"]) == 3
     assert "not a SQLite file" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5"])
-def test_a_number_of_trials_that_is_none_is_refused(model, capsys, value):
-    with pytest.raises(SystemExit) as stopped:
-        main(["solve", model(), "--trials", value])
-    assert stopped.value.code == 2
-    assert "pass a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_the_default_storage_is_that_of_a_study():

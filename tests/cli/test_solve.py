@@ -1,103 +1,78 @@
-"""Processes that are killed, stopped, or share a study."""
+"""Studies that are solved in steps."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from grisaille.cli import main
+from tests.cli.cli_helpers import solved
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    call = [sys.executable, "-m", "grisaille.cli", *arguments]
-    pipe = subprocess.PIPE
-    # One thread each, so that they do not fight over the cores.
-    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(call, stdout=pipe, stderr=pipe, text=True, env=settings)
+def test_the_same_command_again_resumes_and_more_trials_go_on(model, place, state, capsys):
+    file = model()
+    assert solved(file, place) == 0
+    first = state("toy").history().trials
+    assert solved(file, place) == 0
+    assert len(state("toy").trials) == 3
+    assert solved(file, place, trials=4) == 0
+    assert [t.x.tolist() for t in state("toy").history()][:3] == [t.x.tolist() for t in first]
+    assert len(state("toy").trials) == 4
+    assert "minimum" in capsys.readouterr().out
 
 
-def wait_until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline, "nothing happened for a minute"
-        time.sleep(0.02)
+def test_resume_knows_the_file_the_trials_and_the_strategy(model, place, state, capsys):
+    assert solved(model(), place, "toy", 4, "--timeout", "0") == 1
+    assert len(state("toy").trials) == 0
+    assert main(["resume", "toy", "--storage", place, "--quiet"]) == 0
+    assert len(state("toy").trials) == 4
+    assert "samples=128" in state("toy").settings["strategy"]
+    assert main(["resume", "toy", "--storage", place, "--quiet", "--trials", "5"]) == 0
+    assert state("toy").settings["trials"] == 5
+    call = ["solve", model(), "--study", "toy", "--storage", place, "--quiet"]
+    assert main(call) == 0
+    assert len(state("toy").trials) == 5
 
 
-def points(ledger) -> list[float]:
-    return [float(trial.x[0]) for trial in ledger.history()]
+def test_the_cost_is_remembered_too(model, place, state):
+    file = model()
+    call = ["solve", file, "--study", "toy", "--storage", place, "--max-cost", "2", "--quiet"]
+    assert main(call) == 0
+    assert state("toy").history().counts() == {"f": 2}
+    assert main(["resume", "toy", "--storage", place, "--quiet"]) == 0
+    assert state("toy").history().counts() == {"f": 2}
+    assert "trials" not in state("toy").settings
 
 
-def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(model, place, ledger):
-    file = model(work="time.sleep(0.1)")
-    call = ["solve", file, "--storage", place, "--trials", "4", "--quiet", "--study"]
-    process = start(*call, "killed")
-    wait_until(lambda: (found := ledger("killed")) and len(found.history()) >= 2, process)
-    process.kill()
-    process.communicate()
-    assert len(ledger("killed").history()) < 4
-    assert main(["resume", "killed", "--storage", place, "--quiet"]) == 0
-    assert main([*call, "unharmed"]) == 0
-    assert points(ledger("killed")) == points(ledger("unharmed"))
-    assert len(points(ledger("killed"))) == 4
+def test_a_changed_problem_is_refused_with_the_flag_that_allows_it(model, place, state, capsys):
+    solved(model(), place)
+    file = model(goal="maximize=f(x)")
+    assert solved(file, place, trials=4) == 2
+    assert "grisaille resume --allow-changes" in capsys.readouterr().err
+    assert main(["resume", "toy", "--storage", place, "--quiet", "--allow-changes"]) == 0
+    assert state("toy").settings["sense"] == -1
 
 
-def test_workers_that_are_stopped_give_their_queries_back(model, place, ledger):
-    file = model(work="time.sleep(60)")
-    assert main(["create", file, "--study", "toy", "--storage", place, "--trials", "5"]) == 0
-    workers = [start("worker", "toy", "--storage", place) for _ in range(2)]
-    wait_until(lambda: len(ledger("toy").asked()) == 2, workers[0])
-    for worker, number, code in zip(
-        workers, (signal.SIGTERM, signal.SIGINT), (143, 130), strict=True
-    ):
-        worker.send_signal(number)
-        output, errors = worker.communicate(timeout=30)
-        assert worker.returncode == code, errors
-        assert "Traceback" not in errors
-        word = "terminated" if code == 143 else "interrupted"
-        assert f"{word}, and what it held is given back; this worker completed 0 of" in output
-    assert not ledger("toy").asked()
-    assert len(list(ledger("toy").waiting())) == 2
+def test_options_of_a_recorded_study_need_its_name(model, capsys):
+    assert main(["solve", model(), "--storage", "sqlite:///a.db"]) == 2
+    assert "name it with --study" in capsys.readouterr().err
 
 
-def test_a_run_that_is_terminated_says_how_to_go_on(model, place, ledger):
-    file = model(work="time.sleep(60)")
-    process = start("solve", file, "--study", "my toy", "--storage", place)
-    wait_until(lambda: (found := ledger("my toy")) and found.asked(), process)
-    process.terminate()
-    output, errors = process.communicate(timeout=30)
-    assert process.returncode == 143, errors
-    assert f"To go on: grisaille resume 'my toy' --storage {place}" in output
-    assert not ledger("my toy").asked()
+def test_neighbours_of_the_file_are_there_while_it_evaluates_in_children(
+    model, place, tmp_path: Path
+):
+    name = f"neighbour_of_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text("shift = 1.0\n")
+    before = list(sys.path)
+    assert solved(model(work=f"import {name}"), place, "toy", 2, "--workers", "2") == 0
+    assert sys.path == before
 
 
-def test_two_workers_share_a_study(model, place, ledger, tmp_path):
-    # Nobody goes on before both are at work.
-    folder = tmp_path / "here"
-    folder.mkdir()
-    work = (
-        f"open(os.path.join({str(folder)!r}, str(os.getpid())), 'w').close()\n"
-        f"    while len(os.listdir({str(folder)!r})) < 2: time.sleep(0.02)"
-    )
-    file = model(work=work)
-    assert main(["create", file, "--study", "toy", "--storage", place, "--trials", "4"]) == 0
-    workers = [start("worker", "toy", "--storage", place) for _ in range(2)]
-    outputs = [worker.communicate(timeout=90) for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0], outputs
-    lines = [[line for line in out.splitlines() if "objective" in line] for out, _ in outputs]
-    assert all(lines)
-    assert sorted(int(line.split()[1]) for both in lines for line in both) == [1, 2, 3, 4]
-    assert all(f"loading {file}" in out for out, _ in outputs)
-    assert len(ledger("toy").history()) == 4
-
-
-def test_a_worker_wants_to_know_how_many_trials(model, place, capsys):
-    assert main(["create", model(), "--study", "toy", "--storage", place]) == 0
-    assert main(["worker", "toy", "--storage", place]) == 2
-    assert "pass --trials" in capsys.readouterr().err
-    assert main(["worker", "toy", "--storage", place, "--trials", "2"]) == 0
-    assert "trial 2  recommended  objective" in capsys.readouterr().out
+@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5"])
+def test_a_number_of_trials_that_is_none_is_refused(model, capsys, value):
+    with pytest.raises(SystemExit) as stopped:
+        main(["solve", model(), "--trials", value])
+    assert stopped.value.code == 2
+    assert "pass a whole number of at least 1" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from grisaille.execution import child_process, isolation
 from grisaille.execution.child_pool import ChildPool
 from grisaille.execution.isolation import isolated
 from tests.execution.execution_helpers import LONG, STUCK, is_gone, pids_in
+from tests.interruptible import start_interruptible
 
 COUNT = 0
 
@@ -437,7 +438,7 @@ def script(tmp_path):
             + then
         )
         (tmp_path / "temporary").mkdir()
-        parent = subprocess.Popen(
+        parent = start_interruptible(
             [sys.executable, "-W", "error", tmp_path / "script.py", tmp_path],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -17,6 +17,7 @@ from grisaille.errors import EvaluationError, ModelError
 from grisaille.execution.command import command
 from grisaille.execution.isolation import isolated
 from tests.execution.execution_helpers import is_gone, pids_in
+from tests.interruptible import start_interruptible
 
 
 @pytest.fixture
@@ -265,7 +266,7 @@ def test_a_process_left_behind_neither_delays_the_answer_nor_survives_it(program
 def test_an_interrupted_program_is_killed_with_its_children(program, tmp_path):
     words = program(HANGING) + f" {shlex.quote(str(tmp_path))}"
     code = f"from grisaille.execution.command import command; command({words!r})()"
-    caller = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    caller = start_interruptible([sys.executable, "-c", code], stderr=subprocess.PIPE)
     with caller:
         pids = pids_in(tmp_path)
         caller.send_signal(signal.SIGINT)

@@ -15,6 +15,7 @@ from grisaille.errors import EvaluationError, ModelError
 from grisaille.execution import child_process
 from grisaille.execution.isolation import isolated
 from tests.execution.execution_helpers import LONG, STUCK, is_gone, pids_in
+from tests.interruptible import start_interruptible
 
 
 def doubling(function):
@@ -262,7 +263,7 @@ def busy_parent(tmp_path):
         + "import sys\nfrom grisaille.execution.isolation import isolated\n"
         + "isolated(stuck, (sys.argv[1],), None)\n"
     )
-    parent = subprocess.Popen(
+    parent = start_interruptible(
         [sys.executable, script, tmp_path],
         stderr=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(tmp_path)},  # killed outright, it leaves its folder

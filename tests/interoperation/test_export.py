@@ -12,7 +12,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.interoperation.export import export_csv, export_json, export_observations_csv
-from grisaille.study.state import Ledger
+from grisaille.study.state import StudyState
 from tests.interoperation.interoperation_helpers import QUICK, tank, tank_study
 
 
@@ -33,7 +33,7 @@ def study() -> gs.Study:
 
 
 def test_the_table_of_trials_reads_back_to_the_last_bit(study):
-    frame = table(export_csv(study.desk.ledger()))
+    frame = table(export_csv(study.state))
     assert frame["trial"].tolist() == [1, 2, 3, 4, 5, 6]
     assert frame["state"].tolist() == ["complete"] * 4 + ["broken", "pending"]
     for row, trial in zip(frame.to_dict("records"), study.history, strict=False):
@@ -46,7 +46,7 @@ def test_the_table_of_trials_reads_back_to_the_last_bit(study):
 
 
 def test_the_table_of_trials_agrees_with_the_results_own(study):
-    frame = table(export_csv(study.desk.ledger()))
+    frame = table(export_csv(study.state))
     own = study.result().to_dataframe()
     shared = [c for c in own.columns if not c.startswith("constraint[")]
     assert len(shared) == 12
@@ -54,7 +54,7 @@ def test_the_table_of_trials_agrees_with_the_results_own(study):
 
 
 def test_a_trial_without_an_outcome_has_empty_cells_and_its_reason(study):
-    frame = table(export_csv(study.desk.ledger()))
+    frame = table(export_csv(study.state))
     broken, pending = frame.iloc[4], frame.iloc[5]
     assert math.isnan(broken["objective"])
     assert broken["reason"] == "5-1: the pump, of all things, leaks"
@@ -63,7 +63,7 @@ def test_a_trial_without_an_outcome_has_empty_cells_and_its_reason(study):
 
 
 def test_trials_end_after_they_start_in_utc(study):
-    frame = table(export_csv(study.desk.ledger()))
+    frame = table(export_csv(study.state))
     started, ended = (pandas.to_datetime(frame[c]) for c in ("started", "ended"))
     assert str(started.dt.tz) == "UTC"
     assert (ended[:5] >= started[:5]).all()
@@ -76,7 +76,7 @@ def test_a_name_that_is_a_column_of_ours_gets_a_number():
     twice = [y <= 0.9, y <= 0.9]
     study = gs.Study(gs.Problem(minimize=y, subject_to=twice), strategy=QUICK)
     study.run(1, progress=False)
-    frame = table(export_csv(study.desk.ledger()))
+    frame = table(export_csv(study.state))
     assert frame["kind"].tolist() == ["initial"]
     assert frame["kind (2)"].tolist() == study.history.trials[0].x.tolist()
     assert len(set(frame.columns)) == len(frame.columns)
@@ -84,7 +84,7 @@ def test_a_name_that_is_a_column_of_ours_gets_a_number():
 
 
 def test_every_answer_is_a_row_with_its_source(study):
-    frame = table(export_observations_csv(study.desk.ledger()))
+    frame = table(export_observations_csv(study.state))
     assert len(frame) == sum(study.history.counts().values())
     assert frame["source"].value_counts()["elsewhere"] == 2
     assert {"chain", "probe"} <= set(frame["source"])
@@ -98,7 +98,7 @@ def test_every_answer_is_a_row_with_its_source(study):
 
 
 def test_json_is_strictly_valid_and_holds_every_number(study):
-    data = json.loads(json.dumps(export_json(study.desk.ledger()), allow_nan=False))
+    data = json.loads(json.dumps(export_json(study.state), allow_nan=False))
     assert data["sense"] == "maximize"
     assert data["variables"][1] == {"name": "flow[1]", "lower": 0.0, "upper": 2.0}
     assert data["boxes"][0]["output_names"] == ["heat", "acid"]
@@ -120,10 +120,10 @@ def test_numbers_that_are_not_finite_are_words():
     y = gs.BlackBox(lambda x: 1.0, name="f", noise=0)(x)
     study = gs.Study(gs.Problem(minimize=y + np.exp(800 * y)), strategy=QUICK)
     study.run(1, progress=False)
-    ledger = study.desk.ledger()
-    data = json.loads(json.dumps(export_json(ledger), allow_nan=False))
+    state = study.state
+    data = json.loads(json.dumps(export_json(state), allow_nan=False))
     assert data["trials"][0]["objective"] == "inf"
-    assert table(export_csv(ledger))["objective"].tolist() == [math.inf]
+    assert table(export_csv(state))["objective"].tolist() == [math.inf]
 
 
 def test_a_study_that_lost_a_variable_and_a_box_can_still_be_exported(tmp_path):
@@ -133,15 +133,15 @@ def test_a_study_that_lost_a_variable_and_a_box_can_still_be_exported(tmp_path):
     level = gs.Variable("level", lower=0, upper=2)
     gain = gs.BlackBox(lambda h: 3 - (h - 1) ** 2, name="gain", noise=0)
     with gs.Study(gs.Problem(maximize=gain(level)), **place, allow_changes=True) as study:
-        ledger = study.desk.ledger()
-        frame = table(export_csv(ledger))
+        state = study.state
+        frame = table(export_csv(state))
         assert frame["level"].isna().all()
         assert frame["evaluations mix"].tolist() == [1, 1]
-        assert set(table(export_observations_csv(ledger))["box"]) == {"mix", "gain"}
-        json.dumps(export_json(ledger), allow_nan=False)
+        assert set(table(export_observations_csv(state))["box"]) == {"mix", "gain"}
+        json.dumps(export_json(state), allow_nan=False)
 
 
 def test_a_log_without_a_study_is_refused_in_a_sentence():
     for export in (export_csv, export_observations_csv, export_json):
         with pytest.raises(gs.ProtocolError, match=r"make it with gs\.Study"):
-            export(Ledger())
+            export(StudyState())

@@ -33,7 +33,7 @@ def study() -> gs.Study:
 
 
 def test_optuna_finds_the_same_best_trial_values_and_constraints(study, url):
-    assert export_optuna(study.desk.ledger(), "tank", url) == 6
+    assert export_optuna(study.state, "tank", url) == 6
     shown = optuna.load_study(study_name="tank", storage=url)
     assert shown.direction.name == "MAXIMIZE"
     assert len(shown.trials) == 6
@@ -51,7 +51,7 @@ def test_optuna_finds_the_same_best_trial_values_and_constraints(study, url):
 
 
 def test_bounds_are_in_the_users_sense(study, url):
-    export_optuna(study.desk.ledger(), "tank", url)
+    export_optuna(study.state, "tank", url)
     shown = optuna.load_study(study_name="tank", storage=url).trials
     frame = study.result().to_dataframe()
     bounds = [trial.user_attrs.get("bound", np.nan) for trial in shown]
@@ -60,10 +60,10 @@ def test_bounds_are_in_the_users_sense(study, url):
 
 
 def test_trials_have_the_times_they_were_made_at(study, url):
-    ledger = study.desk.ledger()
-    export_optuna(ledger, "tank", url)
+    state = study.state
+    export_optuna(state, "tank", url)
     for trial in optuna.load_study(study_name="tank", storage=url).trials:
-        entry = ledger.trials[trial.user_attrs["trial"]]
+        entry = state.trials[trial.user_attrs["trial"]]
         assert trial.datetime_start == datetime.datetime.fromtimestamp(entry.started)
         assert trial.datetime_complete == datetime.datetime.fromtimestamp(entry.ended)
         assert trial.duration >= datetime.timedelta(0)
@@ -72,11 +72,11 @@ def test_trials_have_the_times_they_were_made_at(study, url):
 def test_exporting_again_adds_only_what_is_new(url):
     study = tank_study(2)
     (query,) = study.ask()
-    assert export_optuna(study.desk.ledger(), "tank", url) == 2  # trial 3 is under way
-    assert export_optuna(study.desk.ledger(), "tank", url) == 0
+    assert export_optuna(study.state, "tank", url) == 2  # trial 3 is under way
+    assert export_optuna(study.state, "tank", url) == 0
     study.release(query)
     study.run(4, progress=False)
-    assert export_optuna(study.desk.ledger(), "tank", url) == 2
+    assert export_optuna(study.state, "tank", url) == 2
     shown = optuna.load_study(study_name="tank", storage=url)
     assert [trial.user_attrs["trial"] for trial in shown.trials] == [1, 2, 3, 4]
 
@@ -85,7 +85,7 @@ def test_a_broken_trial_fails_with_its_reason(url):
     study = gs.Study(tank(), strategy=QUICK, retries=0)
     (query,) = study.ask()
     study.fail(query, "the pump leaks")
-    assert export_optuna(study.desk.ledger(), "tank", url) == 1
+    assert export_optuna(study.state, "tank", url) == 1
     (trial,) = optuna.load_study(study_name="tank", storage=url).trials
     assert trial.state.name == "FAIL"
     assert trial.user_attrs["reason"] == "1-1: the pump leaks"
@@ -94,7 +94,7 @@ def test_a_broken_trial_fails_with_its_reason(url):
 
 def test_optunas_own_sampler_learns_from_our_trials_and_keeps_its_own(url):
     study = tank_study(12, strategy=gs.Optimistic(initial=13))
-    export_optuna(study.desk.ledger(), "tank", url)
+    export_optuna(study.state, "tank", url)
 
     def objective(trial: optuna.Trial) -> float:
         flow = [trial.suggest_float(f"flow[{i}]", 0, 2) for i in range(2)]
@@ -114,7 +114,7 @@ def test_optunas_own_sampler_learns_from_our_trials_and_keeps_its_own(url):
     blank.optimize(objective, n_trials=1)
     assert shown.trials[12].params != blank.trials[0].params  # no longer at random
     study.run(13, progress=False)
-    assert export_optuna(study.desk.ledger(), "tank", url) == 1
+    assert export_optuna(study.state, "tank", url) == 1
     assert len(optuna.load_study(study_name="tank", storage=url).trials) == 17
 
 
@@ -122,15 +122,15 @@ def test_an_optuna_study_that_is_not_ours_is_left_alone(url):
     optuna.create_study(study_name="tank", storage=url)
     study = tank_study(1)
     with pytest.raises(gs.ProtocolError, match="not exported from Grisaille: export under another"):
-        export_optuna(study.desk.ledger(), "tank", url)
+        export_optuna(study.state, "tank", url)
     assert optuna.load_study(study_name="tank", storage=url).user_attrs == {}
 
 
 def test_an_optuna_study_that_shows_another_study_is_left_alone(url):
-    export_optuna(tank_study(2).desk.ledger(), "tank", url)
+    export_optuna(tank_study(2).state, "tank", url)
     other = tank_study(2, seed=2)
     with pytest.raises(gs.ProtocolError, match="shows another trial 1"):
-        export_optuna(other.desk.ledger(), "tank", url)
+        export_optuna(other.state, "tank", url)
 
 
 def test_the_value_nan_fails_in_optuna(url):
@@ -139,24 +139,24 @@ def test_the_value_nan_fails_in_optuna(url):
     study = gs.Study(gs.Problem(minimize=np.sqrt(y)), strategy=QUICK)
     (query,) = study.ask()
     study.tell(query, -1.0)
-    assert export_optuna(study.desk.ledger(), "root", url) == 1
+    assert export_optuna(study.state, "root", url) == 1
     assert optuna.load_study(study_name="root", storage=url).trials[0].state.name == "FAIL"
 
 
 def test_what_optuna_cannot_open_is_said_without_the_password(tmp_path):
-    ledger = tank_study(1).desk.ledger()
+    state = tank_study(1).state
     with pytest.raises(gs.StorageError, match=r"Optuna cannot open .*sqlite:///optuna\.db"):
-        export_optuna(ledger, "tank", "nowhere")
+        export_optuna(state, "tank", "nowhere")
     with pytest.raises(gs.StorageError) as caught:
-        export_optuna(ledger, "tank", "strange://me:secret@host/base")
+        export_optuna(state, "tank", "strange://me:secret@host/base")
     assert "secret" not in str(caught.value)
     with pytest.raises(gs.StorageError, match="Optuna cannot open sqlite"):
-        export_optuna(ledger, "tank", f"sqlite:///{tmp_path}/no/such/folder.db")
+        export_optuna(state, "tank", f"sqlite:///{tmp_path}/no/such/folder.db")
     with pytest.raises(gs.ModelError, match="pass a text"):
-        export_optuna(ledger, "", "sqlite:///optuna.db")
+        export_optuna(state, "", "sqlite:///optuna.db")
 
 
 def test_without_optuna_it_is_said_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(gs.ModelError, match=r"pip install 'grisaille\[optuna\]'"):
-        export_optuna(tank_study(1).desk.ledger(), "tank", "sqlite:///optuna.db")
+        export_optuna(tank_study(1).state, "tank", "sqlite:///optuna.db")

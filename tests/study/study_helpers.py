@@ -36,4 +36,4 @@ def answer(problem: gs.Problem, query: gs.Query) -> Any:
 
 def decisions(study: gs.Study) -> list[list[float]]:
     """Every suggested point, in order."""
-    return [t.suggestion.x.tolist() for t in study.desk.ledger().trials.values()]
+    return [t.suggestion.x.tolist() for t in study.state.trials.values()]

@@ -12,7 +12,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.study.state import TrialState
+from grisaille.study.entries import TrialState
 from tests.study.study_helpers import QUICK, decisions, nested, parabola
 
 
@@ -86,7 +86,7 @@ def test_a_new_evaluation_starts_as_soon_as_a_worker_is_free():
     def box(x: float) -> float:
         order.append(len(order))
         if len(order) == 1:
-            slow.wait(30)  # the first evaluation waits for all others
+            slow.wait(300)  # the first evaluation waits for all others
         elif len(order) == 6:
             slow.set()
         return x**2
@@ -113,7 +113,7 @@ def test_an_evaluation_that_takes_too_long_is_killed_recorded_and_tried_once_mor
         assert failure.inputs[0] > 0
         assert "black box 'f' at" in failure.reason
         assert "took longer than 0.3 s (timeout=0.3)" in failure.reason
-    entry = study.desk.ledger().queries[f"{result.failures[0].trial}-1"]
+    entry = study.state.queries[f"{result.failures[0].trial}-1"]
     assert entry.attempts == 2
 
 
@@ -163,7 +163,7 @@ def test_an_exception_with_its_text_is_recorded_with_inputs_and_reason():
     assert result.nit == 4
     assert not result.failures  # the second attempt succeeded
     assert calls[1] == calls[2]
-    (failed,) = [e.data for e in study.desk._log.read(0) if e.kind == "failed"]
+    (failed,) = [e.data for e in study.events() if e.kind == "failed"]
     assert "raised ValueError: the mesh is tangled" in failed["reason"]
     assert not failed["final"]
 
@@ -177,7 +177,7 @@ def test_without_retries_a_failure_is_final():
     study = gs.Study(boxed(box), strategy=QUICK, retries=0)
     result = study.run(6, progress=False)
     assert result.failures
-    assert all(q.attempts <= 1 for q in study.desk.ledger().queries.values())
+    assert all(q.attempts <= 1 for q in study.state.queries.values())
 
 
 def test_ctrl_c_gives_queries_back_and_running_again_goes_on(tmp_path):
@@ -206,7 +206,7 @@ def test_the_time_limit_lets_trials_under_way_finish():
     study = gs.Study(nested(lambda y: (time.sleep(0.2), float(y[0]))[1], noise=0), strategy=QUICK)
     result = study.run(50, timeout=0.5, progress=False)
     assert result.status == gs.Status.TIMEOUT
-    states = [t.state for t in study.desk.ledger().trials.values()]
+    states = [t.state for t in study.state.trials.values()]
     assert set(states) == {TrialState.COMPLETE}
     assert 1 <= len(states) < 50
 
@@ -224,7 +224,7 @@ def test_dear_boxes_are_evaluated_less_when_costs_differ_and_the_answer_is_as_go
     assert second.evaluations["dear"] < first.evaluations["dear"] / 2
     assert second.evaluations["cheap"] >= 14
     assert second.fun <= first.fun + 0.02
-    partial = [t for t in weighed.desk.ledger().trials.values() if not t.suggestion.chain]
+    partial = [t for t in weighed.state.trials.values() if not t.suggestion.chain]
     assert partial
     assert all(t.state is TrialState.PARTIAL for t in partial)
 

@@ -10,6 +10,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
+from grisaille.study.writer import ChainAnswers
 from tests.study.study_helpers import QUICK, answer, decisions, nested, parabola
 
 
@@ -55,7 +56,7 @@ def test_every_decision_can_be_derived_again(storage):
         waiting += study.ask(2, trials=12)
         query = waiting.pop(0 if step % 3 else -1)
         study.tell(query, answer(study.problem, query))
-    for entry in study.desk.ledger().trials.values():
+    for entry in study.state.trials.values():
         again = study.replay(entry.number)
         assert np.array_equal(again.x, entry.suggestion.x)
         assert again.bound.estimated == entry.suggestion.bound.estimated
@@ -85,7 +86,7 @@ def test_a_partial_answer_is_kept_and_learned_from():
     study.tell(query, [0.1, 0.2])
     assert [o.box for o in study.history.loose] == ["first"]
     assert len(study.history) == 0
-    (pending,) = study.desk.standing().situation.pending
+    (pending,) = study.situation.pending
     assert pending.answers[0].tolist() == [0.1, 0.2]
 
 
@@ -93,11 +94,11 @@ def test_a_batch_is_spread_out_and_differs_from_asking_one_by_one():
     known = problems.drop_wave()
     study = gs.Study(known.problem, seed=1)
     study.run(12, progress=False)
-    alone = study.desk.standing().situation
+    alone = study.situation
     one = study.strategy.suggest(alone).x
     batch = study.ask(8)  # a chain's first call and a probe each
     numbers = sorted({q.trial for q in batch})
-    points = np.array([study.desk.ledger().trials[n].suggestion.x for n in numbers])
+    points = np.array([study.state.trials[n].suggestion.x for n in numbers])
     assert len(points) >= 4
     assert np.array_equal(points[0], one)  # nothing is pending yet
     scale = known.problem.program.upper - known.problem.program.lower
@@ -105,7 +106,7 @@ def test_a_batch_is_spread_out_and_differs_from_asking_one_by_one():
     assert np.median(apart) > 0.03
     assert apart.min() > 1e-4
     # Who knows nothing of what is under way suggests the same point again.
-    blind = replace(study.desk.standing().situation, pending=(), incomplete=alone.incomplete)
+    blind = replace(study.situation, pending=(), incomplete=alone.incomplete)
     assert np.array_equal(study.strategy.suggest(blind).x, one)
 
 
@@ -117,7 +118,7 @@ def test_pending_queries_narrow_the_band_and_leave_the_mean():
     study = gs.Study(nested(), strategy=QUICK)
     study.run(8, progress=False)
     study.ask(3)
-    situation = study.desk.standing().situation
+    situation = study.situation
     assert situation.pending
     knowledge = Knowledge(situation)
     before, after = knowledge.answered, knowledge.plausible
@@ -134,7 +135,7 @@ def test_what_hallucinated_bands_promise_is_not_published():
     study = gs.Study(parabola(), strategy=QUICK)
     study.run(8, progress=False)
     study.ask(3)
-    entries = list(study.desk.ledger().trials.values())[8:]
+    entries = list(study.state.trials.values())[8:]
     assert [e.suggestion.pending for e in entries] == [0, 1, 2]
     assert entries[0].suggestion.bound.estimated is not None
     assert [e.suggestion.bound.estimated for e in entries[1:]] == [None, None]
@@ -242,7 +243,7 @@ def test_observations_from_elsewhere_are_learned_from_and_shorten_the_initial_de
     grid = np.linspace(-2, 3, 8)
     assert study.observe("f", grid, (grid - 1) ** 2) == 8
     (query,) = study.ask()
-    entry = study.desk.ledger().trials[1]
+    entry = study.state.trials[1]
     assert entry.suggestion.kind == gs.TrialKind.NARROWED
     assert abs(query.inputs[0] - 1) < 0.3
 
@@ -452,3 +453,35 @@ def test_the_bound_of_a_short_study_is_known_before_its_end():
     assert np.isfinite(study.result().gap)
     with pytest.raises(AttributeError, match=r"did you mean '(lower|upper)_bound'"):
         study.result().bound  # noqa: B018
+
+
+def test_a_study_offers_what_is_recorded_and_what_would_be_decided_from():
+    study = gs.Study(parabola(), strategy=QUICK)
+    assert study.incumbent() is None
+    study.run(3, progress=False)
+    assert [event.kind for event in study.events()][:2] == ["created", "suggested"]
+    assert list(study.state.trials) == [1, 2, 3]
+    assert study.situation.history == study.history
+    best = min(range(3), key=lambda place: study.history.trials[place].objective)
+    assert study.incumbent().position == best
+
+
+def test_settings_are_recorded_once():
+    study = gs.Study(parabola(), strategy=QUICK)
+    study.record_settings(trials=7)
+    study.record_settings(trials=7)
+    assert study.state.settings["trials"] == 7
+    assert [event.kind for event in study.events()] == ["created", "changed"]
+
+
+def test_a_whole_trial_is_asked_told_once_and_given_back():
+    study = gs.Study(nested(), strategy=QUICK, evaluation="chained")
+    trial = study.ask_trial()
+    study.release_trials([trial.number])
+    assert study.pending == []
+    assert study.ask_trial().number == trial.number
+    told = ChainAnswers(trial.number, {0: np.array([0.5, 0.1]), 1: np.array([0.35])}, {})
+    study.tell_trials([told])
+    assert [t.objective for t in study.history] == [0.35]
+    with pytest.raises(gs.ProtocolError, match="trial 1 has its answers already: it is complete"):
+        study.tell_trials([told])

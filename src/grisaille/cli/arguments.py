@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 # That of `grisaille.study.study`, which loads PyTorch.
 DEFAULT_STORAGE = "sqlite:///study.db"
 
+LIMITS = ("trials", "max_cost", "gap_tol")
+"""The limits that are stored with a study, so that other commands know them."""
+
 
 def count(text: str) -> int:
     """A whole number of at least 1."""
@@ -37,7 +40,7 @@ def amount(text: str) -> float:
 
 
 def add_storage(command: argparse.ArgumentParser) -> None:
-    """Where studies live."""
+    """Where studies are stored."""
     command.add_argument(
         "--storage",
         metavar="URL",
@@ -48,13 +51,13 @@ def add_storage(command: argparse.ArgumentParser) -> None:
 
 
 def add_study(command: argparse.ArgumentParser) -> None:
-    """A study that is there."""
+    """An existing study."""
     command.add_argument("study", metavar="STUDY", help="name of the study")
     add_storage(command)
 
 
 def add_study_with_file(command: argparse.ArgumentParser) -> None:
-    """A study that is there, and the file with its problem."""
+    """An existing study, and the file with its problem."""
     add_study(command)
     command.add_argument(
         "--file",

@@ -1,4 +1,4 @@
-"""Commands to evaluate by other means: `create`, `ask`, `tell`, `fail`, `release`, `observe`."""
+"""Commands to evaluate elsewhere: `create`, `ask`, `tell`, `fail`, `release`, `observe`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grisaille.cli.arguments import (
+    LIMITS,
     add_choices,
     add_limits,
     add_problem,
@@ -99,7 +100,7 @@ def add_commands(commands: Commands) -> None:
 
 def _create(options: argparse.Namespace) -> int:
     from grisaille.cli.problem_file import load
-    from grisaille.cli.stored_studies import is_stored, make_study, remember
+    from grisaille.cli.stored_studies import is_stored, make_study
     from grisaille.errors import ModelError
 
     if is_stored(options.storage, options.study):
@@ -108,13 +109,8 @@ def _create(options: argparse.Namespace) -> int:
             f"name, or remove the old one with grisaille delete {shlex.quote(options.study)}"
         )
     with make_study(load(options.file), options) as study:
-        remember(
-            study,
-            file=str(options.file.resolve()),
-            trials=options.trials,
-            max_cost=options.max_cost,
-            gap_tol=options.gap_tol,
-        )
+        limits = {name: getattr(options, name) for name in LIMITS}
+        study.record_settings(file=str(options.file.resolve()), **limits)
     print(f"Study {options.study!r} is made, and empty: grisaille ask or worker goes on.")
     return DONE
 
@@ -122,8 +118,7 @@ def _create(options: argparse.Namespace) -> int:
 def _ask(options: argparse.Namespace) -> int:
     # What the problem's file prints is not JSON.
     with redirect_stdout(sys.stderr), _open(options) as study:
-        trials = options.trials or study.desk.ledger().settings.get("trials")
-        queries = study.ask(options.n, trials=trials, lease=options.lease)
+        queries = study.ask(options.n, trials=options.trials, lease=options.lease)
     lines = ",\n".join("  " + json.dumps(_plain(query)) for query in queries)
     print(f"[\n{lines}\n]" if lines else "[]")
     return DONE if queries else NOTHING
@@ -145,6 +140,9 @@ def _tell(options: argparse.Namespace) -> int:
 
 
 def _record(study: Study, answer: dict[str, Any]) -> str:
+    """Record an answer or a failure; returns what happened, in words."""
+    from grisaille.cli.study_summary import outcome_text
+
     name = answer["id"]
     if "failed" in answer:
         again = study.fail(name, answer["failed"])
@@ -152,12 +150,8 @@ def _record(study: Study, answer: dict[str, Any]) -> str:
     trial = study.tell(name, answer["value"], seconds=answer.get("seconds"))
     if trial is None:
         return f"query {name} is answered"
-    value = study.problem.sense * trial.objective
-    broken = f", violation {trial.violation:.2e}" if trial.violation else ""
-    return (
-        f"query {name} is answered, and trial {trial.number} complete: "
-        f"objective {value:.6g}{broken}"
-    )
+    outcome = outcome_text(study.problem, trial)
+    return f"query {name} is answered, and trial {trial.number} complete: {outcome}"
 
 
 def _fail(options: argparse.Namespace) -> int:
@@ -212,7 +206,7 @@ def _plain(query: Query) -> dict[str, Any]:
 
 
 def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """What is told: checked as a whole, before anything is recorded."""
+    """The answers of a call; all are checked before any is recorded."""
     from grisaille.errors import ModelError
 
     if options.id != "-":

@@ -22,11 +22,11 @@ TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends a run as Ctrl-C does: what is held is given back."""
+    """SIGTERM, which ends a run as Ctrl-C does: its queries are given back."""
 
 
 def report(error: GrisailleError) -> int:
-    """Say what went wrong; returns the exit code."""
+    """Print what went wrong; returns the exit code."""
     from grisaille.errors import ModelError, ProtocolError
 
     print(f"grisaille: {error}", file=sys.stderr)
@@ -38,19 +38,19 @@ def report(error: GrisailleError) -> int:
 
 
 @contextmanager
-def heeding_termination() -> Iterator[list[int]]:
-    """Within it SIGTERM raises `Terminated`; gives the signals that came."""
-    heard: list[int] = []
+def handling_termination() -> Iterator[list[int]]:
+    """A context in which SIGTERM raises `Terminated`; gives the list of received signals."""
+    received: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        heard.append(number)
+        received.append(number)
         raise Terminated
 
     if threading.current_thread() is not threading.main_thread():  # only that one gets signals
-        yield heard
+        yield received
         return
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        yield heard
+        yield received
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -1,4 +1,4 @@
-"""Commands to take a study elsewhere, or away: `export` and `delete`."""
+"""Commands that export or delete a study: `export` and `delete`."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def _export(options: argparse.Namespace) -> int:
 
     if options.optuna and (options.format or options.output):
         raise ModelError("--optuna writes into a database: leave --format and --output out")
-    ledger = read_study(options.storage, options.study).ledger
+    state = read_study(options.storage, options.study).state
     if options.optuna:
         from grisaille.interoperation.optuna_export import export_optuna
 
-        added = export_optuna(ledger, options.study, options.optuna)
+        added = export_optuna(state, options.study, options.optuna)
         where = without_password(options.optuna)
         print(f"Study {options.study!r} is in {where}, for Optuna: {added} trials added.")
         return DONE
@@ -50,9 +50,9 @@ def _export(options: argparse.Namespace) -> int:
 
     named = options.output is not None and options.output.suffix == ".json"
     if options.format == "json" or (options.format is None and named):
-        text = json.dumps(export_json(ledger), indent=2) + "\n"
+        text = json.dumps(export_json(state), indent=2) + "\n"
     else:
-        text = export_csv(ledger)
+        text = export_csv(state)
     if options.output is None:
         sys.stdout.write(text)
         return DONE
@@ -69,9 +69,9 @@ def _delete(options: argparse.Namespace) -> int:
     from grisaille.errors import ModelError
 
     stored = read_study(options.storage, options.study)
-    counts = sum(stored.ledger.history().counts().values())
+    counts = sum(stored.state.history().counts().values())
     what = (
-        f"study {stored.name!r} with {len(stored.ledger.trials)} trials and {counts} evaluations "
+        f"study {stored.name!r} with {len(stored.state.trials)} trials and {counts} evaluations "
         f"from {stored.where}"
     )
     if not options.yes:

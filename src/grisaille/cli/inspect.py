@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: `status`, `show` and `result`."""
+"""Commands that read and change nothing: `status`, `show` and `result`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLUMNS = (
     "evaluations",
     "last written",
 )
-# Designs of more numbers than this do not fit beside the rest of a trial; JSON has them.
+# Longer design points do not fit into the table of trials; JSON has them.
 _MOST_ENTRIES = 6
 
 
@@ -110,7 +110,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _parts(what: dict[str, Any]) -> list[str]:
-    """What `show` tells, in paragraphs."""
+    """The paragraphs that `show` prints."""
     parts = [_settings(what), _best(what)]
     if what["pending"]:
         rows = [
@@ -196,7 +196,7 @@ def _best(what: dict[str, Any]) -> str:
 
 
 def _of(trials: dict[str, Any]) -> str:
-    """How many there are to be, unless there are more already."""
+    """How many trials are wanted, unless there are more already."""
     there = sum(trials[state] for state in ("complete", "partial", "pending", "broken"))
     wanted = trials["wanted"]
     return "" if wanted is None or wanted < there else f" of {wanted}"
@@ -233,7 +233,7 @@ def _certainty(certified: bool | None) -> str:
 
 
 def _local(moment: str | None) -> str:
-    """An ISO time as the clock on the wall shows it."""
+    """An ISO time in local time."""
     from datetime import datetime
 
     if moment is None:
@@ -242,5 +242,5 @@ def _local(moment: str | None) -> str:
 
 
 def _partial(trials: dict[str, Any]) -> str:
-    """Trials without an objective, where there are some: of dear boxes, or of a changed problem."""
+    """How many trials have no objective, if some: of expensive boxes, or of a changed problem."""
     return f"{trials['partial']} partial, " if trials["partial"] else ""

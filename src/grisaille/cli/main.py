@@ -1,4 +1,4 @@
-"""Reading the call, and what the exit code says."""
+"""The parser of the command line, and its exit codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         return code
     except GrisailleError as error:
         return report(error)
-    except BrokenPipeError:  # whoever reads has read enough
+    except BrokenPipeError:  # the reader has closed its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"grisaille: {'terminated' if terminated else 'interrupted'}", file=sys.stderr)
         return TERMINATED if terminated else INTERRUPTED
     finally:
-        sys.path[:] = path  # a problem's file has put its folder there
+        sys.path[:] = path  # loading a problem's file adds its folder
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -29,7 +29,7 @@ class Definition:
 
 
 def load(file: Path) -> Definition:
-    """Run a file, and take what it defines."""
+    """Run a file and return what it defines."""
     from grisaille.errors import ModelError
     from grisaille.language.problem import Problem
 
@@ -59,7 +59,7 @@ def _run(file: Path) -> dict[str, Any]:
 
     from grisaille.errors import GrisailleError, ModelError
 
-    # As when Python itself runs a file: its neighbours can be imported, also while it evaluates.
+    # As when Python itself runs a file: files in its folder can be imported, also later.
     sys.path.insert(0, str(file.resolve().parent))
     try:
         return runpy.run_path(str(file), run_name="grisaille_problem")
@@ -71,7 +71,7 @@ def _run(file: Path) -> dict[str, Any]:
 
 
 def _place(file: Path, error: Exception) -> str:
-    """The line of the file where an error arose."""
+    """The line of the file that raised an error."""
     if isinstance(error, SyntaxError):
         return str(file)  # its message says where
     frames = traceback.extract_tb(error.__traceback__)

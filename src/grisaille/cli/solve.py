@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grisaille.cli.arguments import (
     DEFAULT_STORAGE,
+    LIMITS,
     add_choices,
     add_limits,
     add_problem,
@@ -16,7 +17,7 @@ from grisaille.cli.arguments import (
     amount,
     count,
 )
-from grisaille.cli.exit_codes import DONE, INTERRUPTED, NOTHING, TERMINATED, heeding_termination
+from grisaille.cli.exit_codes import DONE, INTERRUPTED, NOTHING, TERMINATED, handling_termination
 from grisaille.cli.problem_file import load
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from grisaille.records import Trial
     from grisaille.study.result import Result
     from grisaille.study.study import Study
-
-_LIMITS = ("trials", "max_cost", "gap_tol")
-# As `Study.run` has it; written down with the study, so that workers know.
-_TRIALS = 50
 
 
 def add_commands(commands: Commands) -> None:
@@ -118,12 +115,13 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _solve(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import make_study, remember
+    from grisaille.cli.stored_studies import make_study
+    from grisaille.study.budget import DEFAULT_TRIALS
 
     _check_call(options)
     _check_picture(options.plot)
     definition = load(options.file)
-    with heeding_termination() as heard:
+    with handling_termination() as received:
         if options.study is None:
             result = definition.problem.solve(
                 strategy=definition.strategy,
@@ -133,41 +131,40 @@ def _solve(options: argparse.Namespace) -> int:
                 **_limits({}, options),
             )
             print(f"\n{result}")
-            return _finish(result, options.plot, bool(heard))
+            return _finish(result, options.plot, bool(received))
         options.storage = options.storage or DEFAULT_STORAGE
         with make_study(definition, options) as study:
-            limits = _limits(study.desk.ledger().settings, options)
+            limits = _limits(study.state.settings, options)
             if limits["trials"] is None and limits["max_cost"] is None:
-                limits["trials"] = _TRIALS
-            remember(study, file=str(options.file.resolve()), **limits)
-            return _run(study, options, limits, heard)
+                limits["trials"] = DEFAULT_TRIALS  # stored with the study, so that workers know
+            study.record_settings(file=str(options.file.resolve()), **limits)
+            return _run(study, options, limits, received)
 
 
 def _resume(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import open_study, remember
+    from grisaille.cli.stored_studies import open_study
 
     _check_picture(options.plot)
-    with heeding_termination() as heard, open_study(options) as study:
+    with handling_termination() as received, open_study(options) as study:
         limits = _known_limits(study, options)
-        if options.file is not None:
-            remember(study, file=str(options.file.resolve()))
-        remember(study, **limits)
-        return _run(study, options, limits, heard)
+        file = {} if options.file is None else {"file": str(options.file.resolve())}
+        study.record_settings(**file, **limits)
+        return _run(study, options, limits, received)
 
 
 def _worker(options: argparse.Namespace) -> int:
     from grisaille.cli.stored_studies import open_study
     from grisaille.study.result import Status
 
-    with heeding_termination() as heard, open_study(options, announce=True) as study:
+    with handling_termination() as received, open_study(options, announce=True) as study:
         lines = _Lines(study)
         result = study.run(**_known_limits(study, options), progress=False, callback=lines)
         stopped = result.status is Status.INTERRUPTED
-        why = f"{'terminated' if heard else 'interrupted'}, and what it held is given back"
+        why = f"{'terminated' if received else 'interrupted'}, and what it held is given back"
         ending = f"this worker completed {lines.count} of the study's {result.nit} trials"
         print(f"{why if stopped else result.message}; {ending}", flush=True)
         if stopped:
-            return TERMINATED if heard else INTERRUPTED
+            return TERMINATED if received else INTERRUPTED
         return DONE if result.success else NOTHING
 
 
@@ -175,29 +172,29 @@ class _Lines:
     """Prints a line for each trial that is completed here."""
 
     def __init__(self, study: Study) -> None:
-        self._sense = study.problem.sense
+        self._problem = study.problem
         self.count = 0
 
     def __call__(self, trial: Trial) -> None:
+        from grisaille.cli.study_summary import outcome_text
+
         self.count += 1
-        broken = f", violation {trial.violation:.2e}" if trial.violation else ""
         print(
-            f"trial {trial.number}  {trial.suggestion.kind}  "
-            f"objective {self._sense * trial.objective:.6g}{broken}  "
+            f"trial {trial.number}  {trial.suggestion.kind}  {outcome_text(self._problem, trial)}  "
             f"evaluated in {trial.seconds[1]:.1f} s",
             flush=True,
         )
 
 
 def _run(
-    study: Study, options: argparse.Namespace, limits: dict[str, Any], heard: list[int]
+    study: Study, options: argparse.Namespace, limits: dict[str, Any], received: list[int]
 ) -> int:
-    """Run a study, print its result, and say how to go on if it was stopped."""
+    """Run a study, print its result, and tell how to continue if it was stopped."""
     from grisaille.cli.stored_studies import without_password
 
     result = study.run(**_ways(options), **limits)
     print(f"\n{result}")
-    code = _finish(result, options.plot, bool(heard))
+    code = _finish(result, options.plot, bool(received))
     if code in (INTERRUPTED, TERMINATED):
         known = options.storage == DEFAULT_STORAGE
         place = "" if known else f" --storage {without_password(options.storage)}"
@@ -206,7 +203,7 @@ def _run(
 
 
 def _ways(options: argparse.Namespace) -> dict[str, Any]:
-    """How to run, as against how long."""
+    """How to run: everything but the limits."""
     return {
         "workers": options.workers,
         "timeout": options.timeout,
@@ -215,16 +212,16 @@ def _ways(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _limits(stored: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """How long: as the call says, else as the study does."""
-    given = {name: getattr(options, name) for name in _LIMITS}
-    return {name: stored.get(name) if given[name] is None else given[name] for name in _LIMITS}
+    """The limits: those of the call, else those stored with the study."""
+    given = {name: getattr(options, name) for name in LIMITS}
+    return {name: stored.get(name) if given[name] is None else given[name] for name in LIMITS}
 
 
 def _known_limits(study: Study, options: argparse.Namespace) -> dict[str, Any]:
-    """The same, where there is no telling how long if neither says so."""
+    """The limits of a study that exists; raises ModelError if neither gives one."""
     from grisaille.errors import ModelError
 
-    limits = _limits(study.desk.ledger().settings, options)
+    limits = _limits(study.state.settings, options)
     if limits["trials"] is None and limits["max_cost"] is None:
         raise ModelError(
             f"study {study.name!r} does not say how many trials it is to have: pass --trials"
@@ -243,7 +240,7 @@ def _check_call(options: argparse.Namespace) -> None:
 
 
 def _check_picture(picture: Path | None) -> None:
-    """Find out before a long run, not after it."""
+    """Raise ModelError if a picture cannot be saved, before a long run and not after it."""
     from grisaille.errors import ModelError
 
     if picture is not None and not picture.resolve().parent.is_dir():

@@ -1,4 +1,4 @@
-"""Studies by name: reading what is recorded of them, and opening them to go on."""
+"""Studies by name: reading what is recorded, and opening them to continue."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ import argparse
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grisaille.cli.problem_file import Definition
     from grisaille.storage.database import Database
-    from grisaille.study.state import Ledger
+    from grisaille.study.state import StudyState
     from grisaille.study.study import Study
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is recorded of a study; it takes neither its problem nor the right to write.
+    """What is recorded of a study; reading it needs neither the problem nor write access.
 
     Attributes:
         name: Its name.
-        where: The storage, as a user may see it.
-        ledger: Its state.
+        where: The storage, without its password.
+        state: Its state.
         written: When something was recorded last, in seconds since 1970; None if nothing was.
     """
 
     name: str
     where: str
-    ledger: Ledger
+    state: StudyState
     written: float | None
 
 
 def read_studies(storage: str) -> tuple[str, list[Stored]]:
-    """The storage as a user may see it, and all its studies."""
+    """The storage without its password, and all its studies."""
     with closing(_database(storage)) as database:
         found = [_read(database, name) for name in database.names()]
         return database.where, [stored for stored in found if stored is not None]
@@ -43,11 +43,11 @@ def is_stored(storage: str, name: str) -> bool:
     """Whether there is a study of a name."""
     with closing(_database(storage)) as database:
         stored = _read(database, name)
-        return stored is not None and bool(stored.ledger.settings)
+        return stored is not None and bool(stored.state.settings)
 
 
 def read_study(storage: str, name: str) -> Stored:
-    """One study, or a sentence that says which there are."""
+    """One study; raises ModelError with the names of all studies if it does not exist."""
     with closing(_database(storage)) as database:
         stored = _read(database, name)
         if stored is None:
@@ -92,23 +92,13 @@ def make_study(definition: Definition, options: argparse.Namespace) -> Study:
             evaluation=getattr(options, "evaluation", None),
             allow_changes=getattr(options, "allow_changes", False),
         )
-    except ProtocolError as error:  # in the words of whoever calls from a shell
+    except ProtocolError as error:  # in the words of the command line
         message = str(error).replace("allow_changes=True", "grisaille resume --allow-changes")
         raise ProtocolError(message) from error
 
 
-def remember(study: Study, **settings: Any) -> None:
-    """Record with a study what later commands need to know, where it is new."""
-    from grisaille.storage.log import Kind
-
-    known = study.desk.ledger().settings
-    news = {name: value for name, value in settings.items() if known.get(name) != value}
-    if news:
-        study.desk.write(lambda page: page.append(Kind.CHANGED, news))
-
-
 def without_password(storage: str) -> str:
-    """The address of a storage, as others may see it."""
+    """The address of a storage without its password."""
     from sqlalchemy.engine import make_url
 
     return make_url(storage).render_as_string(hide_password=True)
@@ -117,7 +107,7 @@ def without_password(storage: str) -> str:
 def _remembered_file(stored: Stored) -> Path:
     from grisaille.errors import ModelError
 
-    known = stored.ledger.settings.get("file")
+    known = stored.state.settings.get("file")
     if known is None:
         raise ModelError(
             f"study {stored.name!r} does not say which file defines its problem: pass --file"
@@ -137,14 +127,14 @@ def _database(storage: str) -> Database:
 
 
 def _read(database: Database, name: str) -> Stored | None:
-    from grisaille.study.state import Ledger
+    from grisaille.study.state import StudyState
 
     log = database.open(name)
     if log is None:
         return None
     events = log.read(0)
     written = events[-1].time if events else None
-    return Stored(name, database.where, Ledger(events), written)
+    return Stored(name, database.where, StudyState(events), written)
 
 
 def _unknown(database: Database, name: str) -> Exception:

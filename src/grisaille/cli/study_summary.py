@@ -1,4 +1,4 @@
-"""What is recorded of a study, in numbers and words of the user: plain data for JSON and tables."""
+"""What is recorded of a study, in the user's sense and names: plain data for JSON and tables."""
 
 from __future__ import annotations
 
@@ -9,59 +9,61 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.study.budget import spent
-from grisaille.study.encoding import to_plain
-from grisaille.study.state import Ledger, QueryEntry, TrialState
+from grisaille.study.encoding import number_to_plain, to_plain
+from grisaille.study.entries import QueryEntry, TrialState
+from grisaille.study.state import StudyState
 
 if TYPE_CHECKING:
     from grisaille.cli.stored_studies import Stored
+    from grisaille.language.problem import Problem
     from grisaille.records import Trial
 
 
 def summarize(stored: Stored) -> dict[str, Any]:
     """The line of a study in a table of studies."""
-    ledger, sense = stored.ledger, _sense(stored.ledger)
-    best, bound = best_trial(ledger), last_bound(ledger)
-    history = ledger.history()
+    state, sense = stored.state, _sense(stored.state)
+    best, bound = best_trial(state), last_bound(state)
+    history = state.history()
     counts = history.counts()
     return {
         "name": stored.name,
         "trials": {
-            "complete": ledger.count(TrialState.COMPLETE),
-            "partial": ledger.count(TrialState.PARTIAL),
-            "pending": ledger.count(TrialState.PENDING),
-            "broken": ledger.count(TrialState.BROKEN),
-            "wanted": ledger.settings.get("trials"),
+            "complete": state.count(TrialState.COMPLETE),
+            "partial": state.count(TrialState.PARTIAL),
+            "pending": state.count(TrialState.PENDING),
+            "broken": state.count(TrialState.BROKEN),
+            "wanted": state.settings.get("trials"),
         },
         "best": None if best is None else sense * best.objective,
         "bound": None if bound is None else sense * bound[0],
         "certified": None if bound is None else bound[1],
         "gap": None if bound is None or best is None else max(best.objective - bound[0], 0.0),
         "failures": len(history.failures),
-        "cost": spent(ledger),
-        "evaluations": {box: counts.get(box, 0) for box in ledger.settings.get("boxes", counts)},
+        "cost": spent(state),
+        "evaluations": {box: counts.get(box, 0) for box in state.settings.get("boxes", counts)},
         "written": _moment(stored.written),
     }
 
 
 def describe(stored: Stored, last: int) -> dict[str, Any]:
-    """All that `show` tells of a study.
+    """Everything that `show` prints of a study.
 
     Args:
         stored: The study.
         last: How many trials to list.
     """
-    ledger = stored.ledger
-    trials = ledger.history().trials
-    best = best_trial(ledger)
+    state = stored.state
+    trials = state.history().trials
+    best = best_trial(state)
     least = min(trials, key=lambda t: t.violation, default=None) if best is None else None
-    settings = {name: value for name, value in ledger.settings.items() if name != "problem"}
+    settings = {name: value for name, value in state.settings.items() if name != "problem"}
     return {
         **summarize(stored),
         "storage": stored.where,
         "settings": settings,
-        "best_trial": None if best is None else _trial(ledger, best),
-        "least_violation": None if least is None else _trial(ledger, least),
-        "pending": [_query(q) for q in ledger.queries.values() if _is_pending(ledger, q)],
+        "best_trial": None if best is None else _trial(state, best),
+        "least_violation": None if least is None else _trial(state, least),
+        "pending": [_query(q) for q in state.queries.values() if _is_pending(state, q)],
         "failed": [
             {
                 "trial": failure.trial,
@@ -69,27 +71,33 @@ def describe(stored: Stored, last: int) -> dict[str, Any]:
                 "inputs": to_plain(failure.inputs),
                 "reason": failure.reason,
             }
-            for failure in ledger.history().failures
+            for failure in state.history().failures
         ],
-        "last_trials": [_trial(ledger, trial) for trial in trials[-last:]],
+        "last_trials": [_trial(state, trial) for trial in trials[-last:]],
     }
 
 
-def best_trial(ledger: Ledger) -> Trial | None:
+def outcome_text(problem: Problem, trial: Trial) -> str:
+    """Objective of a complete trial in the user's sense, and its violation if there is one."""
+    violated = f", violation {trial.violation:.2e}" if trial.violation else ""
+    return f"objective {problem.sense * trial.objective:.6g}{violated}"
+
+
+def best_trial(state: StudyState) -> Trial | None:
     """The complete trial with the best feasible value, as observed; None if none was feasible."""
-    feasible = [t for t in ledger.history() if t.violation == 0 and np.isfinite(t.objective)]
+    feasible = [t for t in state.history() if t.violation == 0 and np.isfinite(t.objective)]
     return min(feasible, key=lambda t: t.objective, default=None)
 
 
-def last_bound(ledger: Ledger) -> tuple[float, bool] | None:
+def last_bound(state: StudyState) -> tuple[float, bool] | None:
     """The latest bound on the minimized objective, and whether it is certified.
 
-    Decisions made while others were under way give none, and a best value refutes a bound above
-    it: both as in the table of a running study.
+    As in the table of a running study, decisions made while others were pending give none, and a
+    best value refutes a bound above it.
     """
-    best = best_trial(ledger)
+    best = best_trial(state)
     most = np.inf if best is None else best.objective + 1e-9 * (1 + abs(best.objective))
-    for trial in reversed(ledger.history().trials):
+    for trial in reversed(state.history().trials):
         asked = trial.suggestion
         for bound, certified in ((asked.bound.proved, True), (asked.bound.estimated, False)):
             if bound is not None and not asked.pending and np.isfinite(bound) and bound <= most:
@@ -97,12 +105,12 @@ def last_bound(ledger: Ledger) -> tuple[float, bool] | None:
     return None
 
 
-def _sense(ledger: Ledger) -> int:
-    return int(ledger.settings.get("sense", 1))
+def _sense(state: StudyState) -> int:
+    return int(state.settings.get("sense", 1))
 
 
-def _is_pending(ledger: Ledger, query: QueryEntry) -> bool:
-    return query.is_open and ledger.trials[query.trial].state is TrialState.PENDING
+def _is_pending(state: StudyState, query: QueryEntry) -> bool:
+    return query.is_open and state.trials[query.trial].state is TrialState.PENDING
 
 
 def _query(query: QueryEntry) -> dict[str, Any]:
@@ -117,15 +125,17 @@ def _query(query: QueryEntry) -> dict[str, Any]:
     }
 
 
-def _trial(ledger: Ledger, trial: Trial) -> dict[str, Any]:
-    settings = ledger.settings
+def _trial(state: StudyState, trial: Trial) -> dict[str, Any]:
+    data = state.trial_data(state.trials[trial.number])
+    assert data.x is not None  # it is complete
+    assert data.constraints is not None
     return {
         "trial": trial.number,
-        "kind": str(trial.suggestion.kind),
-        "objective": to_plain([_sense(ledger) * trial.objective])[0],
-        "violation": to_plain([trial.violation])[0],
-        "x": dict(zip(settings["entries"], to_plain(trial.x), strict=True)),
-        "constraints": _by_label(settings["constraints"], to_plain(trial.constraints)),
+        "kind": data.kind,
+        "objective": number_to_plain(data.objective),
+        "violation": number_to_plain(data.violation),
+        "x": dict(zip(data.x, to_plain(data.x.values()), strict=True)),
+        "constraints": _by_label(state.settings["constraints"], to_plain(data.constraints)),
         "seconds": {"suggesting": trial.seconds[0], "evaluating": trial.seconds[1]},
     }
 

@@ -18,23 +18,23 @@ from grisaille.execution.isolation import GRACE, Call, Child
 class ChildPool:
     """Evaluates functions in up to `workers` child processes at once, as `isolated` does in one.
 
-    A child starts when it is first needed and then stays, so that imports are paid for once. What
-    a function leaves behind stays with it, until the pool is shut down or the child dies:
+    A child starts when it is first needed and then stays, so that modules are imported once. It
+    keeps what a function leaves behind, until the pool is shut down or the child dies:
 
     - Its modules, with what they keep in their globals. A function found by import is that of the
       file as it was when the child first imported it.
     - The function itself, with its closure and its globals, if it travels by value (a lambda, a
-      closure, a function of a script): the child knows it again by the bytes of its pickle, so a
-      cache that it fills in its globals stays full. Change what it refers to here, and the child
-      gets the new function, fresh. The last 64 functions are kept.
+      closure, a function of a script): the child recognizes it by the bytes of its pickle, so a
+      cache that it fills in its globals stays full. If what it refers to changes here, the child
+      gets the new function. The last 64 functions are kept.
     - Files, threads and processes that it left open or running.
 
-    Children share nothing, and which of them makes an evaluation is left to chance. Working
+    Children share nothing, and any of them may make an evaluation. Working
     directory, environment and `sys.path` are those of this process when the child was started.
 
     An evaluation that takes too long is killed with its child and all the child started, and so is
-    one that dies; the next evaluation gets a new child, the others notice nothing. All children
-    end when this process does, however it ends. Needs Unix.
+    one that dies; the next evaluation gets a new child, and the others are not affected. All
+    children end when this process does, however it ends. Needs Unix.
 
     Args:
         workers: How many children there are at most.
@@ -60,16 +60,16 @@ class ChildPool:
     def submit(
         self, function: Callable[..., Any], arguments: Sequence[Any], timeout: float | None
     ) -> Future[Any]:
-        """Have `function(*arguments)` evaluated when a worker is free.
+        """Evaluate `function(*arguments)` when a worker is free.
 
-        Function and arguments are those of this moment: changing them later changes nothing.
+        Function and arguments are pickled now: changing them later has no effect.
 
         Args:
             function: Anything cloudpickle can send: lambdas, closures and functions of a script.
             arguments: Its positional arguments.
             timeout: Seconds after which it is killed, counted from the call of the function:
                 waiting for a worker, the start of a child and the import of the function's module
-                are not included. None to wait for ever.
+                do not count. None for no limit.
 
         Returns:
             The future of its value, or of the exceptions that `isolated` raises.
@@ -88,10 +88,10 @@ class ChildPool:
             if self._closed:
                 raise ProtocolError("the pool is shut down: make a new one")
             self._tasks.append(task)
-            # A worker that is free has a child that is warm: no other is started.
+            # A free worker has a running child: no other is started.
             wanted = self._busy + len(self._tasks)
             if len(self._threads) < min(wanted, self._workers):
-                # Daemons, because Python waits for others at its exit, before it asks us to stop.
+                # Daemons, because at exit Python waits for other threads before it calls us.
                 thread = threading.Thread(target=self._work, name="grisaille-pool", daemon=True)
                 thread.start()
                 self._threads.append(thread)
@@ -103,8 +103,8 @@ class ChildPool:
 
         Args:
             wait: Return when all is done.
-            cancel: Kill all children now. Evaluations under way fail with EvaluationError, those
-                that wait are cancelled. Else all that was submitted is evaluated first, unless
+            cancel: Kill all children now. Pending evaluations fail with EvaluationError, those
+                that wait are cancelled. Otherwise everything submitted is evaluated first, unless
                 Python exits before.
         """
         dropped: list[_Task] = []
@@ -134,13 +134,13 @@ class ChildPool:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # After an exception, Ctrl-C above all, nobody waits for hours of evaluations.
+        # After an exception such as Ctrl-C nobody wants to wait for hours of evaluations.
         self.shutdown(cancel=error is not None)
 
     def _at_exit(self) -> None:
-        if os.getpid() == self._owner:  # in a fork of this process the children are not ours
+        if os.getpid() == self._owner:  # not in a fork of this process
             self.shutdown(wait=False, cancel=True)
-            self._join(GRACE)  # they still remove folders; but what cannot be killed may hang
+            self._join(GRACE)  # the threads remove folders, but may wait for ever for a child
 
     def _join(self, seconds: float | None) -> None:
         for thread in self._threads:
@@ -148,14 +148,14 @@ class ChildPool:
                 thread.join(seconds)
 
     def _work(self) -> None:
-        """What each thread does: hand tasks to a child of its own."""
+        """Evaluate tasks in a child of this thread, until there are no more."""
         process: Child | None = None
         while (task := self._next()) is not None:
             if not task.future.set_running_or_notify_cancel():
                 self._rest()
                 continue
             process = self._evaluate(task, process)
-            del task  # its value may be large, and the next task may be far
+            del task  # its value may be large, and the next task may come late
         if process is not None:
             process.end()
             self._close(process)
@@ -175,7 +175,7 @@ class ChildPool:
             self._busy -= 1
 
     def _evaluate(self, task: _Task, process: Child | None) -> Child | None:
-        """Settle a task's future; gives the child for the next task, if there is one."""
+        """Set the future of a task; returns the child for the next task, if it is alive."""
         value, failure = None, None
         try:
             if process is not None and not process.is_alive():  # it died while it was idle
@@ -183,12 +183,12 @@ class ChildPool:
                 process = None
             process = process or self._start()
             value = process.answer(task.call).opened()
-        except BaseException as error:  # whatever it is: someone waits for the future
+        except BaseException as error:  # somebody waits for the future, whatever it is
             failure = error
         if process is not None and not process.is_alive():
             self._close(process)
             process = None
-        self._rest()  # first: who has seen the value and submits again finds this worker free
+        self._rest()  # before the value is seen: the next submission finds this worker free
         if failure is None:
             task.future.set_result(value)
         else:
@@ -201,7 +201,7 @@ class ChildPool:
         with self._changed:
             self._children.add(process)
             cancelled = self._cancelled
-        if cancelled:  # too late to be killed with the others
+        if cancelled:  # started too late to be killed with the others
             process.kill()
         return process
 

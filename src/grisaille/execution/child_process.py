@@ -1,7 +1,6 @@
 """The process in which functions are evaluated, one after another; run as a script.
 
-It imports nothing but the standard library until a function asks for more: every start pays for
-what is imported here.
+It imports only the standard library until a function needs more, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ ANSWER = struct.Struct(">cQ")
 """What goes before each message from the child: its kind, and its number of bytes."""
 
 NEEDED = b"n"
-"""The child has not seen this function, or has dropped it: the parent is to send it."""
+"""The child does not have this function: the parent must send it."""
 
 CALLED = b"c"
 """Function and arguments are loaded, and the function is called now: its time begins."""
@@ -38,10 +37,10 @@ RAISED = b"r"
 """The answer is the pickled (exception's pickle or None, its type and text, its traceback)."""
 
 REFUSED = b"x"
-"""The answer is a sentence: the function or its value did not survive the journey."""
+"""The answer is a sentence: the function or its value could not be sent."""
 
 FUNCTIONS = 64
-"""How many functions the child keeps: they may have a data set each."""
+"""How many functions the child keeps: each may have a data set."""
 
 GROUP_VARIABLE = "GRISAILLE_ISOLATED_GROUP"
 """Environment variable: the number of the process group that will be killed as a whole, a colon,
@@ -73,27 +72,27 @@ def main() -> None:
         os.environ[GROUP_VARIABLE] = f"{os.getpgrp()}:{folder}"
         while digest := _receive(requests):
             _send(answers, *_answer(digest, functions, requests, answers))
-    # Left to end as any program does, so that exit handlers run and temporary folders go.
+    # The process ends normally, so that exit handlers run and temporary folders are removed.
 
 
 def isolated_folder() -> str | None:
-    """The folder that goes with this process group, if it is one that `isolated` will kill."""
+    """The temporary folder of this process group, if `isolated` will kill the group."""
     group, _, folder = os.environ.get(GROUP_VARIABLE, "").partition(":")
-    return folder if group == str(os.getpgrp()) else None  # a group made since is on its own
+    return folder if group == str(os.getpgrp()) else None  # a group of its own is not killed
 
 
 def die_by_signal(lifeline: int) -> None:
     """Have the kernel kill this process group when the other end of the pipe closes (Linux).
 
-    The end closes with the parent, however that died. Unlike a thread this reaches code that never
-    gives the interpreter back, and unlike PR_SET_PDEATHSIG it reaches the processes that the
-    function started, and does not mistake the end of the parent's thread for that of the parent.
+    The pipe closes when the parent dies, for whatever reason. Unlike a thread, this also stops code
+    that never releases the interpreter. Unlike PR_SET_PDEATHSIG, it also reaches the processes that
+    the function started, and does not react to the end of a thread of the parent.
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
     flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
     fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | fcntl.FASYNC)
-    # The signal tells of a change, so the parent may have died before there was one to tell.
+    # The signal reports a change only: the parent may have died before.
     closed = select.poll()
     closed.register(lifeline, select.POLLIN)
     if closed.poll(0):
@@ -104,14 +103,14 @@ def die_by_thread(lifeline: int) -> None:
     """Kill this process group when the other end of the pipe closes (any Unix)."""
 
     def watch() -> None:
-        os.read(lifeline, 1)  # nothing is ever sent: it returns when the pipe closes
+        os.read(lifeline, 1)  # nothing is ever sent, so it returns when the pipe closes
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
 def _receive(stream: BinaryIO) -> bytes:
-    """The next message; empty if there will be none, because the parent wants no more or died."""
+    """The next message; empty if there is none, because the parent has finished or died."""
     header = stream.read(LENGTH.size)
     if len(header) < LENGTH.size:
         return b""
@@ -159,7 +158,7 @@ def _evaluate(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple
     except Exception as error:
         return RAISED, _packed(error)
     finally:
-        # Seen when it was printed, and not lost if this process is killed later.
+        # Output appears at once, and is not lost if this process is killed later.
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):
                 stream.flush()
@@ -176,7 +175,7 @@ def _packed(error: Exception) -> bytes:
     import traceback
 
     pickled = None
-    with suppress(Exception):  # then its type and text must do
+    with suppress(Exception):  # otherwise its type and text must be enough
         pickled = _dumps()(error)
     try:
         text = str(error)

@@ -20,7 +20,7 @@ from grisaille.execution.child_process import isolated_folder
 from grisaille.execution.isolation import kill_group, signal_name
 
 LAST_LINES = 8
-"""How much of what a failed program printed goes into the message."""
+"""How many of the last lines that a failed program printed go into the message."""
 
 
 def command(template: str, *, directory: str | os.PathLike[str] | None = None) -> Command:
@@ -57,7 +57,7 @@ def command(template: str, *, directory: str | os.PathLike[str] | None = None) -
     placeholders = frozenset(name for word in words for name in _placeholders(word, template))
     folder = None
     if directory is not None:
-        # Made absolute, so that it still holds after the caller has gone elsewhere.
+        # Absolute, so that it stays valid when the working directory changes.
         folder = str(Path(directory).expanduser().absolute())
         if not Path(folder).is_dir():
             raise ModelError(
@@ -96,7 +96,7 @@ class Command:
             EvaluationError: It could not be started, failed, or did not answer with JSON numbers.
         """
         text = json.dumps({"inputs": [self._numbers(value) for value in inputs]})
-        # A process that is being killed may still be writing while the folder goes.
+        # A process that is being killed may still write while the folder is removed.
         with tempfile.TemporaryDirectory(
             prefix="grisaille-", dir=isolated_folder(), ignore_cleanup_errors=True
         ) as folder:
@@ -116,12 +116,12 @@ class Command:
     def _run(self, words: list[str], input: Path, printed: Path, complaints: Path) -> int:
         """The program's exit status.
 
-        It prints to files, not pipes: they cannot fill up, and whoever else holds them open cannot
-        keep us waiting once the program itself has ended.
+        It prints to files, not pipes: files cannot fill up, and no other process that holds them
+        open can block us after the program has ended.
         """
         source = os.devnull if "input" in self.placeholders else input
-        # Inside an isolated evaluation the program stays in the group that is killed when time is
-        # up; else it leads a group of its own, so that we can end all that it started.
+        # In an isolated evaluation the program stays in the group that is killed at the timeout;
+        # otherwise it leads its own group, so that we can kill everything it started.
         own_group = isolated_folder() is None
         with open(source, "rb") as stdin, open(printed, "wb") as out, open(complaints, "wb") as err:
             try:

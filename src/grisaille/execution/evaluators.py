@@ -1,4 +1,4 @@
-"""Hands: what evaluations are sent to, whoever makes them."""
+"""Evaluators: this process, child processes, or an executor of the user."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ if TYPE_CHECKING:
     from grisaille.execution.child_pool import ChildPool
 
 
-class Hands(Protocol):
-    """Makes evaluations, some at once."""
+class Evaluators(Protocol):
+    """Makes evaluations, up to `slots` at once."""
 
     slots: int
-    """How many at once."""
+    """How many evaluations can be pending at once."""
 
     def submit(self, box: BlackBox, arguments: Sequence[Any]) -> Future[Any]:
-        """Begin an evaluation; its future holds what the function returned."""
+        """Start an evaluation; the future holds what the function returns."""
         ...
 
     def cancel(self) -> None:
-        """Stop what is under way as far as possible, at once."""
+        """Stop pending evaluations at once, as far as possible."""
         ...
 
 
 @contextmanager
-def hands_for(executor: Any, workers: int | None) -> Iterator[Hands]:
-    """This process, child processes, or a user's executor.
+def evaluators_for(executor: Any, workers: int | None) -> Iterator[Evaluators]:
+    """The evaluators that a run uses.
 
     Args:
         executor: Anything with `submit`; None for this process, or for child processes.
         workers: How many evaluations at once; None for one, or as many as an executor has workers.
     """
     if executor is not None:
-        yield _Executor(executor, workers)
+        yield _UserExecutor(executor, workers)
         return
-    hands = _Here() if workers is None else _Children(workers)
+    evaluators = _ThisProcess() if workers is None else _ChildProcesses(workers)
     try:
-        yield hands
+        yield evaluators
     finally:
-        hands.close()
+        evaluators.close()
 
 
-class _Here:
-    """This process, one evaluation after the other; those with a timeout in a child process."""
+class _ThisProcess:
+    """This process, one evaluation after another; a box with a timeout runs in a child process."""
 
     slots = 1
 
@@ -84,7 +84,7 @@ class _Here:
             self._pool.shutdown()
 
 
-class _Children:
+class _ChildProcesses:
     """Child processes, which are replaced when they die."""
 
     def __init__(self, workers: int) -> None:
@@ -104,8 +104,8 @@ class _Children:
         self._pool.shutdown()
 
 
-class _Executor:
-    """A user's executor: it belongs to them, so it is left as it is."""
+class _UserExecutor:
+    """An executor of the user, who also shuts it down."""
 
     def __init__(self, executor: Any, workers: int | None) -> None:
         if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
@@ -114,26 +114,26 @@ class _Executor:
                 "concurrent.futures.ProcessPoolExecutor() or a dask.distributed.Client()"
             )
         self._executor = executor
-        self.slots = workers or _count(executor)
-        # Dask takes equal calls for one and the same, unless it is told otherwise.
+        self.slots = workers or _workers_of(executor)
+        # By default Dask evaluates equal calls only once.
         module = type(executor).__module__.split(".")[0]
         self._options = {"pure": False} if module == "distributed" else {}
 
     def submit(self, box: BlackBox, arguments: Sequence[Any]) -> Future[Any]:
         assert box.fn is not None
-        errand = Errand(box.fn, tuple(arguments), box.timeout)
-        future: Future[Any] = self._executor.submit(errand, **self._options)
+        call = RemoteCall(box.fn, tuple(arguments), box.timeout)
+        future: Future[Any] = self._executor.submit(call, **self._options)
         return future
 
     def cancel(self) -> None:
         pass
 
 
-class Errand:
-    """A function with its arguments, which can be sent to wherever it is called.
+class RemoteCall:
+    """A function with its arguments, ready to be called in another process.
 
-    When it has to travel, cloudpickle packs it: lambdas, closures and what a decorator hides go
-    along. Executors with threads call it as it is.
+    It is pickled with cloudpickle, which includes lambdas, closures and decorated functions.
+    Executors with threads call it without pickling.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Errand:
         self._timeout = timeout
 
     def __call__(self) -> Any:
-        """Call the function; in a child process if it must end in time."""
+        """Call the function; in a child process if it has a timeout."""
         if self._timeout is None:
             return self._function(*self._arguments)
         from grisaille.execution.isolation import isolated
@@ -157,12 +157,12 @@ class Errand:
         return _unpacked, (cloudpickle.dumps((self._function, self._arguments)), self._timeout)
 
 
-def _unpacked(payload: bytes, timeout: float | None) -> Errand:
+def _unpacked(payload: bytes, timeout: float | None) -> RemoteCall:
     function, arguments = pickle.loads(payload)
-    return Errand(function, arguments, timeout)
+    return RemoteCall(function, arguments, timeout)
 
 
-def _count(executor: Any) -> int:
+def _workers_of(executor: Any) -> int:
     """How many workers an executor has."""
     known = getattr(executor, "_max_workers", None)  # concurrent.futures, loky
     if isinstance(known, int):

@@ -17,18 +17,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, cast
 
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.execution import child_process
 
 HEARTBEAT = 0.25
-"""Seconds between looks at whether the child lives, for when its death does not close the socket:
-a process that the function forked may hold it open."""
+"""Seconds between checks that the child is alive. Its death may not close the socket: a process
+that the function forked may hold it open."""
 
 GRACE = 5.0
-"""Seconds that a child which is no longer needed may take to end in order."""
+"""Seconds that a child may take to end normally when it is no longer needed."""
 
 LOADING = 120.0
 """Seconds that a child may take to start and to load a function whose own time is limited."""
@@ -55,17 +54,21 @@ def isolated(function: Callable[..., Any], arguments: Sequence[Any], timeout: fl
         Exception: Whatever the function raised, with its traceback as a note.
     """
     call = Call.of(function, arguments, timeout)
-    with Child() as process:
+    process = Child()
+    try:
         answer = process.answer(call)
+        process.end()
+    finally:
+        process.close()
     return answer.opened()
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function and its arguments, ready to travel.
+    """A function and its arguments, pickled.
 
     Attributes:
-        digest: What a child knows the function by.
+        digest: By which a child recognizes the function.
         function: Its pickle.
         arguments: The pickle of the tuple of its arguments.
         timeout: Seconds that the function may take; None for no limit.
@@ -103,7 +106,7 @@ class Call:
 
 
 class Answer(NamedTuple):
-    """What a child said: the kind of message and its content, as `child` defines them."""
+    """A message of a child: its kind and its content, as `child_process` defines them."""
 
     kind: bytes
     body: memoryview
@@ -126,14 +129,13 @@ class Answer(NamedTuple):
 class Child:
     """A process that evaluates functions, one after another, and is killed with all it started.
 
-    It belongs to one thread; only `kill` may be called from others. As a context manager it ends
-    in order, but at once if there was an exception.
+    It belongs to one thread; only `kill` may be called from others.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._killed = False
-        # A killed process cannot tidy up: what must not stay is kept in a folder that we remove.
+        # A killed process cannot clean up: its temporary files are in a folder that we remove.
         self._folder = tempfile.mkdtemp(prefix="grisaille-")
         self._channel, end = socket.socketpair()
         try:
@@ -156,7 +158,7 @@ class Child:
         self._greeting = _framed(pickle.dumps((sys.path, self._folder)))
 
     def answer(self, call: Call) -> Answer:
-        """Have the child make a call; it is killed if that takes too long.
+        """Let the child make a call; the child is killed if that takes too long.
 
         Raises:
             EvaluationError: Time was up, or the child died.
@@ -188,52 +190,37 @@ class Child:
             raise EvaluationError(f"its process {_end(self._process.wait())}") from None
 
     def is_alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it can evaluate."""
         return not self._killed and self._process.poll() is None
 
     def kill(self) -> None:
-        """Kill it and all it started, from any thread; an evaluation under way ends."""
-        with self._lock:  # once only: later the number may be that of others
+        """Kill it and all it started, from any thread; a pending evaluation ends."""
+        with self._lock:  # only once: later the number may belong to another process
             if not self._killed:
                 self._killed = True
                 _kill_group(self._process.pid)
 
     def end(self) -> None:
-        """Let it end in order, so that exit handlers run; after `GRACE`, or if killed, no more."""
+        """Let it end normally, so that exit handlers run; waits for `GRACE` at most."""
         with suppress(OSError):  # it died
             self._channel.shutdown(socket.SHUT_WR)
         with suppress(_TimeIsUpError):
             self._read(memoryview(bytearray(1)), time.monotonic() + GRACE)
 
     def close(self) -> None:
-        """Kill what is left of it and remove what belongs to it."""
+        """Kill what is left of it and remove its files."""
         self.kill()
         self._process.wait()
         self._channel.close()
         cast(IO[bytes], self._process.stdin).close()
         self._remove_folder()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            if error is None:
-                self.end()
-        finally:
-            self.close()
-
     def _remove_folder(self) -> None:
         # A process that is being killed may still be writing there.
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _send(self, data: bytes, deadline: float) -> None:
-        """Send all, unless the child dies: then there may still be something to be read."""
+        """Send all, or return if the child dies: there may still be something to read."""
         unsent = memoryview(data)
         while unsent:
             remaining = deadline - time.monotonic()
@@ -267,7 +254,7 @@ class Child:
     def _read(self, buffer: memoryview, deadline: float) -> int:
         """Fill some of the buffer; 0 if the child is dead and there is nothing left to read."""
         while (remaining := deadline - time.monotonic()) > 0:
-            # Asked before we read: what a dead child said last is then there to be read.
+            # Checked before we read: the last message of a dead child can then be read.
             dead = self._process.poll() is not None
             self._channel.settimeout(0 if dead else min(remaining, HEARTBEAT))
             try:
@@ -280,7 +267,7 @@ class Child:
                 continue
             if count or dead:
                 return count
-            # The socket closes just before the process ends, or long before if it closed it.
+            # The socket closes just before the process ends, or long before if the child closed it.
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(None if remaining == math.inf else remaining)
         raise _TimeIsUpError
@@ -301,7 +288,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_group(number: int) -> None:
-    # When all are gone already it complains; of zombies macOS says that they are not ours.
+    # It raises if all are gone already; for zombies macOS reports a missing permission.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(number, signal.SIGKILL)
 
@@ -315,7 +302,7 @@ def signal_name(number: int) -> str:
 
 
 def _framed(*messages: bytes) -> bytes:
-    """Messages as they go to the child."""
+    """Messages in the format that the child reads."""
     return b"".join(
         part for body in messages for part in (child_process.LENGTH.pack(len(body)), body)
     )
@@ -328,10 +315,10 @@ def _end(code: int) -> str:
 
 
 def _exception(pickled: bytes | None, kind: str, text: str, story: str) -> Exception:
-    """The function's own exception, or an EvaluationError if it could not travel."""
+    """The function's own exception, or an EvaluationError if it could not be pickled."""
     error: Exception = EvaluationError(f"raised {kind}: {text}")
     if pickled is not None:
-        # Some exceptions are pickled well, but their constructor wants more than their args.
+        # Some exceptions can be pickled but not loaded: their constructor needs more arguments.
         with suppress(Exception):
             error = pickle.loads(pickled)
     error.add_note(f"In the child process:\n{story.rstrip()}")

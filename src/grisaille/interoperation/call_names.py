@@ -11,7 +11,7 @@ from grisaille.language.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class CallNames:
-    """How the answer to one call of the chain is called.
+    """The names of the outputs of one call of the chain.
 
     Attributes:
         box: Name of the black box.

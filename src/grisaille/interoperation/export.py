@@ -14,78 +14,72 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.interoperation.export_fields import (
-    box_names,
-    design,
-    evaluations,
-    reason,
-    settings_of,
-    user_value,
-)
+from grisaille.errors import ProtocolError
 from grisaille.records import Observation
-from grisaille.study.encoding import to_plain
-from grisaille.study.state import Ledger, QueryEntry, TrialEntry, probe_of
+from grisaille.storage.log import Data
+from grisaille.study.encoding import number_to_plain, to_plain
+from grisaille.study.entries import QueryEntry, TrialEntry, probe_of
+from grisaille.study.state import StudyState
 
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1
-"""Rises when a key of `export_json` changes its meaning or goes away; new keys may come anytime."""
+"""Rises when a key of `export_json` changes its meaning or is removed, not for new keys."""
 
 
-def export_csv(ledger: Ledger) -> str:
-    """One row per trial, those under way included.
+def export_csv(state: StudyState) -> str:
+    """One row per trial, pending ones included.
 
     Columns: trial, state, kind, one per design entry, objective, one per constraint (met when
     <= 0), violation, bound, certified bound, evaluations of each black box, seconds suggesting and
     evaluating, started, ended, reason. Objective and bounds are in the user's sense, times are
-    UTC. What is not known is left empty. A name that is taken gets a number, as in `kind (2)`.
+    UTC. Unknown cells are empty. A name that is taken gets a number, as in `kind (2)`.
     """
-    settings = settings_of(ledger)
+    settings = settings_of(state)
     first = ["trial", "state", "kind"]
-    counts = [f"evaluations {name}" for name in box_names(ledger)]
+    counts = [f"evaluations {name}" for name in state.box_names()]
     last = ["violation", "bound", "certified bound", *counts]
     last += ["seconds suggesting", "seconds evaluating", "started", "ended", "reason"]
     taken = {*first, "objective", *last}
     entries = _renamed(settings["entries"], taken)
     labels = _renamed(settings["constraints"], taken)
     header = [*first, *entries, "objective", *labels, *last]
-    rows = [_trial_row(ledger, trial) for trial in ledger.trials.values()]
+    rows = [_trial_row(state, trial) for trial in state.trials.values()]
     return _csv(header, rows)
 
 
-def _trial_row(ledger: Ledger, trial: TrialEntry) -> list[Any]:
-    settings, record = ledger.settings, trial.record
+def _trial_row(state: StudyState, trial: TrialEntry) -> list[Any]:
+    data = state.trial_data(trial)
     nothing: list[Any] = [None]
-    point = design(ledger, trial)
     return [
         trial.number,
         str(trial.state),
-        str(trial.suggestion.kind),
-        *(nothing * len(settings["entries"]) if point is None else point.values()),
-        None if record is None else user_value(ledger, record.objective),
-        *(nothing * len(settings["constraints"]) if record is None else record.constraints),
-        None if record is None else record.violation,
-        user_value(ledger, trial.suggestion.bound.estimated),
-        user_value(ledger, trial.suggestion.bound.proved),
-        *evaluations(ledger, trial).values(),
+        data.kind,
+        *(nothing * len(state.settings["entries"]) if data.x is None else data.x.values()),
+        data.objective,
+        *(data.constraints or nothing * len(state.settings["constraints"])),
+        data.violation,
+        data.bound,
+        data.certified_bound,
+        *data.evaluations.values(),
         trial.seconds,
-        float(sum(query.seconds for query in trial.told)),
+        trial.seconds_evaluating,
         _utc(trial.started),
         _utc(trial.ended),
-        reason(trial),
+        trial.failure,
     ]
 
 
-def export_observations_csv(ledger: Ledger) -> str:
+def export_observations_csv(state: StudyState) -> str:
     """One row per answer of a black box.
 
     Columns: box, source ("chain", "probe" for an answer apart from the real chain, "elsewhere" for
     one that `Study.observe` added), trial, query, input[0], ..., output[0], ..., seconds. A box
     with fewer inputs or outputs than another leaves the last ones empty.
     """
-    settings_of(ledger)
-    told = [query for trial in ledger.trials.values() for query in trial.told]
-    elsewhere = ledger.elsewhere()
+    settings_of(state)
+    told = [query for trial in state.trials.values() for query in trial.told]
+    elsewhere = state.elsewhere()
     every: list[QueryEntry | Observation] = [*told, *elsewhere]
     inputs = max((seen.inputs.size for seen in every), default=0)
     outputs = max((_size(seen.outputs) for seen in every), default=0)
@@ -104,14 +98,14 @@ def export_observations_csv(ledger: Ledger) -> str:
     return _csv([*header, "seconds"], rows)
 
 
-def export_json(ledger: Ledger) -> dict[str, Any]:
+def export_json(state: StudyState) -> dict[str, Any]:
     """Everything that is known of a study, as strictly valid JSON.
 
     Numbers that are not finite are the words "nan", "inf" and "-inf"; what is not known is null;
     times are seconds since 1970; objective and bounds are in the user's sense. The keys are
     explained in docs/interoperation.md.
     """
-    settings = settings_of(ledger)
+    settings = settings_of(state)
     bounds = zip(settings["entries"], settings["lower"], settings["upper"], strict=True)
     return {
         "format": "grisaille study",
@@ -125,10 +119,10 @@ def export_json(ledger: Ledger) -> dict[str, Any]:
         "constraints": list(settings["constraints"]),
         "boxes": [_box_to_plain(name, box) for name, box in settings["boxes"].items()],
         "problem": settings["problem"],
-        "trials": [_trial_to_plain(ledger, trial) for trial in ledger.trials.values()],
+        "trials": [_trial_to_plain(state, trial) for trial in state.trials.values()],
         "observations": [
             {"box": o.box, "inputs": to_plain(o.inputs), "outputs": to_plain(o.outputs)}
-            for o in ledger.elsewhere()
+            for o in state.elsewhere()
         ],
     }
 
@@ -144,25 +138,25 @@ def _box_to_plain(name: str, box: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _trial_to_plain(ledger: Ledger, trial: TrialEntry) -> dict[str, Any]:
-    record, suggestion = trial.record, trial.suggestion
+def _trial_to_plain(state: StudyState, trial: TrialEntry) -> dict[str, Any]:
+    data, suggestion = state.trial_data(trial), trial.suggestion
     return {
         "number": trial.number,
         "state": str(trial.state),
-        "kind": str(suggestion.kind),
+        "kind": data.kind,
         "x": to_plain(suggestion.x),
-        "objective": None if record is None else _plain(user_value(ledger, record.objective)),
-        "constraints": None if record is None else to_plain(record.constraints),
-        "violation": None if record is None else _plain(record.violation),
-        "bound": _plain(user_value(ledger, suggestion.bound.estimated)),
-        "certified_bound": _plain(user_value(ledger, suggestion.bound.proved)),
-        "evaluations": evaluations(ledger, trial),
+        "objective": number_to_plain(data.objective),
+        "constraints": None if data.constraints is None else to_plain(data.constraints),
+        "violation": number_to_plain(data.violation),
+        "bound": number_to_plain(data.bound),
+        "certified_bound": number_to_plain(data.certified_bound),
+        "evaluations": data.evaluations,
         "seconds_suggesting": trial.seconds,
-        "seconds_evaluating": float(sum(query.seconds for query in trial.told)),
+        "seconds_evaluating": trial.seconds_evaluating,
         "started": trial.started,
         "ended": trial.ended,
         "trials_left": trial.remaining,
-        "cost_left": _plain(trial.budget),
+        "cost_left": number_to_plain(trial.budget),
         "trials_under_way": suggestion.pending,
         "queries": [_query_to_plain(query) for query in trial.queries],
     }
@@ -185,12 +179,21 @@ def _query_to_plain(query: QueryEntry) -> dict[str, Any]:
     }
 
 
+def settings_of(state: StudyState) -> Data:
+    """The settings of a study.
+
+    Raises:
+        ProtocolError: There is no study.
+    """
+    if not state.settings:
+        raise ProtocolError(
+            "the study was never created, so there is nothing to export: make it with gs.Study(...)"
+        )
+    return state.settings
+
+
 def _source(query: QueryEntry) -> str:
     return "chain" if probe_of(query) is None else "probe"
-
-
-def _plain(value: float | None) -> float | str | None:
-    return None if value is None else to_plain([value])[0]
 
 
 def _utc(time: float | None) -> str | None:
@@ -210,7 +213,7 @@ def _padded(values: Array, width: int) -> list[float | None]:
 
 
 def _renamed(names: Iterable[str], taken: set[str]) -> list[str]:
-    """The names, with a number where one is taken; they are taken from then on."""
+    """The names, with a number where one is taken; adds them to the taken ones."""
     found = []
     for name in names:
         own, number = name, 1

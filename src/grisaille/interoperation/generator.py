@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import math
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,32 +14,24 @@ from numpy.typing import NDArray
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.interoperation.call_names import name_calls
-from grisaille.storage.log import Kind
-from grisaille.study.budget import Limits
 from grisaille.study.chain import Chain
-from grisaille.study.state import QueryEntry, QueryState, TrialEntry, TrialState
+from grisaille.study.entries import TrialEntry, TrialState
 from grisaille.study.study import Study
-from grisaille.study.transitions import Page, check_range
+from grisaille.study.writer import ChainAnswers, check_range
 
 Array = NDArray[np.float64]
 Point = dict[str, Any]
 
-# How often to look whether somebody else's suggestion is ready, in seconds.
-_POLL = 0.05
-
-# How many suggestions in a row may break off at once.
-_MOST_IN_VAIN = 10
-
-# How far an entry that comes back may be from what was suggested, relative to its range: what was
-# stored with fewer digits is the same point.
+# How far an entry that comes back may be from what was suggested, relative to its range: a point
+# that was stored with fewer digits is the same point.
 _SAME = 1e-6
 
-# How alike a key must be to a missing name to be taken for a slip, out of 1.
+# How similar a key must be to a missing name to count as a slip, out of 1.
 _NEAR = 0.8
 
 
 class Generator:
-    """Suggests whole points, and takes in what the black boxes answered along the chain.
+    """Suggests whole points, and accepts what the black boxes answered along the chain.
 
     It fits wherever a generator of gest-api does, without needing that package.
 
@@ -60,7 +51,7 @@ class Generator:
                 "apart from the chain: make it with gs.Study(..., evaluation='chained')"
             )
         self.study = study
-        settings = study.desk.ledger().settings
+        settings = study.state.settings
         self._entries: list[str] = list(settings["entries"])
         self._lower = np.array(settings["lower"], dtype=float)
         self._upper = np.array(settings["upper"], dtype=float)
@@ -91,7 +82,7 @@ class Generator:
         )
 
     def _validate_vocs(self, vocs: Any) -> None:
-        """Refuse a VOCS that does not have the study's variables and observables."""
+        """Raise ModelError unless a VOCS has the study's variables and observables."""
         inputs = {*vocs.variable_names, *vocs.constant_names}
         if inputs != set(self._entries) or not set(self.observables) <= set(vocs.output_names):
             raise ModelError(
@@ -102,8 +93,8 @@ class Generator:
     def suggest(self, num_points: int | None = None) -> list[Point]:
         """The next points to evaluate: design entries by name, and "_id".
 
-        Points whose evaluation is to be tried again come first. New ones are chosen as if those
-        under way had come out as predicted, so they are spread out.
+        Points whose evaluation is to be tried again come first. New ones are chosen as if pending
+        ones had come out as predicted, so they are spread out.
 
         Args:
             num_points: How many; one by default.
@@ -116,38 +107,23 @@ class Generator:
         if num_points is not None and not (is_whole(num_points) and num_points >= 0):
             raise ModelError(f"suggest({num_points!r}): how many is a whole number, or None")
         wanted = 1 if num_points is None else int(num_points)
-        taken: list[int] = []
-        in_vain = 0
+        taken: list[TrialEntry] = []
         try:
-            while len(taken) < wanted:
-                number = self.study.desk.write(self._take)
-                if number is not None:
-                    taken.append(number)
-                    in_vain = 0
-                elif in_vain == _MOST_IN_VAIN:
-                    raise EvaluationError(
-                        f"{in_vain} suggestions in a row broke off before their first black box, "
-                        "because a known part has no value there: change the bounds of the "
-                        "variables"
-                    )
-                elif not self._start():
-                    break
-                else:
-                    in_vain += 1
+            while len(taken) < wanted and (trial := self.study.ask_trial()) is not None:
+                taken.append(trial)
             if num_points is not None and len(taken) < wanted:
                 raise ModelError(
                     f"suggest({wanted}): the problem is proved to have no feasible point, so no "
                     "further one is worth evaluating: relax a constraint"
                 )
         except BaseException:
-            self._release(taken)  # nobody will see these points
+            self.study.release_trials(t.number for t in taken)  # nobody will see these points
             raise
-        self._handed_out.update(taken)
-        trials = self.study.desk.ledger().trials
-        return [self._point(trials[number]) for number in taken]
+        self._handed_out.update(trial.number for trial in taken)
+        return [self._point(trial) for trial in taken]
 
     def ingest(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Take in answers: all of them, or none if there is an error.
+        """Record answers: all of them, or none if there is an error.
 
         A result holds the `observables`. With the "_id" of a suggested point it completes that
         trial; where an observable is missing, None or not finite, its black box has failed.
@@ -155,7 +131,7 @@ class Generator:
         boxes as far as its answers go.
 
         Args:
-            results: One dictionary per point; keys it does not know are passed over.
+            results: One dictionary per point; unknown keys are ignored.
 
         Raises:
             ModelError: An "_id" is unknown or has its results already, a design entry is missing
@@ -167,88 +143,53 @@ class Generator:
         named = [r for r in results if _has_id(r)]
         loose = [self._observations(r) for r in results if not _has_id(r)]
 
-        def record(page: Page) -> None:
-            for result in named:
-                self._ingest_one(page, result)
-
         if named:
-            self.study.desk.write(record)
-            self._handed_out.difference_update(int(r["_id"]) for r in named)
+            told = self._told(named)
+            self.study.tell_trials(told)
+            self._handed_out.difference_update(answers.trial for answers in told)
         for found in loose:
             for box, inputs, outputs in found:
                 self.study.observe(box, [inputs], [outputs])
 
     def finalize(self) -> None:
         """Give back the points that have no results: they are suggested again."""
-        self._release(self._handed_out)
+        self.study.release_trials(self._handed_out)
         self._handed_out.clear()
-
-    def _start(self) -> bool:
-        """Begin a new trial; False if there is none to begin."""
-        while (decision := self.study.desk.decide(Limits())).waited:
-            time.sleep(_POLL)
-        if decision.suggestion is None or decision.status is not None:
-            return False
-        self.study.desk.start(decision.suggestion)
-        return True
-
-    def _take(self, page: Page) -> int | None:
-        """The oldest trial under way that nobody evaluates; from now on it is ours."""
-        for trial in page.ledger.trials.values():
-            states = [query.state for query in trial.queries]
-            free = QueryState.WAITING in states and QueryState.ASKED not in states
-            if trial.state is TrialState.PENDING and free:
-                for query in _open_queries(trial):
-                    page.append(Kind.ASKED, {"query": query.id, "holder": None, "until": None})
-                return trial.number
-        return None
-
-    def _release(self, numbers: Sequence[int] | set[int]) -> None:
-        def record(page: Page) -> None:
-            for number in sorted(numbers):
-                for query in page.ledger.trials[number].queries:
-                    if query.state is QueryState.ASKED:
-                        page.append(Kind.RELEASED, {"query": query.id})
-
-        if numbers:
-            self.study.desk.write(record)
 
     def _point(self, trial: TrialEntry) -> Point:
         point: Point = dict(zip(self._entries, trial.suggestion.x.tolist(), strict=True))
         return {**point, "_id": trial.number}
 
-    def _ingest_one(self, page: Page, result: Mapping[str, Any]) -> None:
-        trial = self._trial(page, result["_id"])
-        self._check_point(trial, result)
-        answers, missing = self._answers(result, f"the result of point {trial.number}")
-        asked = [query.asked for query in trial.queries if query.state is QueryState.ASKED]
-        # The chain was evaluated as a whole: its calls share the time that took.
-        took = max(page.turn.now() - min(asked), 0.0) if asked else 0.0
-        seconds = took / len(self._calls)
-        while ready := [q for q in _open_queries(trial) if q.calls[0] in answers]:
-            outputs = answers[ready[0].calls[0]]
-            check_range(self.study.desk.boxes[ready[0].box], ready[0].inputs, outputs)
-            page.tell(ready[0], outputs, seconds)
-        for query in _open_queries(trial):
-            page.fail(query, missing[query.calls[0]])
+    def _told(self, results: Sequence[Mapping[str, Any]]) -> list[ChainAnswers]:
+        """The answers of results with "_id"."""
+        told: list[ChainAnswers] = []
+        for result in results:
+            ended = {answers.trial for answers in told if not answers.missing}
+            trial = self._trial(result["_id"], ended)
+            self._check_point(trial, result)
+            answers, missing = self._answers(result, f"the result of point {trial.number}")
+            told.append(ChainAnswers(trial.number, answers, missing))
+        return told
 
-    def _trial(self, page: Page, given: Any) -> TrialEntry:
+    def _trial(self, given: Any, ended: set[int]) -> TrialEntry:
+        """The pending trial of an "_id", unless it is among those that end now."""
         number = int(given) if is_number(given) and float(given).is_integer() else None
-        trial = None if number is None else page.ledger.trials.get(number)
+        trial = None if number is None else self.study.state.trials.get(number)
         if trial is None:
             raise ModelError(
                 f"the study has suggested no point with '_id' {given!r}: leave '_id' out to add "
                 "answers that were made elsewhere"
             )
-        if trial.state is not TrialState.PENDING:
+        state = TrialState.COMPLETE if number in ended else trial.state
+        if state is not TrialState.PENDING:
             raise ModelError(
-                f"point {trial.number} has its results already (it is {trial.state}): leave '_id' "
+                f"point {trial.number} has its results already (it is {state}): leave '_id' "
                 "out to add further answers"
             )
         return trial
 
     def _check_point(self, trial: TrialEntry, result: Mapping[str, Any]) -> None:
-        """Answers belong to the point that was suggested."""
+        """Raise ModelError if a result belongs to another point than the suggested one."""
         given = {name: result[name] for name in self._entries if name in result}
         for place, name in enumerate(self._entries):
             suggested = float(trial.suggestion.x[place])
@@ -262,7 +203,7 @@ class Generator:
     def _answers(
         self, result: Mapping[str, Any], where: str
     ) -> tuple[dict[int, Array], dict[int, str]]:
-        """Outputs by call, as far as they are there; and by call why they are not."""
+        """Outputs by call; and by call why there are none, for all other calls."""
         known = {"_id", *self._entries, *self.observables}
         others = [key for key in result if isinstance(key, str) and key not in known]
         answers: dict[int, Array] = {}
@@ -304,16 +245,11 @@ class Generator:
                 if call in answers
             }:
                 for call, inputs in ready.items():
-                    box = self.study.desk.boxes[self._calls[call].box]
+                    box = self.study.box(self._calls[call].box)
                     check_range(box, inputs, answers[call])
                     found.append((box.name, inputs, answers[call]))
                     reached[call] = answers[call]
         return found
-
-
-def _open_queries(trial: TrialEntry) -> list[QueryEntry]:
-    """What still needs an answer, in the order of the chain."""
-    return sorted((q for q in trial.queries if q.is_open and q.calls), key=lambda q: q.calls[0])
 
 
 def _has_id(result: Mapping[str, Any]) -> bool:
@@ -323,7 +259,7 @@ def _has_id(result: Mapping[str, Any]) -> bool:
 
 
 def _number(value: Any, name: str) -> float:
-    """A number, also one in an array of its own; NaN for nothing."""
+    """A number, or the number in an array of size 1; NaN for None."""
     if value is None:
         return math.nan
     array = np.asarray(value)
@@ -333,7 +269,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _register(kind: type) -> None:
-    """Let gest-api know its own kind, where it is installed."""
+    """Register the class with gest-api, if that is installed."""
     try:
         from gest_api import Generator as Standard
     except ImportError:

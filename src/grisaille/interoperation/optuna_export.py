@@ -13,15 +13,10 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from grisaille.errors import ModelError, ProtocolError, StorageError
-from grisaille.interoperation.export_fields import (
-    design,
-    evaluations,
-    reason,
-    settings_of,
-    user_value,
-)
-from grisaille.study.encoding import to_plain
-from grisaille.study.state import Ledger, TrialEntry
+from grisaille.interoperation.export import settings_of
+from grisaille.study.encoding import number_to_plain
+from grisaille.study.entries import TrialEntry
+from grisaille.study.state import StudyState
 
 _OURS = "grisaille study"
 """User attribute of an exported Optuna study: the name of the study it shows."""
@@ -33,16 +28,16 @@ _TRIAL = "trial"
 _CONSTRAINTS = "constraints"
 
 
-def export_optuna(ledger: Ledger, name: str, url: str) -> int:
+def export_optuna(state: StudyState, name: str, url: str) -> int:
     """Write the trials that have ended into an Optuna study.
 
     Complete trials are COMPLETE, with their value in the user's sense and their constraints.
-    Broken trials, and those that evaluated only probes, are FAIL: samplers pass them over. Trials
-    under way come with a later export: exporting again adds what is new, and keeps what Optuna has
+    Broken trials, and those that evaluated only probes, are FAIL: samplers ignore them. Pending
+    trials come with a later export: exporting again adds what is new, and keeps what Optuna has
     added itself.
 
     Args:
-        ledger: The study.
+        state: The study.
         name: What the Optuna study is to be called.
         url: Any address that Optuna takes, such as `sqlite:///optuna.db`.
 
@@ -53,7 +48,7 @@ def export_optuna(ledger: Ledger, name: str, url: str) -> int:
         ProtocolError: Optuna has a study of this name that shows something else.
         StorageError: Optuna cannot use the storage.
     """
-    settings = settings_of(ledger)
+    settings = settings_of(state)
     for what, text in (("name", name), ("url", url)):
         if not isinstance(text, str) or not text.strip():
             raise ModelError(f"export_optuna({what}={text!r}): pass a text")
@@ -61,8 +56,8 @@ def export_optuna(ledger: Ledger, name: str, url: str) -> int:
     with _quiet(optuna), _storage(optuna, url) as storage:
         shown = _open(optuna, storage, settings, name)
         known = {t.user_attrs[_TRIAL]: t for t in shown.get_trials() if _TRIAL in t.user_attrs}
-        ended = [trial for trial in ledger.trials.values() if trial.ended is not None]
-        made = {trial.number: _frozen(optuna, ledger, trial) for trial in ended}
+        ended = [trial for trial in state.trials.values() if trial.ended is not None]
+        made = {trial.number: _frozen(optuna, state, trial) for trial in ended}
         _check_known(name, known, made)
         new = [trial for number, trial in made.items() if number not in known]
         for trial in new:
@@ -71,7 +66,7 @@ def export_optuna(ledger: Ledger, name: str, url: str) -> int:
 
 
 def _open(optuna: Any, storage: Any, settings: Any, name: str) -> Any:
-    """The Optuna study, made if it is not there; refused if it is somebody else's."""
+    """The Optuna study, created if necessary; raises ProtocolError if it shows something else."""
     direction = "minimize" if settings["sense"] == 1 else "maximize"
     if name in optuna.get_all_study_names(storage):
         shown = optuna.load_study(study_name=name, storage=storage)
@@ -96,46 +91,44 @@ def _open(optuna: Any, storage: Any, settings: Any, name: str) -> Any:
     return shown
 
 
-def _frozen(optuna: Any, ledger: Ledger, trial: TrialEntry) -> Any:
-    """A trial that has ended, as Optuna knows trials."""
-    settings, record = ledger.settings, trial.record
+def _frozen(optuna: Any, state: StudyState, trial: TrialEntry) -> Any:
+    """A trial that has ended, as a trial of Optuna."""
+    settings, data = state.settings, state.trial_data(trial)
     attributes: dict[str, Any] = {
         _TRIAL: trial.number,
         "state": str(trial.state),
-        "kind": str(trial.suggestion.kind),
+        "kind": data.kind,
     }
     numbers = {
-        "bound": user_value(ledger, trial.suggestion.bound.estimated),
-        "certified bound": user_value(ledger, trial.suggestion.bound.proved),
-        "violation": None if record is None else record.violation,
+        "bound": data.bound,
+        "certified bound": data.certified_bound,
+        "violation": data.violation,
     }
-    attributes |= {key: to_plain([v])[0] for key, v in numbers.items() if v is not None}
-    counts = evaluations(ledger, trial)
-    attributes |= {f"evaluations {box}": count for box, count in counts.items()}
-    if why := reason(trial):
-        attributes["reason"] = why
-    point = design(ledger, trial) or {}
+    attributes |= {key: number_to_plain(v) for key, v in numbers.items() if v is not None}
+    attributes |= {f"evaluations {box}": count for box, count in data.evaluations.items()}
+    if trial.failure:
+        attributes["reason"] = trial.failure
+    point = data.x or {}
     bounds = zip(settings["entries"], settings["lower"], settings["upper"], strict=True)
     ranges = {entry: (low, high) for entry, low, high in bounds}
     if any(not ranges[entry][0] <= value <= ranges[entry][1] for entry, value in point.items()):
         point = {}  # chosen when the problem had other bounds, which Optuna cannot show
-    # Optuna knows no NaN, neither as a value nor as a constraint.
-    numeric = record is not None and not any(
-        math.isnan(v) for v in (record.objective, *record.constraints)
+    constraints = data.constraints or []
+    # Optuna accepts no NaN, neither as a value nor as a constraint.
+    complete = (
+        bool(point)
+        and data.objective is not None
+        and not any(math.isnan(value) for value in (data.objective, *constraints))
     )
-    complete = numeric and bool(point)
-    system = {}
-    if complete and record is not None and record.constraints.size:
-        system[_CONSTRAINTS] = record.constraints.tolist()
     made = optuna.trial.create_trial(
         state=optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL,
-        value=user_value(ledger, record.objective) if complete and record is not None else None,
+        value=data.objective if complete else None,
         params=point,
         distributions={
             entry: optuna.distributions.FloatDistribution(*ranges[entry]) for entry in point
         },
         user_attrs=attributes,
-        system_attrs=system,
+        system_attrs={_CONSTRAINTS: constraints} if complete and constraints else {},
     )
     # Optuna's times are local and without a zone.
     made.datetime_start = datetime.datetime.fromtimestamp(trial.started)
@@ -144,7 +137,7 @@ def _frozen(optuna: Any, ledger: Ledger, trial: TrialEntry) -> Any:
 
 
 def _check_known(name: str, known: dict[int, Any], made: dict[int, Any]) -> None:
-    """Refuse to go on with what has changed: Optuna keeps an ended trial as it is."""
+    """Raise ProtocolError if a trial has changed: Optuna cannot change one that has ended."""
     for number, old in known.items():
         new = made.get(number)
         if new is None or any(
@@ -182,7 +175,7 @@ def _quiet(optuna: Any) -> Iterator[None]:
 
 @contextmanager
 def _storage(optuna: Any, url: str) -> Iterator[Any]:
-    """Optuna's storage at an address, let go of at the end."""
+    """Optuna's storage at an address, closed at the end."""
     from sqlalchemy.exc import SQLAlchemyError
 
     broken = (SQLAlchemyError, ImportError, ValueError, optuna.exceptions.StorageInternalError)

@@ -126,7 +126,7 @@ def plot_convergence(
 
 
 def _focus(axes: object, values: np.ndarray) -> None:
-    """Show the range of best value and bound; early trials may lie far outside."""
+    """Limit the axis to the range of best value and bound; early trials may lie far outside."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return

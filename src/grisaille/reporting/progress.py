@@ -27,7 +27,7 @@ class Row:
 
 
 class Progress(Protocol):
-    """Shows rows as they come."""
+    """Shows the rows of a running study."""
 
     def add(self, row: Row) -> None:
         """Show one more row."""
@@ -38,7 +38,7 @@ class Progress(Protocol):
         ...
 
     def note(self, what: str) -> None:
-        """Show something out of the ordinary."""
+        """Show something unusual."""
         ...
 
 
@@ -63,7 +63,7 @@ _COLUMNS = ("trial", "kind", "best feasible", "bound", "bound is", "gap", "viola
 def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
     """A live table in a terminal (or when `live` is True), plain lines otherwise."""
     names = [box.name for box in problem.boxes]
-    if len(names) > _MOST_COUNTERS:  # best value and bound matter more than many counters
+    if len(names) > _MOST_COUNTERS:  # best value and bound matter more than counters
         names = []
     if live or (live is None and sys.stdout.isatty()):
         from rich.console import Console
@@ -71,7 +71,7 @@ def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
 
         console = Console()
         table = _LiveTable(names, max(5, console.height - 6))
-        # What black boxes print appears above the table instead of tearing it.
+        # Output of black boxes appears above the table.
         with Live(table, console=console, refresh_per_second=8) as view:
             table.refresh = view.refresh
             try:
@@ -98,7 +98,7 @@ class _PlainLines:
         print("  ".join(c.rjust(w) for c, w in zip(cells, widths, strict=True)), flush=True)
 
     def doing(self, what: str) -> None:
-        """Plain lines tell what has happened, not what is going on."""
+        """Nothing: plain lines show what has happened, not what is going on."""
 
     def note(self, what: str) -> None:
         print(what, flush=True)
@@ -145,7 +145,7 @@ class _LiveTable:
 
 
 def certainty(certified: bool) -> str:
-    """How sure a bound is, in a word."""
+    """How sure a bound is: the word that tables show."""
     return "certified" if certified else "estimated"
 
 

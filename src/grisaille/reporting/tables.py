@@ -9,6 +9,7 @@ import numpy as np
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.reporting.progress import certainty
+from grisaille.reporting.trial_data import trial_data
 
 if TYPE_CHECKING:
     import pandas
@@ -27,19 +28,20 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
     """One row per trial, objective and bound in the user's sense."""
     import pandas
 
+    entries, boxes = entry_names(problem), [box.name for box in problem.boxes]
     rows: list[dict[str, Any]] = []
     for trial in history:
-        estimated = trial.suggestion.bound.estimated
-        row: dict[str, Any] = {"trial": trial.number, "kind": str(trial.suggestion.kind)}
-        row.update(zip(entry_names(problem), trial.x.tolist(), strict=True))
-        row["objective"] = problem.sense * trial.objective
-        row["bound"] = np.nan if estimated is None else problem.sense * estimated
-        proved = trial.suggestion.bound.proved
-        row["certified bound"] = np.nan if proved is None else problem.sense * proved
-        row["violation"] = trial.violation
-        row.update({f"constraint[{k}]": g for k, g in enumerate(trial.constraints.tolist())})
-        for box in problem.boxes:
-            row[f"evaluations {box.name}"] = sum(o.box == box.name for o in trial.observations)
+        answered = [seen.box for seen in trial.observations]
+        data = trial_data(
+            trial.suggestion, trial, answered, sense=problem.sense, entries=entries, boxes=boxes
+        )
+        row: dict[str, Any] = {"trial": trial.number, "kind": data.kind, **(data.x or {})}
+        row["objective"] = data.objective
+        row["bound"] = np.nan if data.bound is None else data.bound
+        row["certified bound"] = np.nan if data.certified_bound is None else data.certified_bound
+        row["violation"] = data.violation
+        row.update({f"constraint[{k}]": g for k, g in enumerate(data.constraints or [])})
+        row.update({f"evaluations {box}": count for box, count in data.evaluations.items()})
         row["seconds suggesting"], row["seconds evaluating"] = trial.seconds
         rows.append(row)
     return pandas.DataFrame(rows)

@@ -72,42 +72,44 @@ class Database:
         """The names of all studies, in the order they were created; none if there is no file."""
         if not self._exists():
             return []
-        with _sentences(self.where), self._engine.begin() as connection:
+        with _explaining_errors(self.where), self._engine.begin() as connection:
             if not self._check_version(connection):
                 return []
             return list(connection.execute(select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
 
     def open(self, name: str) -> DatabaseLog | None:
-        """The log of a study that is there; None if it is not."""
+        """The log of a study; None if the study does not exist."""
         if not self._exists():
             return None
-        with _sentences(self.where), self._engine.begin() as connection:
+        with _explaining_errors(self.where), self._engine.begin() as connection:
             if not self._check_version(connection):
                 return None
             found = connection.execute(select(STUDIES.c.id).where(STUDIES.c.name == name)).scalar()
         return None if found is None else DatabaseLog(self, int(found))
 
     def create(self, name: str) -> DatabaseLog:
-        """The log of a study, made if it is not there yet; older tables are brought up to date."""
+        """The log of a study, created if necessary; older tables are brought up to date."""
         log = self.open(name)
         if log is not None and self._is_current():
             return log
-        with _sentences(self.where):
+        with _explaining_errors(self.where):
             if self._engine.dialect.name == "sqlite" and not self._exists():
-                # A property of the file: readers and one writer do not wait for one another.
+                # With this property of the file, readers and one writer do not block one another.
                 self._use_write_ahead_log()
             with self.exclusive() as connection:
-                if self._engine.dialect.name == "postgresql":  # two may come at once
+                if (
+                    self._engine.dialect.name == "postgresql"
+                ):  # two processes may create the tables at once
                     connection.execute(text("SELECT pg_advisory_xact_lock(7273829)"))
                 prepare(connection, self.where, self._migrations)
         log = self.open(name)
         if log is not None:
             return log
-        with _sentences(self.where):
+        with _explaining_errors(self.where):
             try:
                 with self.exclusive() as connection:
                     connection.execute(insert(STUDIES).values(name=name))
-            except IntegrityError:  # somebody else made it in this moment
+            except IntegrityError:  # another process has just created it
                 pass
         log = self.open(name)
         assert log is not None
@@ -120,14 +122,14 @@ class Database:
                 with self._engine.connect().execution_options(autocommit=True) as connection:
                     connection.exec_driver_sql("PRAGMA journal_mode=WAL")
                 return
-            except OperationalError as error:  # this one does not wait by itself
+            except OperationalError as error:  # unlike others, this statement does not wait
                 if "locked" not in str(error.orig) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
 
     def delete(self, name: str) -> None:
         """Remove a study and everything recorded of it."""
-        with _sentences(self.where), self.exclusive() as connection:
+        with _explaining_errors(self.where), self.exclusive() as connection:
             ids = select(STUDIES.c.id).where(STUDIES.c.name == name)
             found = connection.execute(ids).scalar()
             connection.execute(delete(EVENTS).where(EVENTS.c.study == found))
@@ -149,16 +151,16 @@ class Database:
         self._engine.dispose()
 
     def _exists(self) -> bool:
-        """Whether a SQLite file is there: opening one would make it."""
+        """Whether the SQLite file exists: opening a missing one would create it."""
         path = self._engine.url.database
         return self._engine.dialect.name != "sqlite" or bool(path and Path(path).exists())
 
     def _is_current(self) -> bool:
-        with _sentences(self.where), self._engine.begin() as connection:
+        with _explaining_errors(self.where), self._engine.begin() as connection:
             return found_version(connection) == len(self._migrations) + 1
 
     def _check_version(self, connection: Connection) -> bool:
-        """Whether there are tables of ours; older ones are brought up to date by `create`."""
+        """Whether the tables exist; `create` brings older ones up to date."""
         version = found_version(connection)
         if version is None:
             return False
@@ -175,14 +177,14 @@ class DatabaseLog:
 
     def read(self, after: int) -> list[Event]:
         """The events whose number is larger than `after`."""
-        with _sentences(self._database.where), self._database.reading() as connection:
+        with _explaining_errors(self._database.where), self._database.reading() as connection:
             return _events(connection, self._study, after)
 
     @contextmanager
     def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
-        """Wait for a turn to write. What was appended is recorded at its end, or nothing is."""
-        with _sentences(self._database.where), self._database.exclusive() as connection:
-            # In PostgreSQL this row is what writers of a study wait for.
+        """Wait for a turn to write. At its end all appended events are recorded, or none."""
+        with _explaining_errors(self._database.where), self._database.exclusive() as connection:
+            # In PostgreSQL the writers of a study wait for this row.
             row = connection.execute(
                 select(STUDIES.c.decider).where(STUDIES.c.id == self._study).with_for_update()
             ).one_or_none()
@@ -195,8 +197,8 @@ class DatabaseLog:
             turn.finish()
 
     def beat(self, worker: Worker, lease: float) -> None:
-        """Note that a worker is alive, and will say so again within `lease` seconds."""
-        with _sentences(self._database.where), self._database.exclusive() as connection:
+        """Record that a worker is alive, and will report again within `lease` seconds."""
+        with _explaining_errors(self._database.where), self._database.exclusive() as connection:
             values = {"seen": _now(connection), "lease": lease}
             known = WORKERS.c.name == worker.name
             if not connection.execute(update(WORKERS).where(known).values(values)).rowcount:
@@ -243,14 +245,14 @@ class DatabaseTurn:
         return added
 
     def arrived(self) -> bool:
-        """Whether this batch is recorded already, by an attempt whose confirmation got lost."""
+        """Whether this batch is recorded already, by an attempt whose confirmation was lost."""
         mine = (EVENTS.c.study == self._study) & (EVENTS.c.batch == self._batch)
         return bool(
             self._connection.execute(select(func.count()).select_from(EVENTS).where(mine)).scalar()
         )
 
     def alive(self, worker: str) -> bool:
-        """Whether a worker still runs: by its process on this machine, else by its heartbeat."""
+        """Whether a worker still runs, by its process on this machine or else by its heartbeat."""
         row = self._connection.execute(
             select(WORKERS).where(WORKERS.c.name == worker)
         ).one_or_none()
@@ -307,7 +309,7 @@ def _engine(url: str) -> Engine:
         made = make_url(url)
         options: dict[str, Any] = {}
         if made.get_backend_name() not in ("sqlite", "postgresql"):
-            create_engine(made)  # says what is wrong with an address that is none
+            create_engine(made)  # explains what is wrong with an invalid address
             raise StorageError(f"storage {url!r}: only SQLite and PostgreSQL are supported")
         if made.get_backend_name() == "sqlite":
             if not made.database or made.database == ":memory:":
@@ -319,8 +321,8 @@ def _engine(url: str) -> Engine:
             if not folder.is_dir():
                 raise StorageError(f"storage {url!r}: there is no folder {str(folder)!r}")
             options["connect_args"] = {"timeout": _PATIENCE}
-            if _is_frozen(Path(made.database)):
-                options["creator"] = partial(_connect_frozen, made.database)
+            if _is_read_only(Path(made.database)):
+                options["creator"] = partial(_connect_read_only, made.database)
         engine = create_engine(made, pool_pre_ping=True, **options)
     except (ArgumentError, NoSuchModuleError) as error:
         raise StorageError(
@@ -341,35 +343,35 @@ def _engine(url: str) -> Engine:
     return engine
 
 
-def _is_frozen(file: Path) -> bool:
-    """Whether nobody can write to a file, so that it can be read without the files beside it."""
+def _is_read_only(file: Path) -> bool:
+    """Whether nobody can write to a file, so that it can be read without its journal files."""
     if not file.exists() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
         return False
     journal = file.with_name(f"{file.name}-wal")
     return not journal.exists() or journal.stat().st_size == 0
 
 
-def _connect_frozen(file: str) -> sqlite3.Connection:
+def _connect_read_only(file: str) -> sqlite3.Connection:
     address = f"file:{quote(str(Path(file).resolve()))}?immutable=1"
     return sqlite3.connect(address, uri=True, check_same_thread=False)
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions begin where `_begin_sqlite` says
-    # An answer may have taken days: it is on the disk before it counts, even if power fails.
+    connection.isolation_level = None  # `_begin_sqlite` begins transactions
+    # An answer may have taken days: it must be on the disk before it counts, if power fails.
     connection.execute("PRAGMA synchronous=FULL")
 
 
 def _begin_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     if not options.get("autocommit"):
-        # A writer takes its turn at once: taking it after reading could fail.
+        # A writer takes the lock at once: taking it after reading could fail.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
 
 
 @contextmanager
-def _sentences(where: str) -> Iterator[None]:
-    """What a database complains about, as sentences."""
+def _explaining_errors(where: str) -> Iterator[None]:
+    """Turn the errors of a database into sentences."""
     try:
         yield
     except IntegrityError:

@@ -1,8 +1,8 @@
 """The log of a study: what happened, in order, as plain data.
 
-A study is nothing but its log. Whatever it knows (trials, queries under way, answers, failures)
-follows from the events, so a study that was killed is the study up to its last event, and a
-decision can be derived again from the events before it.
+A study is its log. Everything else (trials, pending queries, answers, failures) follows from the
+events. So a study that was killed is the study up to its last event, and a decision can be derived
+again from the events before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ConnectionLostError(StorageError):
 
 
 Data = Mapping[str, Any]
-"""Plain data: what JSON can hold."""
+"""Plain data, as JSON can hold it."""
 
 
 class Kind(StrEnum):
@@ -47,7 +47,7 @@ class Event:
     Attributes:
         number: Counts from 1, without gaps.
         kind: What happened.
-        data: Its particulars.
+        data: The details.
         time: When it was recorded, in seconds since 1970.
     """
 
@@ -59,13 +59,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Who holds queries: a process.
+    """A process that holds queries.
 
     Attributes:
-        name: Different for every worker there ever was.
+        name: Unique among all workers, past ones included.
         host: The machine it runs on.
-        process: Its number there.
-        began: When it began, as the machine puts it.
+        process: Its process number there.
+        began: When it began, in the machine's own notation.
     """
 
     name: str
@@ -75,19 +75,19 @@ class Worker:
 
 
 class Turn(Protocol):
-    """A moment in which nobody else can write to the log."""
+    """Exclusive access to write to the log, until the turn ends."""
 
     news: Sequence[Event]
-    """What was recorded since the reader last looked."""
+    """The events since the last one that the writer knows of."""
     decider: str | None
-    """Name of the worker that is working out the next suggestion; may be set."""
+    """Name of the worker that computes the next suggestion; may be set."""
 
     def append(self, kind: Kind, data: Data) -> Event:
         """Record one more event."""
         ...
 
     def arrived(self) -> bool:
-        """Whether this batch is recorded already, by an attempt whose confirmation got lost."""
+        """Whether this batch is recorded already, by an attempt whose confirmation was lost."""
         ...
 
     def alive(self, worker: str) -> bool:
@@ -107,18 +107,18 @@ class Log(Protocol):
         ...
 
     def turn(self, after: int, batch: str = "") -> AbstractContextManager[Turn]:
-        """Wait for a turn to write. What was appended is recorded at its end, or nothing is.
+        """Wait for a turn to write. At its end all appended events are recorded, or none.
 
         Args:
             after: Number of the last event the writer knows of.
-            batch: A name of its own for what will be appended.
+            batch: A unique name for the events that will be appended.
         """
         ...
 
     def beat(self, worker: Worker, lease: float) -> None:
-        """Note that a worker is alive, and will say so again within `lease` seconds."""
+        """Record that a worker is alive, and will report again within `lease` seconds."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...

@@ -1,4 +1,4 @@
-"""A log in the memory of this process, gone when it ends."""
+"""A log in the memory of this process, lost when the process ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MemoryLog:
 
     @contextmanager
     def turn(self, after: int, batch: str = "") -> Iterator[MemoryTurn]:
-        """Wait for a turn to write. What was appended is recorded at its end, or nothing is."""
+        """Wait for a turn to write. At its end all appended events are recorded, or none."""
         with self._lock:
             turn = MemoryTurn(self._events[after:], len(self._events), self._decider)
             yield turn
@@ -32,10 +32,10 @@ class MemoryLog:
             self._decider = turn.decider
 
     def beat(self, worker: Worker, lease: float) -> None:
-        """Nothing: who shares this memory lives and dies together."""
+        """Do nothing: all users of this memory are one process."""
 
     def close(self) -> None:
-        """Nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 class MemoryTurn:
@@ -55,11 +55,11 @@ class MemoryTurn:
         return event
 
     def arrived(self) -> bool:
-        """False: nothing gets lost on the way to memory."""
+        """False: no confirmation can be lost."""
         return False
 
     def alive(self, worker: str) -> bool:
-        """True: who shares this memory lives and dies together."""
+        """True: all users of this memory are one process."""
         return True
 
     def now(self) -> float:

@@ -35,9 +35,9 @@ STUDIES = Table(
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("name", String(255), unique=True, nullable=False),
-    # The worker that is working out the next suggestion: one at a time.
+    # The worker that computes the next suggestion: one at a time.
     Column("decider", String(255)),
-    # The number of a deleted study is never given to another.
+    # The number of a deleted study is never used again.
     sqlite_autoincrement=True,
 )
 
@@ -49,7 +49,7 @@ EVENTS = Table(
     Column("kind", String(32), nullable=False),
     Column("time", Float, nullable=False),
     Column("data", Text, nullable=False),
-    # What was written in one go shares a batch: after a lost connection it tells what arrived.
+    # Events of one transaction share a batch: after a lost connection it tells what arrived.
     Column("batch", String(32), nullable=False),
 )
 
@@ -59,7 +59,7 @@ WORKERS = Table(
     Column("name", String(255), primary_key=True),
     Column("host", String(255), nullable=False),
     Column("process", Integer, nullable=False),
-    # When the process began: its number may be given to another after its end.
+    # When the process began: its number may be used again after its end.
     Column("began", String(32), nullable=False),
     Column("seen", Float, nullable=False),
     Column("lease", Float, nullable=False),
@@ -76,7 +76,7 @@ def prepare(connection: Connection, where: str, migrations: Sequence[Migration])
 
     Args:
         connection: An open transaction.
-        where: What the user calls the database, for messages.
+        where: The address of the database, for messages.
         migrations: All steps there are; the current version is one more than their number.
     """
     current = len(migrations) + 1
@@ -101,7 +101,7 @@ def found_version(connection: Connection) -> int | None:
 
 
 def refuse_newer(version: int, current: int, where: str) -> None:
-    """Refuse tables of the future."""
+    """Raise StorageError if a newer version wrote the tables."""
     if version > current:
         raise StorageError(
             f"{where} was written by a newer Grisaille (its tables have version {version}, this "

@@ -1,4 +1,4 @@
-"""Who this process is, and its heartbeat."""
+"""The identity of this process among the workers, and its heartbeat."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 from grisaille.errors import StorageError
 from grisaille.storage.log import Log, Worker
 
-# A worker that has not been heard of for this long is taken to be dead, in seconds.
+# A worker counts as dead after this many seconds without a heartbeat.
 LEASE = 60.0
 
 
 def this_worker() -> Worker:
-    """A new worker: this process."""
+    """This process as a new worker."""
     process = os.getpid()
     name = f"{socket.gethostname()}-{process}-{secrets.token_hex(3)}"
     return Worker(name, this_host(), process, beginning_of(process) or "")
 
 
 def this_host() -> str:
-    """A name for where process numbers mean the same: machine, boot and container."""
+    """A name for the scope of process numbers: machine, boot and container."""
     parts = [socket.gethostname()]
     try:
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[-12:])
@@ -35,7 +35,7 @@ def this_host() -> str:
 
 
 def beginning_of(process: int) -> str | None:
-    """When a process of this machine began, in whatever words; None if it does not run."""
+    """When a process of this machine began, in any notation; None if it does not run."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -45,18 +45,18 @@ def beginning_of(process: int) -> str | None:
     try:
         # The name in brackets may hold anything; after it come the state and further numbers.
         facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:  # not Linux: the number must do
+    except OSError:  # not Linux: only the process number is known
         return ""
     return None if facts[0] == "Z" else facts[19]
 
 
 class Heartbeat:
-    """Says now and then that a worker is alive, until it is stopped.
+    """Records regularly that a worker is alive, until it is stopped.
 
     Args:
-        log: Where.
-        worker: Who.
-        lease: Seconds after which silence means death.
+        log: The log to record it in.
+        worker: The worker.
+        lease: Seconds without a heartbeat after which the worker counts as dead.
     """
 
     def __init__(self, log: Log, worker: Worker, lease: float = LEASE) -> None:
@@ -69,7 +69,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Fall silent."""
+        """Stop recording."""
         self._stopped.set()
         self._thread.join()
 
@@ -77,5 +77,5 @@ class Heartbeat:
         while not self._stopped.wait(self._lease / 4):
             try:
                 self._log.beat(self._worker, self._lease)
-            except StorageError as error:  # whoever writes next will complain, or it is over
+            except StorageError as error:  # the next write reports it, if there is one
                 logging.getLogger("grisaille").warning("no heartbeat: %s", error)

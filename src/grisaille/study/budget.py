@@ -1,11 +1,15 @@
-"""What a study may still spend."""
+"""How many trials and how much cost a study has left."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from grisaille.language.problem import Problem
-from grisaille.study.state import Ledger, QueryState, TrialState
+from grisaille.study.entries import QueryState, TrialState
+from grisaille.study.state import StudyState
+
+DEFAULT_TRIALS = 50
+"""How many trials a run makes if it is given no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,39 +17,39 @@ class Limits:
     """How long a study may go on.
 
     Attributes:
-        trials: Trials it may hold in all; None for any number.
-        cost: Cost that all its evaluations together may have; None for any.
+        trials: Most trials in all; None for no limit.
+        cost: Most cost of all evaluations together; None for no limit.
     """
 
     trials: int | None = None
     cost: float | None = None
 
 
-def left(problem: Problem, ledger: Ledger, limits: Limits) -> tuple[int | None, float | None]:
-    """Trials and cost that are left to decide about."""
+def left(problem: Problem, state: StudyState, limits: Limits) -> tuple[int | None, float | None]:
+    """Trials and cost that are left; None where there is no limit."""
     remaining = None
     if limits.trials is not None:
-        remaining = max(limits.trials - len(ledger.trials), 0)
+        remaining = max(limits.trials - len(state.trials), 0)
     if limits.cost is None:
         return remaining, None
-    budget = limits.cost - spent(ledger) - _committed(problem, ledger)
+    budget = limits.cost - spent(state) - _committed(problem, state)
     affordable = int((budget + 1e-9 * limits.cost) // problem.chain_cost)
     return affordable if remaining is None else min(remaining, affordable), budget
 
 
-def spent(ledger: Ledger) -> float:
-    """What all evaluations have cost, failed ones included."""
-    costs = _costs(ledger)
-    told = sum(costs[q.box] for q in ledger.queries.values() if q.state is QueryState.TOLD)
-    failed = ledger.failed_attempts
+def spent(state: StudyState) -> float:
+    """The cost of all evaluations so far, failed ones included."""
+    costs = _costs(state)
+    told = sum(costs[q.box] for q in state.queries.values() if q.state is QueryState.TOLD)
+    failed = state.failed_attempts
     return float(told + sum(costs[name] * count for name, count in failed.items()))
 
 
-def _committed(problem: Problem, ledger: Ledger) -> float:
-    """What trials under way will still cost."""
-    costs = _costs(ledger)
+def _committed(problem: Problem, state: StudyState) -> float:
+    """The cost that pending trials will still have."""
+    costs = _costs(state)
     cost = 0.0
-    for trial in ledger.trials.values():
+    for trial in state.trials.values():
         if trial.state is TrialState.PENDING:
             cost += sum(costs[q.box] for q in trial.queries if q.is_open)
             if trial.suggestion.chain:
@@ -54,6 +58,6 @@ def _committed(problem: Problem, ledger: Ledger) -> float:
     return cost
 
 
-def _costs(ledger: Ledger) -> dict[str, float]:
-    """What each black box costs, those that a changed problem no longer has included."""
-    return {name: box["cost"] for name, box in ledger.settings.get("boxes", {}).items()}
+def _costs(state: StudyState) -> dict[str, float]:
+    """The cost of each black box, with those that a changed problem no longer has."""
+    return {name: box["cost"] for name, box in state.settings.get("boxes", {}).items()}

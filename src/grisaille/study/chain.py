@@ -1,4 +1,4 @@
-"""The real chain at a design point, as far as it is answered."""
+"""The real chain of black boxes at a design point, as far as it is answered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answers = Mapping[int, Array]
 
 
 class Chain:
-    """Runs a problem's known parts between the answers of its black boxes.
+    """Computes the known parts of a problem between the answers of its black boxes.
 
     Args:
         problem: The problem.
@@ -32,7 +32,7 @@ class Chain:
         self._inputs: dict[int, Program] = {}
 
     def ready(self, x: Array, answers: Answers) -> dict[int, Array]:
-        """Inputs of the calls that have no answer yet and wait for none, by call.
+        """Inputs of the calls that can be evaluated next, by call.
 
         Raises:
             EvaluationError: A known part has no value there.
@@ -54,7 +54,7 @@ class Chain:
         return found
 
     def outcome(self, x: Array, answers: Answers) -> tuple[float, Array, Array]:
-        """Objective, minimized, constraints and all outputs along the chain, once it is answered.
+        """Minimized objective, constraints and all outputs along a chain that is answered.
 
         Raises:
             EvaluationError: A white box failed.
@@ -74,7 +74,7 @@ class Chain:
 
 
 def evaluated(problem: Problem, suggestion: Suggestion, number: int) -> Trial:
-    """A trial made here and now, outside any study.
+    """Evaluate a suggestion at once, outside any study.
 
     Raises:
         EvaluationError: A black box failed.

@@ -1,7 +1,7 @@
 """Records as plain data, and back without loss.
 
-Floating-point numbers survive JSON to the last bit. It has none that are not finite: these travel
-as the words "nan", "inf" and "-inf".
+Floating-point numbers survive JSON to the last bit. JSON has no numbers that are not finite: these
+become the words "nan", "inf" and "-inf".
 """
 
 from __future__ import annotations
@@ -24,21 +24,26 @@ def to_plain(numbers: Iterable[float]) -> list[float | str]:
     return [v if math.isfinite(v) else str(v) for v in map(float, numbers)]
 
 
+def number_to_plain(value: float | None) -> float | str | None:
+    """One number as JSON can hold it."""
+    return None if value is None else to_plain([value])[0]
+
+
 def from_plain(plain: Iterable[float | str]) -> Array:
     """The numbers of `to_plain`."""
     return np.array([float(v) for v in plain], dtype=float)
 
 
 def suggestion_to_plain(suggestion: Suggestion) -> dict[str, Any]:
-    """A suggestion as plain data; a refutation is never stored, it can be derived again."""
+    """A suggestion as plain data. A refutation is not stored: it can be derived again."""
     optimum = suggestion.optimum
     return {
         "kind": str(suggestion.kind),
         "x": to_plain(suggestion.x),
         "probes": [{"call": p.call, "inputs": to_plain(p.inputs)} for p in suggestion.probes],
-        "promise": _plain_or_none(suggestion.bound.estimated),
+        "promise": number_to_plain(suggestion.bound.estimated),
         "optimum": None if optimum is None else [to_plain(part) for part in optimum],
-        "proved": _plain_or_none(suggestion.bound.proved),
+        "proved": number_to_plain(suggestion.bound.proved),
         "pending": suggestion.pending,
         "chain": suggestion.chain,
     }
@@ -56,10 +61,6 @@ def suggestion_from_plain(data: Data) -> Suggestion:
         pending=data["pending"],
         chain=data["chain"],
     )
-
-
-def _plain_or_none(value: float | None) -> float | str | None:
-    return None if value is None else to_plain([value])[0]
 
 
 def _number_or_none(plain: float | str | None) -> float | None:

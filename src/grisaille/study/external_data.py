@@ -1,4 +1,4 @@
-"""Answers made elsewhere, in whatever form they come."""
+"""Answers made elsewhere, from arrays, lists and DataFrames."""
 
 from __future__ import annotations
 

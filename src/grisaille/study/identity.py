@@ -1,4 +1,4 @@
-"""What makes a study the one that is stored."""
+"""The settings that identify a study, and how they may differ from the stored ones."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def settings_of(
     seed: int | None,
     evaluation: str | None,
 ) -> dict[str, Any]:
-    """What is stored of a study besides what happens: enough to tell, list and export it.
+    """The settings that are stored with a study: enough to identify, list and export it.
 
     Args:
         problem: The problem.
         strategy: The strategy.
-        name: What the study is called.
-        stored: The settings so far; seed and evaluation come from there unless they are given.
+        name: The name of the study.
+        stored: The stored settings, with the default seed and evaluation.
         seed: The seed.
         evaluation: "separate" or "chained".
     """
@@ -55,10 +55,10 @@ def settings_of(
 
 
 def check_same_study(stored: Data, settings: Data, allow_changes: bool) -> bool:
-    """Whether problem, strategy, seed and evaluation are those that are stored.
+    """Whether problem, strategy, seed and evaluation are the stored ones.
 
     Raises:
-        ProtocolError: They are not, and changes are not allowed; or no change could be meant.
+        ProtocolError: They are not, and changes are not allowed; or a black box has another shape.
     """
     changes = []
     problems = difference(stored["problem"], settings["problem"])
@@ -93,13 +93,13 @@ def _shape(box: Data) -> tuple[int, int]:
 
 
 def _describe(strategy: object) -> str:
-    """A strategy by what differs from its defaults, so that new options change nothing.
+    """A strategy by its options that are not the default, so that new options change nothing.
 
     An option that was renamed keeps its former name here, in the metadata "stored_as" of its field:
     a stored study must be found equal to the same study of today.
     """
     if not is_dataclass(strategy) or isinstance(strategy, type):
-        # Memory addresses differ from run to run and say nothing.
+        # Memory addresses differ from run to run.
         return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(strategy))
     given = [
         f"{f.metadata.get('stored_as', f.name)}={_describe(getattr(strategy, f.name))}"

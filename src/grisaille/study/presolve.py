@@ -1,4 +1,4 @@
-"""What can be settled without evaluating any black box."""
+"""What can be solved or proved without evaluating any black box."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.study.chain import Chain
-from grisaille.study.progress_summary import Standing
+from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 
-# Most regions spent on constraints that read no black box, before any trial.
-_KNOWN_REGIONS = 1000
+# Most regions to examine for constraints that read no black box, before any trial.
+_MOST_REGIONS = 1000
 
 
 def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
@@ -32,20 +32,20 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     x = np.array(solution.point.numpy())
     objective, constraints, chain = Chain(problem).outcome(x, {})
     trial = Trial(1, Suggestion(TrialKind.RECOMMENDED, x), objective, constraints, chain, ())
-    standing = Standing(Optimistic(), Situation(problem, History((trial,)), seed))
+    summary = ProgressSummary(Optimistic(), Situation(problem, History((trial,)), seed))
     if proof.status is ProofStatus.INFEASIBLE:
         refutation = Refutation(problem, History(), 1.0, proof.refuted_regions)
-        return standing.result(Status.INFEASIBLE, Bound(), refutation=refutation)
+        return summary.result(Status.INFEASIBLE, Bound(), refutation=refutation)
     proved = proof.lower if np.isfinite(proof.lower) else None
     bound = Bound(solution.value if solution.feasible else None, proved, proof.reason)
     if proof.status is ProofStatus.OPTIMAL and trial.violation == 0:
         message = "the problem has no black box: solved at once, and proved"
-        return standing.result(Status.OPTIMAL, bound, message)
-    return standing.result(Status.NO_BLACK_BOX, bound)
+        return summary.result(Status.OPTIMAL, bound, message)
+    return summary.result(Status.NO_BLACK_BOX, bound)
 
 
 def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
-    """Proof that constraints which read no black box cannot be met together, if it is found."""
+    """A proof that the constraints without black boxes cannot be met together, if one is found."""
     program = problem.program
     known = [
         constraint
@@ -54,12 +54,12 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     ]
     if not known:
         return None
-    # Any objective will do; this one names all variables, in their order.
+    # The objective does not matter; this one keeps all variables, in their order.
     anything = sum((np.sum(v) for v in problem.variables[1:]), np.sum(problem.variables[0]))
     demands = Problem(minimize=anything, subject_to=known)
     box = relaxed(PlausibleSet(demands.program, {}, {}))
     nothing = box.lower.new_zeros(0, program.size)
-    proof = Certified(regions=_KNOWN_REGIONS).solve(box, nothing, seed).proof
+    proof = Certified(regions=_MOST_REGIONS).solve(box, nothing, seed).proof
     if proof is None or proof.status is not ProofStatus.INFEASIBLE:
         return None
     return Refutation(demands, History(), 1.0, proof.refuted_regions)

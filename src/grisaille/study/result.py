@@ -1,9 +1,8 @@
-"""What a study found."""
+"""The result of a study."""
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +14,12 @@ from torch import Tensor
 
 from grisaille.certification.certificate import Certificate
 from grisaille.checks import is_number
-from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
 from grisaille.metrics import Metrics
-from grisaille.records import Evaluation, Failure, History, Refutation, Situation, TrialKind
+from grisaille.records import Evaluation, Failure, History, TrialKind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.theory.theory import Theory
@@ -37,7 +35,7 @@ Array = NDArray[np.float64]
 
 
 class Status(StrEnum):
-    """Why a study stopped; "running" if it was asked before it did."""
+    """Why a study stopped; "running" if it has not."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -50,36 +48,6 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     FAILED = "failed"
     NO_BLACK_BOX = "no_black_box"
-
-
-_REASON = {
-    Status.OPTIMAL: "best value and certified bound are as close as was asked for",
-    Status.INFEASIBLE: "no point is feasible: proved, given the confidence bands",
-    Status.RUNNING: "the study has not stopped",
-    Status.MAX_TRIALS: "all trials were made",
-    Status.MAX_COST: "another trial would cost more than max_cost leaves",
-    Status.TIMEOUT: "the time was up",
-    Status.GAP_TOL: "best value and estimated bound are within gap_tol",
-    Status.CALLBACK: "the callback asked to stop",
-    Status.INTERRUPTED: "interrupted from the keyboard; everything evaluated is in the result",
-    Status.FAILED: "something went wrong",
-    Status.NO_BLACK_BOX: "the problem has no black box: solved at once by multi-start search",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The bound that a result shows.
-
-    Attributes:
-        value: On the minimized objective; None if there is none.
-        certified: Whether it is proved, given the confidence bands.
-        reason: Why it is not, if that is known.
-    """
-
-    value: float | None = None
-    certified: bool = False
-    reason: str = ""
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -319,69 +287,3 @@ class Result(OptimizeResult):  # type: ignore[misc]
         return describe_result(self)
 
     __str__ = __repr__
-
-
-def build_result(
-    situation: Situation,
-    strategy: Strategy,
-    status: Status,
-    message: str | None,
-    known: Shown,
-    refutation: Refutation | None,
-) -> Result:
-    """The result of a history; bounds are on the minimized objective."""
-    bound = known.value
-    problem, history = situation.problem, situation.history
-    best: Incumbent | None = strategy.incumbent(situation)
-    found = best is not None and best.feasible
-    value = best.objective if best is not None else np.nan
-    above = value if found else np.inf
-    below = -np.inf if bound is None else min(bound, above)
-    low, high = (below, above) if problem.sense == 1 else (-above, -below)
-    trial = None if best is None else history.trials[best.position]
-    counts = {box.name: history.counts().get(box.name, 0) for box in problem.boxes}
-    reason = message or _REASON[status]
-    if best is not None and not best.feasible:
-        reason += (
-            "; no point tried meets all constraints, x violates them least"
-            if best.violation > 0
-            else "; no point tried meets all constraints with the confidence of the bands, x does "
-            "so in the mean"
-        )
-        searched = history.trials[-1].suggestion.optimum is not None
-        if bound is None and refutation is None and searched:
-            reason += (
-                "; no plausible feasible point was found either (not a proof that none exists)"
-            )
-    certificate = None
-    if refutation is not None:
-        certificate = Certificate(
-            refutation.problem, refutation.history, refutation.beta, refutation.regions
-        )
-    if not known.certified and known.reason:
-        what = "there is no bound" if bound is None else "the bound is estimated"
-        reason += f"; {what}: {known.reason}"
-    return Result(
-        x=None if trial is None else trial.x,
-        fun=problem.sense * value,
-        success=bool(found),
-        maxcv=np.nan if best is None else best.violation,
-        constr=np.zeros(0) if trial is None else trial.constraints,
-        lower_bound=low,
-        upper_bound=high,
-        gap=high - low,
-        certified=known.certified,
-        certificate=certificate,
-        status=status,
-        message=reason,
-        evaluations=counts,
-        nfev=sum(counts.values()),
-        nit=len(history),
-        failures=history.failures,
-        history=history,
-        problem=problem,
-        strategy=strategy,
-        evaluation=situation.evaluation,
-        learned=strategy.learned(problem),
-        best_trial=-1 if best is None else best.position,
-    )

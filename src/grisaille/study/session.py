@@ -1,4 +1,4 @@
-"""Who may do what when: the study's log, its ledger, and this process among others."""
+"""One process's access to a study: reads the log, takes the write lock, hands out queries."""
 
 from __future__ import annotations
 
@@ -13,33 +13,44 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.errors import GrisailleError, ModelError, ProtocolError
+from grisaille.errors import EvaluationError, GrisailleError, ModelError, ProtocolError
 from grisaille.language.problem import Problem
-from grisaille.records import Situation, Suggestion
-from grisaille.storage.log import ConnectionLostError, Kind, Log
+from grisaille.records import Situation
+from grisaille.storage.log import ConnectionLostError, Event, Kind, Log
 from grisaille.storage.memory import MemoryLog
 from grisaille.storage.worker import Heartbeat, this_worker
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
 from grisaille.study.chain import Chain
+from grisaille.study.entries import (
+    QueryEntry,
+    QueryState,
+    TrialEntry,
+    TrialState,
+)
 from grisaille.study.identity import check_same_study, settings_of
-from grisaille.study.progress_summary import Standing
+from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
-from grisaille.study.state import Ledger, QueryEntry, TrialState
+from grisaille.study.state import StudyState
 from grisaille.study.threads import one_thread
-from grisaille.study.transitions import Page
+from grisaille.study.writer import Decision, Writer
 
 Array = NDArray[np.float64]
 Value = TypeVar("Value")
 
-# How long to go on trying when the database cannot be reached, in seconds.
-_PATIENCE = 600.0
-# How often a worker looks for queries of others that are gone, in seconds.
-_LOOK = 2.0
+# How long to keep trying when the database cannot be reached, in seconds.
+_RETRY_FOR = 600.0
+# How often a worker looks for queries of workers that are gone, in seconds.
+_LOOK_EVERY = 2.0
 NO_LIMITS = Limits()
 
+# How many trials in a row may break off before their first query.
+_MOST_BROKEN = 10
+# How often to look whether the suggestion of another process is ready, in seconds.
+_POLL = 0.05
+
 MEMORY = "memory"
-"""The storage of studies that end with their process."""
+"""Name of the storage for studies that end with their process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +72,8 @@ class Query:
     trial: int
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What came of asking a strategy.
-
-    Attributes:
-        suggestion: What it wants tried; None if the limits leave nothing to decide.
-        status: Why there is no more to decide, if so.
-        waited: Whether somebody else was deciding, so that one may ask again.
-    """
-
-    suggestion: Suggestion | None = None
-    status: Status | None = None
-    waited: bool = False
-
-
-class Desk:
-    """The inner side of a study.
+class Session:
+    """What one process may do with a study, among other processes.
 
     Args:
         problem: The problem.
@@ -101,102 +97,153 @@ class Desk:
         self._next_look = 0.0
         self._made_for: list[str] = []
         self._log = _open_log(storage, name)
-        self._ledger = Ledger(self._log.read(0))
+        self._state = StudyState(self._log.read(0))
 
-    def settle(self, seed: int | None, evaluation: str | None, allow_changes: bool) -> None:
-        """Become the stored study, or a new one.
+    def create_or_resume(
+        self, seed: int | None, evaluation: str | None, allow_changes: bool
+    ) -> None:
+        """Resume the stored study, or create a new one.
 
         Raises:
-            ProtocolError: What is stored was made with something else.
+            ProtocolError: The stored study was made with something else.
         """
 
-        def record(page: Page) -> None:
-            stored = page.ledger.settings
+        def record(writer: Writer) -> None:
+            stored = writer.state.settings
             settings = settings_of(self.problem, self.strategy, self.name, stored, seed, evaluation)
             if not stored:
-                page.append(Kind.CREATED, settings)
+                writer.append(Kind.CREATED, settings)
             elif not check_same_study(stored, settings, allow_changes):
-                page.append(Kind.CHANGED, settings)
+                writer.append(Kind.CHANGED, settings)
                 if stored["problem"] != settings["problem"]:
-                    page.recompute()
+                    writer.recompute()
 
-        stored = self._ledger.settings
+        stored = self._state.settings
         same = False
-        if stored:  # most often nothing is to be written, so that reading is enough
+        if stored:  # usually there is nothing to write, and reading is enough
             settings = settings_of(self.problem, self.strategy, self.name, stored, seed, evaluation)
             same = check_same_study(stored, settings, allow_changes)
         if not same:
             self.write(record)
-        self._made_for = self._ledger.settings["problem"]
+        self._made_for = self._state.settings["problem"]
 
-    def ledger(self) -> Ledger:
-        """What is recorded by now; a lost connection is waited for."""
-        return self._patiently(self._read)
+    def state(self) -> StudyState:
+        """What is recorded by now; waits if the connection is lost."""
+        return self._retrying(self._read)
 
-    def _read(self) -> Ledger:
-        self._ledger.apply(self._log.read(self._ledger.position))
-        return self._ledger
+    def events(self) -> list[Event]:
+        """Everything that is recorded, in order."""
+        return self._log.read(0)
 
-    def standing(self, limits: Limits = NO_LIMITS) -> Standing:
-        """Where the study stands now."""
-        ledger = self.ledger()
-        return Standing(self.strategy, self._situation(ledger, *left(self.problem, ledger, limits)))
+    def _read(self) -> StudyState:
+        self._state.apply(self._log.read(self._state.position))
+        return self._state
 
-    def past(self, trial: int) -> Situation:
+    def summary(self, limits: Limits = NO_LIMITS) -> ProgressSummary:
+        """How far the study is now."""
+        state = self.state()
+        situation = self._situation(state, *left(self.problem, state, limits))
+        return ProgressSummary(self.strategy, situation)
+
+    def situation_of(self, trial: int) -> Situation:
         """The situation that the decision for a trial was made in."""
-        entry = self.ledger().trials[trial]
-        if entry.known < self._ledger.changed:
+        entry = self.state().trials[trial]
+        if entry.known < self._state.changed:
             raise ModelError(
                 f"trial {trial} was decided for another problem or by another strategy, before "
                 "the study was changed: it cannot be derived again"
             )
         events = (e for e in self._log.read(0) if e.number <= entry.known)
-        return self._situation(Ledger(events), entry.remaining, entry.budget)
+        return self._situation(StudyState(events), entry.remaining, entry.budget)
 
     def take(self, *, lease: float | None = None, by_worker: bool = True) -> Query | None:
-        """A query that is ready and that nobody has; None if there is none.
+        """Take a query that is ready and that nobody has; None if there is none.
 
         Args:
             lease: Seconds after which it may be given to somebody else; None for never.
-            by_worker: Whether this process evaluates it, so that its death sets the query free.
+            by_worker: Whether this process evaluates it, so that its death releases the query.
         """
         if by_worker:
-            self._live()
-            nothing = next(self.ledger().waiting(), None) is None
+            self._start_heartbeat()
+            nothing = next(self.state().waiting(), None) is None
             if nothing and time.monotonic() < self._next_look:
-                return None  # without a turn: many may be looking
-            self._next_look = time.monotonic() + _LOOK
+                return None  # without the write lock: many processes may be looking
+            self._next_look = time.monotonic() + _LOOK_EVERY
 
-        def record(page: Page) -> Query | None:
-            page.find_lost(self._worker.name)
-            entry = next(page.ledger.waiting(), None)
+        def record(writer: Writer) -> Query | None:
+            writer.find_lost(self._worker.name)
+            entry = next(writer.state.waiting(), None)
             if entry is None:
                 return None
             holder = self._worker.name if by_worker else None
-            until = None if lease is None else page.turn.now() + lease
-            page.append(Kind.ASKED, {"query": entry.id, "holder": holder, "until": until})
+            until = None if lease is None else writer.turn.now() + lease
+            writer.append(Kind.ASKED, {"query": entry.id, "holder": holder, "until": until})
             return self.query(entry)
 
         return self.write(record)
 
-    def decide(self, limits: Limits) -> Decision:
-        """Ask the strategy what to try next, unless somebody else is doing so already."""
-        self._live()
+    def take_trial(self) -> TrialEntry | None:
+        """Take all queries of the oldest pending trial that nobody evaluates; None if none."""
+
+        def record(writer: Writer) -> int | None:
+            for trial in writer.state.trials.values():
+                states = [query.state for query in trial.queries]
+                free = QueryState.WAITING in states and QueryState.ASKED not in states
+                if trial.state is TrialState.PENDING and free:
+                    for query in trial.open_calls():
+                        asked = {"query": query.id, "holder": None, "until": None}
+                        writer.append(Kind.ASKED, asked)
+                    return trial.number
+            return None
+
+        number = self.write(record)
+        return None if number is None else self.state().trials[number]
+
+    def take_or_suggest(
+        self, take: Callable[[], Value | None], limits: Limits, complaint: str
+    ) -> Value | None:
+        """What `take` takes, from a new trial if there is nothing else; None if there is no more.
+
+        Raises:
+            EvaluationError: Too many new trials broke off; says so with the complaint.
+        """
+        broken = 0
+        while (taken := take()) is None:
+            if broken == _MOST_BROKEN:
+                reason = list(self.state().trials.values())[-1].reason
+                raise EvaluationError(complaint.format(broken=broken, reason=reason))
+            decision = self.decide(limits)
+            if decision is None:
+                time.sleep(_POLL)
+            elif isinstance(decision, Status) or decision.suggestion.refutation is not None:
+                return None
+            else:
+                broken += self.start(decision)
+        return taken
+
+    def decide(self, limits: Limits) -> Decision | Status | None:
+        """Let the strategy decide what to try next.
+
+        Returns:
+            The decision; or the status to stop with, if the limits leave nothing to decide; or
+            None, if another process is deciding, so that one may ask again.
+        """
+        self._start_heartbeat()
         me = self._worker.name
 
-        def begin(page: Page) -> Decision | tuple[Situation, int]:
-            decider = page.turn.decider
-            if decider not in (None, me) and page.turn.alive(str(decider)):
-                return Decision(waited=True)
-            remaining, budget = left(self.problem, page.ledger, limits)
+        def begin(writer: Writer) -> Status | tuple[Situation, int] | None:
+            decider = writer.turn.decider
+            if decider not in (None, me) and writer.turn.alive(str(decider)):
+                return None
+            remaining, budget = left(self.problem, writer.state, limits)
             if remaining is not None and remaining < 1:
-                more = limits.trials is None or len(page.ledger.trials) < limits.trials
-                return Decision(status=Status.MAX_COST if more else Status.MAX_TRIALS)
-            page.turn.decider = me
-            return self._situation(page.ledger, remaining, budget), page.ledger.position
+                more = limits.trials is None or len(writer.state.trials) < limits.trials
+                return Status.MAX_COST if more else Status.MAX_TRIALS
+            writer.turn.decider = me
+            return self._situation(writer.state, remaining, budget), writer.state.position
 
         begun = self.write(begin)
-        if isinstance(begun, Decision):
+        if begun is None or isinstance(begun, Status):
             return begun
         situation, known = begun
         started = time.perf_counter()
@@ -206,43 +253,41 @@ class Desk:
         except BaseException:
             self.drop_decision()
             raise
-        self._deciding = (situation, known, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
         if suggestion.refutation is not None:
             self.drop_decision()
-            return Decision(suggestion, Status.INFEASIBLE)
-        return Decision(suggestion)
+        return Decision(suggestion, situation, known, seconds)
 
-    def start(self, suggestion: Suggestion) -> bool:
-        """Record a decision as the next trial; False if somebody else has taken over meanwhile."""
-        situation, known, seconds = self._deciding
+    def start(self, decision: Decision) -> bool:
+        """Record a decision as the next trial; False if another process has taken over."""
 
-        def record(page: Page) -> bool:
-            if page.turn.decider != self._worker.name:
+        def record(writer: Writer) -> bool:
+            if writer.turn.decider != self._worker.name:
                 return False
-            page.turn.decider = None
-            page.start(suggestion, situation.remaining, situation.budget, known, seconds)
+            writer.turn.decider = None
+            writer.start(decision)
             return True
 
         return self.write(record)
 
     def drop_decision(self) -> None:
-        """Let others decide: what was decided here is not wanted."""
+        """Let others decide: this process does not want its decision."""
         self.write(self._stop_deciding)
 
     def give_back(self) -> None:
         """Release every query that this process holds."""
 
-        def record(page: Page) -> None:
-            self._stop_deciding(page)
-            for entry in page.ledger.asked():
+        def record(writer: Writer) -> None:
+            self._stop_deciding(writer)
+            for entry in writer.state.asked():
                 if entry.holder == self._worker.name:
-                    page.append(Kind.RELEASED, {"query": entry.id})
+                    writer.release(entry)
 
         self.write(record)
 
     def others_at_work(self) -> bool:
         """Whether other processes hold queries, or are deciding."""
-        held = [q.holder for q in self.ledger().asked()]
+        held = [q.holder for q in self.state().asked()]
         return any(holder not in (None, self._worker.name) for holder in held)
 
     def query(self, entry: QueryEntry) -> Query:
@@ -250,75 +295,77 @@ class Desk:
         arguments = tuple(self.boxes[entry.box].split(entry.inputs))
         return Query(entry.id, entry.box, arguments, entry.inputs, entry.trial)
 
-    def write(self, record: Callable[[Page], Value]) -> Value:
-        """Do something in a turn of its own; a lost connection is waited for."""
+    def write(self, record: Callable[[Writer], Value]) -> Value:
+        """Write to the log while nobody else can; waits if the connection is lost."""
         batch = uuid.uuid4().hex
         values: list[Value] = []
 
         def attempt() -> Value:
-            with self._log.turn(self._ledger.position, batch) as turn:
-                self._ledger.apply(turn.news)
+            with self._log.turn(self._state.position, batch) as turn:
+                self._state.apply(turn.news)
                 self._check_unchanged()
                 if not (values and turn.arrived()):
-                    page = Page(turn, self._ledger, self.problem, self._chain, self._retries)
-                    values.append(record(page))
+                    writer = Writer(turn, self._state, self.problem, self._chain, self._retries)
+                    values.append(record(writer))
             return values[-1]
 
-        return self._patiently(attempt)
+        return self._retrying(attempt)
 
     def _check_unchanged(self) -> None:
         """Refuse to go on after another process has changed the problem."""
-        if self._made_for and self._ledger.settings.get("problem") != self._made_for:
+        if self._made_for and self._state.settings.get("problem") != self._made_for:
             raise ProtocolError(
                 f"study {self.name!r} was changed by another process: open it again with the "
                 "changed problem"
             )
 
-    def _patiently(self, attempt: Callable[[], Value]) -> Value:
-        """Do something with the log, again and again while it cannot be reached."""
-        deadline = time.monotonic() + _PATIENCE
+    def _retrying(self, attempt: Callable[[], Value]) -> Value:
+        """Use the log, and try again for a while if it cannot be reached."""
+        deadline = time.monotonic() + _RETRY_FOR
         pause = 1.0
         while True:
             try:
                 return attempt()
             except ConnectionLostError as error:
-                self._ledger = Ledger()
+                self._state = StudyState()
                 if time.monotonic() > deadline:
                     raise
                 logging.getLogger("grisaille").warning("%s: trying again", error)
                 time.sleep(pause)
                 pause = min(2 * pause, 30.0)
             except BaseException:
-                self._ledger = Ledger()  # it may hold what was not recorded: read it again
+                self._state = StudyState()  # may hold what was not recorded: read it again
                 raise
 
     def close(self) -> None:
-        """Give back what this process holds, and let go of the storage."""
+        """Give back what this process holds, and close the storage."""
         if self._heartbeat is not None:
-            with suppress(GrisailleError):  # the end of this process gives back too
+            with suppress(GrisailleError):  # queries also become free when this process ends
                 self.give_back()
             self._heartbeat.stop()
             self._heartbeat = None
         self._log.close()
 
-    def _live(self) -> None:
-        """See to it that others can tell whether this process is alive."""
+    def _start_heartbeat(self) -> None:
+        """Let other processes know that this one is alive."""
         if self._heartbeat is None and not isinstance(self._log, MemoryLog):
             self._heartbeat = Heartbeat(self._log, self._worker)
 
-    def _stop_deciding(self, page: Page) -> None:
-        if page.turn.decider == self._worker.name:
-            page.turn.decider = None
+    def _stop_deciding(self, writer: Writer) -> None:
+        if writer.turn.decider == self._worker.name:
+            writer.turn.decider = None
 
-    def _situation(self, ledger: Ledger, remaining: int | None, budget: float | None) -> Situation:
+    def _situation(
+        self, state: StudyState, remaining: int | None, budget: float | None
+    ) -> Situation:
         return Situation(
             self.problem,
-            ledger.history(),
-            int(ledger.settings["seed"]),
-            "chained" if ledger.settings["evaluation"] == "chained" else "separate",
+            state.history(),
+            int(state.settings["seed"]),
+            "chained" if state.settings["evaluation"] == "chained" else "separate",
             remaining,
-            ledger.pending(),
-            ledger.count(TrialState.PARTIAL, TrialState.BROKEN),
+            state.pending(),
+            state.count(TrialState.PARTIAL, TrialState.BROKEN),
             budget,
         )
 

@@ -1,130 +1,29 @@
-"""What a log says: the trials of a study, its queries and their answers.
+"""The state of a study, computed from its log: trials, queries and their answers.
 
-A ledger is built from events alone. It needs no problem, so a study can be listed, shown and
-exported by whoever has the database.
+It is built from events alone and needs no problem: whoever has the database can list, show and
+export a study.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
 from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Suggestion, Trial
-from grisaille.storage.log import Data, Event
+from grisaille.reporting.trial_data import TrialData, trial_data
+from grisaille.storage.log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
-
-Array = NDArray[np.float64]
-
-
-class QueryState(StrEnum):
-    """How far a query is."""
-
-    WAITING = "waiting"
-    ASKED = "asked"
-    TOLD = "told"
-    FAILED = "failed"
-    DROPPED = "dropped"
+from grisaille.study.entries import (
+    QueryEntry,
+    QueryState,
+    TrialEntry,
+    TrialState,
+    asking_order,
+    probe_of,
+)
 
 
-@dataclass(slots=True)
-class QueryEntry:
-    """One evaluation of one black box that a trial needs.
-
-    Attributes:
-        id: Trial and place, such as `12-1`.
-        trial: Number of the trial.
-        box: Name of the black box.
-        inputs: Flat inputs.
-        calls: The calls of the chain that its answer serves; none for a probe.
-        state: How far it is.
-        holder: Name of the worker that has it, if one has.
-        until: When it may be given to another, if it was lent for a time.
-        asked: When it was handed out last.
-        attempts: How often it failed.
-        losses: How often its worker was lost.
-        outputs: Its answer.
-        seconds: What the answer took.
-        reason: Why it failed last.
-    """
-
-    id: str
-    trial: int
-    box: str
-    inputs: Array
-    calls: tuple[int, ...]
-    state: QueryState = QueryState.WAITING
-    holder: str | None = None
-    until: float | None = None
-    asked: float = 0.0
-    attempts: int = 0
-    losses: int = 0
-    outputs: Array | None = None
-    seconds: float = 0.0
-    reason: str = ""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether an answer is still to come."""
-        return self.state in (QueryState.WAITING, QueryState.ASKED)
-
-
-class TrialState(StrEnum):
-    """How far a trial is."""
-
-    PENDING = "pending"
-    COMPLETE = "complete"
-    PARTIAL = "partial"
-    BROKEN = "broken"
-
-
-@dataclass(slots=True)
-class TrialEntry:
-    """A trial, from its suggestion to its end.
-
-    Attributes:
-        number: Counts from 1.
-        suggestion: What was asked.
-        remaining: Trials that were left when it was decided, itself included.
-        budget: Cost that was left.
-        known: Number of the last event that the decision could know of.
-        seconds: What the decision took.
-        queries: Its queries, in the order they became ready.
-        told: Those that are answered, in the order of their answers.
-        state: How far it is.
-        record: The trial with all that it taught, once it is complete.
-        reason: Why it broke off, if it did.
-        started: When it was suggested, in seconds since 1970.
-        ended: When it came to its end, whatever that was; None while it is under way.
-    """
-
-    number: int
-    suggestion: Suggestion
-    remaining: int | None
-    budget: float | None
-    known: int
-    seconds: float
-    queries: list[QueryEntry] = field(default_factory=list)
-    told: list[QueryEntry] = field(default_factory=list)
-    state: TrialState = TrialState.PENDING
-    record: Trial | None = None
-    reason: str = ""
-    started: float = 0.0
-    ended: float | None = None
-
-    def answers(self) -> dict[int, Array]:
-        """Outputs of those calls of the chain that are answered, by call."""
-        return {c: q.outputs for q in self.told for c in q.calls if q.outputs is not None}
-
-    def query_for(self, call: int) -> QueryEntry | None:
-        """The query whose answer serves a call of the chain, if there is one yet."""
-        return next((q for q in self.queries if call in q.calls), None)
-
-
-class Ledger:
+class StudyState:
     """The state of a study after some of its events.
 
     Attributes:
@@ -144,16 +43,16 @@ class Ledger:
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
         self._complete: list[Trial] = []
-        # Answers by query, or by event for those made elsewhere, until their trial is complete.
+        # Answers that belong to no complete trial, by query, or by event if made elsewhere.
         self._loose: dict[str, Observation] = {}
         self._failures: list[Failure] = []
         self.apply(events)
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Include more events; those it has seen are passed over."""
+        """Include more events; skips those that are included already."""
         for event in events:
             if event.number > self.position:
-                getattr(self, f"_{event.kind}")(event)
+                self._apply(event)
                 self.position = event.number
 
     def history(self) -> History:
@@ -161,7 +60,7 @@ class Ledger:
         return History(tuple(self._complete), tuple(self._loose.values()), tuple(self._failures))
 
     def pending(self) -> tuple[Pending, ...]:
-        """Trials under way."""
+        """The pending trials."""
         return tuple(
             Pending(
                 entry.suggestion,
@@ -177,8 +76,24 @@ class Ledger:
         )
 
     def elsewhere(self) -> list[Observation]:
-        """The answers that were made elsewhere, and belong to no query."""
+        """The answers that were made elsewhere and belong to no query."""
         return [seen for key, seen in self._loose.items() if key not in self.queries]
+
+    def box_names(self) -> list[str]:
+        """The black boxes of the problem, then those it had before it was changed."""
+        names = [*self.settings["boxes"], *(query.box for query in self.queries.values())]
+        return list(dict.fromkeys([*names, *(seen.box for seen in self.elsewhere())]))
+
+    def trial_data(self, trial: TrialEntry) -> TrialData:
+        """A trial in the user's sense and names."""
+        return trial_data(
+            trial.suggestion,
+            trial.record,
+            [query.box for query in trial.told],
+            sense=int(self.settings["sense"]),
+            entries=self.settings["entries"],
+            boxes=self.box_names(),
+        )
 
     def count(self, *states: TrialState) -> int:
         """How many trials are in one of some states."""
@@ -190,7 +105,7 @@ class Ledger:
             q
             for entry in self.trials.values()
             if entry.state is TrialState.PENDING
-            for q in sorted(entry.queries, key=_order)
+            for q in sorted(entry.queries, key=asking_order)
         )
         return (q for q in ready if q.state is QueryState.WAITING)
 
@@ -198,18 +113,41 @@ class Ledger:
         """Queries that somebody has."""
         return [q for q in self.queries.values() if q.state is QueryState.ASKED]
 
-    def _created(self, event: Event) -> None:
-        self.settings = event.data
+    def _apply(self, event: Event) -> None:
+        data = event.data
+        match event.kind:
+            case Kind.CREATED:
+                self.settings = data
+            case Kind.CHANGED:
+                self._changed(event)
+            case Kind.SUGGESTED:
+                self._suggested(event)
+            case Kind.ASKED:
+                self._asked(event)
+            case Kind.TOLD:
+                self._told(data)
+            case Kind.READY:
+                self._make_ready(self.trials[data["trial"]], data["ready"])
+            case Kind.FAILED:
+                self._failed(data)
+            case Kind.RELEASED:
+                self._released(data)
+            case Kind.OBSERVED:
+                self._observed(event)
+            case Kind.COMPLETED:
+                self._completed(event)
+            case Kind.ABANDONED:
+                self._abandoned(event)
 
     def _changed(self, event: Event) -> None:
-        # Answers of boxes that the problem no longer has are still there.
+        # Answers of boxes that the problem no longer has are kept.
         boxes = {**self.settings["boxes"], **event.data.get("boxes", {})}
         self.settings = {**self.settings, **event.data, "boxes": boxes}
         if "problem" not in event.data:
             return
         self.changed = event.number
-        for entry in self.trials.values():  # what was promised was about something else
-            entry.suggestion = _without_promises(entry.suggestion)
+        for entry in self.trials.values():  # their bounds were for another problem
+            entry.suggestion = _without_bound(entry.suggestion)
             if entry.record is not None:
                 place = self._place_of(entry.record)
                 entry.record = replace(entry.record, suggestion=entry.suggestion)
@@ -233,7 +171,7 @@ class Ledger:
         for data in queries:
             known = self.queries.get(data["id"])
             calls = tuple(data["calls"])
-            if known is not None:  # the same inputs serve another call too
+            if known is not None:  # another call has the same inputs
                 known.calls = (*known.calls, *calls)
                 continue
             query = QueryEntry(
@@ -248,21 +186,17 @@ class Ledger:
         query.holder, query.until = event.data["holder"], event.data["until"]
         query.asked = event.time
 
-    def _told(self, event: Event) -> None:
-        query = self.queries[event.data["query"]]
+    def _told(self, data: Data) -> None:
+        query = self.queries[data["query"]]
         entry = self.trials[query.trial]
         query.state, query.holder = QueryState.TOLD, None
-        query.outputs = from_plain(event.data["outputs"])
-        query.seconds = event.data["seconds"]
+        query.outputs = from_plain(data["outputs"])
+        query.seconds = data["seconds"]
         entry.told.append(query)
         self._loose[query.id] = Observation(query.box, query.inputs, query.outputs)
-        self._make_ready(entry, event.data["ready"])
+        self._make_ready(entry, data["ready"])
 
-    def _ready(self, event: Event) -> None:
-        self._make_ready(self.trials[event.data["trial"]], event.data["ready"])
-
-    def _failed(self, event: Event) -> None:
-        data = event.data
+    def _failed(self, data: Data) -> None:
         query = self.queries[data["query"]]
         query.holder = None
         query.reason = data["reason"]
@@ -274,8 +208,8 @@ class Ledger:
             x = self.trials[query.trial].suggestion.x
             self._failures.append(Failure(query.box, query.inputs, query.reason, query.trial, x))
 
-    def _released(self, event: Event) -> None:
-        query = self.queries[event.data["query"]]
+    def _released(self, data: Data) -> None:
+        query = self.queries[data["query"]]
         query.state, query.holder, query.until = QueryState.WAITING, None, None
 
     def _observed(self, event: Event) -> None:
@@ -288,7 +222,7 @@ class Ledger:
         data = event.data
         entry = self.trials[data["trial"]]
         self._retract(entry)
-        if entry.ended is None:  # under a changed problem it is completed once more
+        if entry.ended is None:  # after a change of the problem it is completed again
             entry.ended = event.time
         if data["objective"] is None:
             entry.state = TrialState.PARTIAL
@@ -304,14 +238,14 @@ class Ledger:
             from_plain(data["constraints"]),
             from_plain(data["chain"]),
             tuple(seen),
-            (entry.seconds, sum(q.seconds for q in entry.told)),
+            (entry.seconds, entry.seconds_evaluating),
         )
         self._complete.append(entry.record)
         for query in entry.told:
             self._loose.pop(query.id, None)
 
     def _retract(self, entry: TrialEntry) -> None:
-        """Forget what a trial came to: under a changed problem it comes to something else."""
+        """Forget the outcome of a trial: a changed problem has another one."""
         if entry.record is None:
             return
         del self._complete[self._place_of(entry.record)]
@@ -333,22 +267,5 @@ class Ledger:
                 query.state = QueryState.DROPPED
 
 
-def _without_promises(suggestion: Suggestion) -> Suggestion:
+def _without_bound(suggestion: Suggestion) -> Suggestion:
     return replace(suggestion, bound=NO_BOUND, optimum=None)
-
-
-def query_id(trial: int, call: int | None = None, probe: int | None = None) -> str:
-    """The name of a query: `12-1` for the first call of trial 12's chain, `12-p1` for a probe."""
-    return f"{trial}-{call + 1}" if call is not None else f"{trial}-p{(probe or 0) + 1}"
-
-
-def probe_of(query: QueryEntry) -> int | None:
-    """Which of its suggestion's probes a query is; None for a call of the chain."""
-    place = query.id.rsplit("-", 1)[1]
-    return int(place[1:]) - 1 if place.startswith("p") else None
-
-
-def _order(query: QueryEntry) -> tuple[bool, int]:
-    """Calls of the chain in their order, then probes in theirs."""
-    probe = probe_of(query)
-    return probe is not None, min(query.calls, default=0) if probe is None else probe

@@ -1,49 +1,45 @@
-"""The durable loop: ask, tell, fail, observe, run, result."""
+"""`Study`: the loop that can be interrupted, resumed and shared."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from grisaille.checks import is_number, is_whole
-from grisaille.errors import EvaluationError, ModelError
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
-from grisaille.records import Failure, History, Suggestion, Trial
-from grisaille.storage.log import Kind
+from grisaille.records import Failure, History, Situation, Suggestion, Trial
+from grisaille.storage.log import Event, Kind
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
+from grisaille.study.arguments import check_ask, check_study, id_of
 from grisaille.study.budget import Limits, spent
 from grisaille.study.encoding import to_plain
+from grisaille.study.entries import TrialEntry
 from grisaille.study.result import Result, Status
-from grisaille.study.session import MEMORY, Desk, Query
-from grisaille.study.state import QueryState
+from grisaille.study.session import MEMORY, Query, Session
+from grisaille.study.state import StudyState
 from grisaille.study.threads import one_thread
-from grisaille.study.transitions import Page, check_range
+from grisaille.study.writer import ChainAnswers, Writer, check_range
 
 if TYPE_CHECKING:
     import pandas
 
 DEFAULT_STORAGE = "sqlite:///study.db"
-"""Where a named study lives unless it is told otherwise."""
-
-# Trials that may break off one after the other, without a query, before asking is given up.
-_MOST_BROKEN = 10
-
-# How often to look whether somebody else's suggestion is ready, in seconds.
-_POLL = 0.05
+"""Where a named study is stored by default."""
 
 
 class Study:
     """An optimization that can be interrupted, resumed and shared.
 
-    Everything that happens is recorded before it counts: a study that was killed goes on where it
-    stopped, with the decisions it would have made.
+    Everything is recorded before it counts: a study that was killed goes on where it stopped, with
+    the decisions it would have made.
 
     Args:
         problem: The problem.
@@ -56,8 +52,8 @@ class Study:
         evaluation: "separate" evaluates each black box also at its optimistic state (the paper);
             "chained" observes only the real chain. By default as stored, else "separate".
         retries: How often a failed evaluation is tried again.
-        allow_changes: Go on with a stored study although the problem or the strategy has changed:
-            answers are kept, trials are computed anew from them.
+        allow_changes: Continue a stored study although the problem or the strategy has changed:
+            answers are kept, and trials are computed again from them.
     """
 
     def __init__(
@@ -72,33 +68,43 @@ class Study:
         retries: int = 1,
         allow_changes: bool = False,
     ) -> None:
-        _check_arguments(problem, name, storage, strategy, seed, evaluation, retries)
+        check_study(problem, name, storage, strategy, seed, evaluation, retries)
         self.problem = problem
         self.name = name or "study"
         self.storage = storage or (DEFAULT_STORAGE if name else MEMORY)
         self.strategy: Strategy = strategy or (MCBO() if problem.causal else Optimistic())
         self.strategy.check(problem)
-        self.desk = Desk(problem, self.strategy, self.name, self.storage, int(retries))
+        self._session = Session(problem, self.strategy, self.name, self.storage, int(retries))
         try:
-            self.desk.settle(seed, evaluation, allow_changes)
+            self._session.create_or_resume(seed, evaluation, allow_changes)
         except BaseException:
-            self.desk.close()
+            self._session.close()
             raise
+
+    @property
+    def state(self) -> StudyState:
+        """Everything recorded so far: settings, trials and queries. To be read only."""
+        return self._session.state()
+
+    @property
+    def situation(self) -> Situation:
+        """What the strategy would decide from now, if the number of trials is open."""
+        return self._session.summary().situation
 
     @property
     def seed(self) -> int:
         """What makes the study repeatable."""
-        return int(self.desk.ledger().settings["seed"])
+        return int(self.state.settings["seed"])
 
     @property
     def evaluation(self) -> Literal["separate", "chained"]:
         """Whether black boxes may be evaluated apart from the chain."""
-        return self.desk.standing().situation.evaluation
+        return self.situation.evaluation
 
     @property
     def history(self) -> History:
         """Every complete trial, loose answer and failure recorded so far."""
-        return self.desk.ledger().history()
+        return self.state.history()
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -108,12 +114,38 @@ class Study:
     @property
     def pending(self) -> list[Query]:
         """The queries that were handed out and have no answer yet."""
-        return [self.desk.query(q) for q in self.desk.ledger().asked()]
+        return [self._session.query(q) for q in self.state.asked()]
 
     @property
     def cost(self) -> float:
-        """What all evaluations so far have cost, failed ones included."""
-        return spent(self.desk.ledger())
+        """The cost of all evaluations so far, failed ones included."""
+        return spent(self.state)
+
+    def events(self) -> list[Event]:
+        """The log of the study: everything that happened, in order, as plain data."""
+        return self._session.events()
+
+    def incumbent(self) -> Incumbent | None:
+        """The best point tried, by the strategy's judgement; None before the first trial."""
+        return self._session.summary().incumbent
+
+    def box(self, box: str | BlackBox) -> BlackBox:
+        """A black box of the problem, by its name."""
+        name = box.name if isinstance(box, BlackBox) else box
+        if not isinstance(name, str) or name not in self._session.boxes:
+            known = ", ".join(map(repr, self._session.boxes))
+            raise ModelError(f"the problem has no black box {name!r}: it has {known}")
+        return self._session.boxes[name]
+
+    def record_settings(self, **settings: Any) -> None:
+        """Store settings with the study, such as how many trials it is to have.
+
+        They appear in `state.settings`; nothing is written if they are there already.
+        """
+        known = self.state.settings
+        news = {name: value for name, value in settings.items() if known.get(name) != value}
+        if news:
+            self._session.write(lambda writer: writer.append(Kind.CHANGED, news))
 
     def ask(
         self, n: int = 1, *, trials: int | None = None, lease: float | None = None
@@ -133,16 +165,19 @@ class Study:
             The queries: fewer than n, or none, if the trials are used up, if what is under way
             must be answered first, or if the problem is proved to be infeasible.
         """
-        if not is_whole(n) or n < 1:
-            raise ModelError(f"ask({n!r}): how many is a whole number of at least 1")
-        if trials is not None and not (is_whole(trials) and trials >= 1):
-            raise ModelError(f"ask(trials={trials!r}): a whole number of at least 1, or None")
-        if lease is not None and not (is_number(lease) and 0 < lease < np.inf):
-            raise ModelError(f"ask(lease={lease!r}): pass seconds above 0, or None")
-        limits = Limits(trials or self.desk.ledger().settings.get("trials"))
+        check_ask(n, trials, lease)
+        limits = Limits(trials or self.state.settings.get("trials"))
+        complaint = "{broken} trials in a row broke off before any black box was asked: {reason}"
+
+        def take() -> Query | None:
+            return self._session.take(lease=lease, by_worker=False)
+
         found: list[Query] = []
         try:
-            while len(found) < n and (query := self._next(limits, lease)) is not None:
+            while len(found) < n:
+                query = self._session.take_or_suggest(take, limits, complaint)
+                if query is None:
+                    break
                 found.append(query)
         except BaseException:
             for query in found:  # nobody has seen them
@@ -150,23 +185,50 @@ class Study:
             raise
         return found
 
-    def _next(self, limits: Limits, lease: float | None) -> Query | None:
-        """One query, of a new trial if there is no other; None if there will be none."""
-        broken = 0
-        while (query := self.desk.take(lease=lease, by_worker=False)) is None:
-            if broken == _MOST_BROKEN:
-                reason = list(self.desk.ledger().trials.values())[-1].reason
-                raise EvaluationError(
-                    f"{broken} trials in a row broke off before any black box was asked: {reason}"
-                )
-            decision = self.desk.decide(limits)
-            if decision.waited:
-                time.sleep(_POLL)
-            elif decision.suggestion is None or decision.status is not None:
-                return None
-            else:
-                broken += self.desk.start(decision.suggestion)
-        return query
+    def ask_trial(self) -> TrialEntry | None:
+        """Take all queries of one trial, to evaluate its chain as a whole.
+
+        Pending trials that nobody evaluates come first. When there are none, a new one is suggested
+        as in `ask`.
+
+        Returns:
+            The trial; None if the problem is proved to be infeasible.
+
+        Raises:
+            EvaluationError: A known part has no value wherever a point is suggested.
+        """
+        complaint = (
+            "{broken} suggestions in a row broke off before their first black box, because a known "
+            "part has no value there: change the bounds of the variables"
+        )
+        return self._session.take_or_suggest(self._session.take_trial, Limits(), complaint)
+
+    def tell_trials(self, told: Iterable[ChainAnswers]) -> None:
+        """Record the answers along the chains of trials: all of them, or none if there is an error.
+
+        Raises:
+            AssumptionError: An answer lies outside the declared range of its black box.
+            ProtocolError: A trial has its answers already.
+        """
+        told = list(told)
+
+        def record(writer: Writer) -> None:
+            for answers in told:
+                writer.tell_chain(answers)
+
+        self._session.write(record)
+
+    def release_trials(self, numbers: Iterable[int]) -> None:
+        """Give the queries of some trials back, unanswered: the next one who asks gets them."""
+        chosen = sorted(numbers)
+
+        def record(writer: Writer) -> None:
+            for number in chosen:
+                for query in writer.state.trials[number].queries:
+                    writer.release(query)
+
+        if chosen:
+            self._session.write(record)
 
     def tell(self, query: Query | str, value: Any, *, seconds: float | None = None) -> Trial | None:
         """Record the answer to a query.
@@ -187,45 +249,38 @@ class Study:
         """
         if seconds is not None and not (is_number(seconds) and 0 <= seconds < np.inf):
             raise ModelError(f"tell(seconds={seconds!r}): pass a number of at least 0, or None")
-        name = _id_of(query)
+        name = id_of(query)
 
-        def record(page: Page) -> Trial | None:
-            entry = page.open_entry(name)
-            box = self.desk.boxes[entry.box]
+        def record(writer: Writer) -> Trial | None:
+            entry = writer.open_entry(name)
+            box = self.box(entry.box)
             where = f"query {name}: black box {box.name!r} at {box.describe(entry.inputs)}"
             outputs = box.check(value, where)
             check_range(box, entry.inputs, outputs)
             took = seconds
             if took is None:  # the time since it was asked, if it was
-                took = page.turn.now() - entry.asked if entry.asked else 0.0
-            return page.tell(entry, outputs, max(float(took), 0.0))
+                took = writer.turn.now() - entry.asked if entry.asked else 0.0
+            return writer.tell(entry, outputs, max(float(took), 0.0))
 
-        return self.desk.write(record)
+        return self._session.write(record)
 
     def fail(self, query: Query | str, reason: str) -> bool:
         """Record that an evaluation gave no answer.
 
         Returns:
-            Whether it will be asked for again: it is, as often as `retries` says.
+            Whether the query will be asked again: it is, up to `retries` times.
         """
         if not isinstance(reason, str) or not reason.strip():
             raise ModelError(f"fail(reason={reason!r}): say in words what happened")
-        name = _id_of(query)
-
-        def record(page: Page) -> bool:
-            return page.fail(page.open_entry(name), reason.strip())
-
-        return self.desk.write(record)
+        name = id_of(query)
+        return self._session.write(
+            lambda writer: writer.fail(writer.open_entry(name), reason.strip())
+        )
 
     def release(self, query: Query | str) -> None:
         """Give a query back, unanswered: the next one who asks gets it."""
-        name = _id_of(query)
-
-        def record(page: Page) -> None:
-            if page.open_entry(name).state is QueryState.ASKED:
-                page.append(Kind.RELEASED, {"query": name})
-
-        self.desk.write(record)
+        name = id_of(query)
+        self._session.write(lambda writer: writer.release(writer.open_entry(name)))
 
     def observe(
         self, box: str | BlackBox, inputs: ArrayLike | pandas.DataFrame, outputs: Any = None
@@ -244,7 +299,7 @@ class Study:
         """
         from grisaille.study.external_data import observed_rows
 
-        known = self._box(box)
+        known = self.box(box)
         x, y = observed_rows(known, inputs, outputs)
         data = {
             "box": known.name,
@@ -253,7 +308,7 @@ class Study:
         }
         for row, answer in zip(x, y, strict=True):
             check_range(known, row, answer)
-        self.desk.write(lambda page: page.append(Kind.OBSERVED, data))
+        self._session.write(lambda writer: writer.append(Kind.OBSERVED, data))
         return len(x)
 
     def run(
@@ -292,7 +347,7 @@ class Study:
         from grisaille.study.runner import run
 
         return run(
-            self,
+            self._session,
             trials=trials,
             executor=executor,
             workers=workers,
@@ -305,24 +360,24 @@ class Study:
 
     def result(self) -> Result:
         """What has been found so far."""
-        standing = self.desk.standing(Limits(self._planned()))
+        summary = self._session.summary(Limits(self._planned()))
         with one_thread():
-            bound = self.strategy.bound(standing.situation)
-        done, under_way = len(standing.situation.history), len(standing.situation.pending)
+            bound = self.strategy.bound(summary.situation)
+        done, under_way = len(summary.situation.history), len(summary.situation.pending)
         message = f"as recorded: {done} trials complete, {under_way} under way"
-        return standing.result(Status.RUNNING, bound, message)
+        return summary.result(Status.RUNNING, bound, message)
 
     def replay(self, trial: int) -> Suggestion:
         """Derive the decision for a trial again, from what was known when it was made."""
-        trials = len(self.desk.ledger().trials)
+        trials = len(self.state.trials)
         if not is_whole(trial) or not 1 <= trial <= trials:
             raise ModelError(f"replay({trial!r}): the study has trials 1 to {trials}")
         with one_thread():
-            return self.strategy.suggest(self.desk.past(trial))
+            return self.strategy.suggest(self._session.situation_of(trial))
 
     def close(self) -> None:
-        """Give back what this process holds, and let go of the storage."""
-        self.desk.close()
+        """Give back what this process holds, and close the storage."""
+        self._session.close()
 
     def __enter__(self) -> Study:
         return self
@@ -331,66 +386,11 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Study({self.name!r}, {len(self.desk.ledger().trials)} trials, in {self.storage})"
+        return f"Study({self.name!r}, {len(self.state.trials)} trials, in {self.storage})"
 
     def _planned(self) -> int | None:
-        """How many trials the latest decision counted on, if it did."""
-        entries = list(self.desk.ledger().trials.values())
-        if not entries or entries[-1].remaining is None:
+        """How many trials the latest decision assumed, if it assumed a number."""
+        last = next(reversed(self.state.trials.values()), None)
+        if last is None or last.remaining is None:
             return None
-        return entries[-1].number - 1 + entries[-1].remaining
-
-    def _box(self, box: str | BlackBox) -> BlackBox:
-        name = box.name if isinstance(box, BlackBox) else box
-        if not isinstance(name, str) or name not in self.desk.boxes:
-            known = ", ".join(map(repr, self.desk.boxes))
-            raise ModelError(f"the problem has no black box {name!r}: it has {known}")
-        return self.desk.boxes[name]
-
-
-def _id_of(query: Query | str) -> str:
-    if isinstance(query, Query):
-        return query.id
-    if isinstance(query, str):
-        return query
-    raise ModelError(f"{query!r} is no query: pass what ask() gave, or its id")
-
-
-def _check_arguments(
-    problem: object,
-    name: object,
-    storage: object,
-    strategy: object,
-    seed: object,
-    evaluation: object,
-    retries: object,
-) -> None:
-    if not isinstance(problem, Problem):
-        raise ModelError(f"Study({problem!r}): pass a gs.Problem")
-    if not problem.boxes:
-        raise ModelError(
-            "the problem has no black box, so there is nothing to ask: use problem.solve()"
-        )
-    if not problem.variables:
-        raise ModelError(
-            "the problem has no variable, so there is nothing to choose: build it from a "
-            "gs.Variable, or intervene in it with gs.causal_problem(...)"
-        )
-    for what, value in (("name", name), ("storage", storage)):
-        if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise ModelError(f"Study({what}={value!r}): pass a text, or leave it out")
-    if isinstance(name, str) and len(name) > 255:
-        raise ModelError(f"Study(name={name[:20]!r}...): a name has at most 255 characters")
-    check_settings(strategy, seed, evaluation)
-    if not is_whole(retries) or retries < 0:  # type: ignore[operator]
-        raise ModelError(f"Study(retries={retries!r}): a whole number of at least 0")
-
-
-def check_settings(strategy: object, seed: object, evaluation: object) -> None:
-    """Refuse a strategy, a seed or a way of evaluation that is none."""
-    if strategy is not None and (isinstance(strategy, type) or not hasattr(strategy, "suggest")):
-        raise ModelError(f"strategy={strategy!r}: pass a strategy object such as gs.Optimistic()")
-    if seed is not None and not (is_whole(seed) and seed >= 0):  # type: ignore[operator]
-        raise ModelError(f"seed={seed!r}: a seed is a whole number of at least 0")
-    if evaluation not in (None, "separate", "chained"):
-        raise ModelError(f"evaluation={evaluation!r}: use 'separate' or 'chained'")
+        return last.number - 1 + last.remaining

@@ -1,4 +1,4 @@
-"""How many threads PyTorch works on."""
+"""How many threads PyTorch uses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let PyTorch work on one thread for a while.
+    """Let PyTorch use one thread in this context.
 
-    The tensors are small: threads that wait for one another cost more than they bring, seconds per
+    The tensors are small: threads that wait for one another cost more than they gain, seconds per
     trial on a busy machine.
     """
     threads = torch.get_num_threads()

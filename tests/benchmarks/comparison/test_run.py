@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from benchmarks.comparison.plan import make_plan
 from benchmarks.comparison.run import Task, make_run
-from benchmarks.study_internals import situation_of
 
 import grisaille as gs
 from grisaille.problems import KnownProblem, Structure
@@ -61,7 +60,7 @@ def test_with_noise_the_regret_is_the_true_one_of_what_is_recommended():
     known = noisy(0)
     study = gs.Study(known.problem, strategy=optimistic(4), evaluation="chained", seed=0)
     study.run(6, progress=False)
-    best = study.strategy.incumbent(situation_of(study))
+    best = study.incumbent()
     assert made.steps[-1].regret == study.history.trials[best.position].x[0]
 
 

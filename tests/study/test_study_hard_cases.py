@@ -232,9 +232,9 @@ def test_a_box_cannot_change_its_shape_by_a_detour(tmp_path):
 def test_the_time_limit_also_ends_waiting_for_others(tmp_path):
     storage = f"sqlite:///{tmp_path}/s.db"
     other = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
-    decision = other.desk.decide(Limits())
-    other.desk.start(decision.suggestion)
-    assert other.desk.take() is not None
+    decision = other._session.decide(Limits())
+    other._session.start(decision)
+    assert other._session.take() is not None
     study = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
     started = time.monotonic()
     result = study.run(1, timeout=1, progress=False)

@@ -1,7 +1,8 @@
-"""What is written in a turn, and what follows from it."""
+"""Writing to a study: each change as events, with everything that follows from it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,11 @@ from numpy.typing import NDArray
 from grisaille.errors import AssumptionError, EvaluationError, ProtocolError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
-from grisaille.records import Suggestion, Trial
+from grisaille.records import Situation, Suggestion, Trial
 from grisaille.storage.log import Kind, Turn
 from grisaille.study.chain import Chain
 from grisaille.study.encoding import suggestion_to_plain, to_plain
-from grisaille.study.state import (
-    Ledger,
+from grisaille.study.entries import (
     QueryEntry,
     QueryState,
     TrialEntry,
@@ -24,45 +24,72 @@ from grisaille.study.state import (
     probe_of,
     query_id,
 )
+from grisaille.study.state import StudyState
 
 Array = NDArray[np.float64]
 
-# A worker may be lost this often before the query counts as failed: machines are switched off.
+# A query counts as failed when this many workers were lost with it: machines are switched off.
 _MOST_LOSSES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A turn to write, with the ledger that follows it.
+class Decision:
+    """What a strategy decided, and from what.
 
     Attributes:
-        turn: The turn.
-        ledger: The state of the study, kept up to date with what is written.
+        suggestion: What to try next, or the proof that no point is feasible.
+        situation: What the decision was made from.
+        known: Number of the last event that the situation includes.
+        seconds: What the decision took.
+    """
+
+    suggestion: Suggestion
+    situation: Situation
+    known: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChainAnswers:
+    """What the black boxes answered along the chain of one trial.
+
+    Attributes:
+        trial: Number of the trial.
+        answers: Outputs by call.
+        missing: Why there is no answer, by call, for all other calls.
+    """
+
+    trial: int
+    answers: Mapping[int, Array]
+    missing: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes events during one turn, and keeps the state up to date with them.
+
+    Attributes:
+        turn: The turn: exclusive access to the log.
+        state: The state of the study.
         problem: The problem.
         chain: Its chain.
         retries: How often a failed evaluation is tried again.
     """
 
     turn: Turn
-    ledger: Ledger
+    state: StudyState
     problem: Problem
     chain: Chain
     retries: int
 
     def append(self, kind: Kind, data: dict[str, Any]) -> None:
         """Write one event."""
-        self.ledger.apply([self.turn.append(kind, data)])
+        self.state.apply([self.turn.append(kind, data)])
 
-    def start(
-        self,
-        suggestion: Suggestion,
-        remaining: int | None,
-        budget: float | None,
-        known: int,
-        seconds: float,
-    ) -> None:
-        """Write a suggestion as the next trial; see `TrialEntry`."""
-        number = len(self.ledger.trials) + 1
+    def start(self, decision: Decision) -> None:
+        """Write a decision as the next trial."""
+        suggestion, situation = decision.suggestion, decision.situation
+        number = len(self.state.trials) + 1
         reason = ""
         queries: list[dict[str, Any]] = []
         try:
@@ -72,10 +99,10 @@ class Page:
         data = {
             "trial": number,
             "suggestion": suggestion_to_plain(suggestion),
-            "remaining": remaining,
-            "budget": budget,
-            "known": known,
-            "seconds": seconds,
+            "remaining": situation.remaining,
+            "budget": situation.budget,
+            "known": decision.known,
+            "seconds": decision.seconds,
             "queries": queries,
         }
         self.append(Kind.SUGGESTED, data)
@@ -83,9 +110,9 @@ class Page:
             self.append(Kind.ABANDONED, {"trial": number, "reason": reason})
 
     def find_lost(self, me: str) -> None:
-        """Take queries back from workers that are gone."""
+        """Release the queries of workers that are gone."""
         alive: dict[str, bool] = {me: True}
-        for entry in self.ledger.asked():
+        for entry in self.state.asked():
             holder = entry.holder
             if holder is not None:
                 if holder not in alive:
@@ -93,13 +120,18 @@ class Page:
                 if not alive[holder]:
                     self.fail(entry, f"its worker {holder} is gone", lost=True)
             elif entry.until is not None and entry.until < self.turn.now():
-                self.append(Kind.RELEASED, {"query": entry.id})
+                self.release(entry)
+
+    def release(self, entry: QueryEntry) -> None:
+        """Give a query back, unanswered, if somebody has it."""
+        if entry.state is QueryState.ASKED:
+            self.append(Kind.RELEASED, {"query": entry.id})
 
     def open_entry(self, name: str) -> QueryEntry:
         """A query that may still be answered."""
-        entry = self.ledger.queries.get(name)
+        entry = self.state.queries.get(name)
         if entry is None:
-            trials = len(self.ledger.trials)
+            trials = len(self.state.trials)
             raise ProtocolError(
                 f"the study has no query {name!r}: it has {trials} trials, and ids look like "
                 "'12-1' or '12-p1'"
@@ -118,8 +150,8 @@ class Page:
         return entry
 
     def tell(self, entry: QueryEntry, outputs: Array, seconds: float) -> Trial | None:
-        """Write an answer, and what it makes possible; the trial that it completes, if it does."""
-        trial = self.ledger.trials[entry.trial]
+        """Write an answer and the queries that it makes ready; returns the trial it completes."""
+        trial = self.state.trials[entry.trial]
         answers = {**trial.answers(), **dict.fromkeys(entry.calls, outputs)}
         ready: list[dict[str, Any]] = []
         reason = ""
@@ -141,11 +173,34 @@ class Page:
             return None
         # A new query may have the inputs of one that is answered: then more may be ready.
         if any(c not in answers for q in trial.told for c in q.calls):
-            return self._settle_shared(trial)
+            return self._continue_shared(trial)
         return self._finish(trial)
 
-    def _settle_shared(self, trial: TrialEntry) -> Trial | None:
-        """Go on after an answer turned out to serve a further call."""
+    def tell_chain(self, told: ChainAnswers) -> None:
+        """Write the answers along the chain of a trial.
+
+        Raises:
+            AssumptionError: An answer contradicts what was declared.
+            ProtocolError: The trial has ended.
+        """
+        trial = self.state.trials[told.trial]
+        if trial.state is not TrialState.PENDING:
+            raise ProtocolError(
+                f"trial {trial.number} has its answers already: it is {trial.state}"
+            )
+        asked = [query.asked for query in trial.queries if query.state is QueryState.ASKED]
+        # The chain was evaluated as a whole: its calls share the time that took.
+        took = max(self.turn.now() - min(asked), 0.0) if asked else 0.0
+        calls = self.problem.program.calls
+        while ready := [q for q in trial.open_calls() if q.calls[0] in told.answers]:
+            query, call = ready[0], ready[0].calls[0]
+            check_range(calls[call].box, query.inputs, told.answers[call])
+            self.tell(query, told.answers[call], took / len(calls))
+        for query in trial.open_calls():
+            self.fail(query, told.missing[query.calls[0]])
+
+    def _continue_shared(self, trial: TrialEntry) -> Trial | None:
+        """Continue a trial after an answer turned out to serve a further call."""
         try:
             found = self.chain.ready(trial.suggestion.x, trial.answers())
         except EvaluationError as error:
@@ -155,8 +210,8 @@ class Page:
         if not ready:
             return self._finish(trial)
         self.append(Kind.READY, {"trial": trial.number, "ready": ready})
-        if any(self.ledger.queries[r["id"]].state is QueryState.TOLD for r in ready):
-            return self._settle_shared(trial)
+        if any(self.state.queries[r["id"]].state is QueryState.TOLD for r in ready):
+            return self._continue_shared(trial)
         return None
 
     def _new_queries(self, trial: TrialEntry, ready: dict[int, Array]) -> list[dict[str, Any]]:
@@ -194,8 +249,8 @@ class Page:
     def fail(
         self, entry: QueryEntry, reason: str, lost: bool = False, may_retry: bool = True
     ) -> bool:
-        """Record a failed attempt; whether there will be another."""
-        trial = self.ledger.trials[entry.trial]
+        """Write a failed attempt; returns whether there will be another."""
+        trial = self.state.trials[entry.trial]
         again = entry.losses + 1 < _MOST_LOSSES if lost else entry.attempts < self.retries
         again = again and may_retry and trial.state is TrialState.PENDING
         if not again and probe_of(entry) is not None and not entry.calls:
@@ -204,7 +259,7 @@ class Page:
                 f"declare input_lower= and input_upper= of {entry.box!r}, or separable=False, or "
                 "use evaluation='chained'"
             )
-        # A lost worker says little about the input, unless it is always lost there.
+        # A lost worker says little about the input, unless every worker is lost there.
         counts = not again and (not lost or entry.losses + 1 >= _MOST_LOSSES)
         data = {
             "query": entry.id,
@@ -223,7 +278,7 @@ class Page:
         return False
 
     def _finish(self, trial: TrialEntry) -> Trial | None:
-        """Complete a trial if nothing of it is missing."""
+        """Complete a trial if all its answers are there."""
         if trial.state is not TrialState.PENDING or any(q.is_open for q in trial.queries):
             return None
         data: dict[str, Any] = {"trial": trial.number, "objective": None}
@@ -241,16 +296,18 @@ class Page:
         return trial.record
 
     def recompute(self) -> None:
-        """After the problem has changed: trials anew, from the answers there are."""
+        """Compute all trials again from the recorded answers, after the problem has changed."""
         known: dict[tuple[str, bytes], Array] = {}
-        for seen in self.ledger.history().observations():
+        for seen in self.state.history().observations():
             known.setdefault((seen.box, seen.inputs.tobytes()), seen.outputs)
-        for trial in list(self.ledger.trials.values()):
+        for trial in list(self.state.trials.values()):
             if trial.state is not TrialState.BROKEN:
-                self.append(Kind.COMPLETED, self._again(trial, known))
+                self.append(Kind.COMPLETED, self._recomputed(trial, known))
 
-    def _again(self, trial: TrialEntry, known: dict[tuple[str, bytes], Array]) -> dict[str, Any]:
-        """A trial under the changed problem: without an objective if answers are missing."""
+    def _recomputed(
+        self, trial: TrialEntry, known: dict[tuple[str, bytes], Array]
+    ) -> dict[str, Any]:
+        """A trial of the changed problem; it has no objective if answers are missing."""
         nothing = {"trial": trial.number, "objective": None}
         x, program = trial.suggestion.x, self.problem.program
         inside = x.shape == program.lower.shape and bool(
@@ -281,7 +338,7 @@ class Page:
 
 
 def outcome_to_plain(objective: float, constraints: Array, chain: Array) -> dict[str, Any]:
-    """What a chain came to, as plain data."""
+    """The outcome of a chain as plain data."""
     return {
         "objective": to_plain([objective])[0],
         "constraints": to_plain(constraints),
@@ -290,9 +347,9 @@ def outcome_to_plain(objective: float, constraints: Array, chain: Array) -> dict
 
 
 def check_range(box: BlackBox, inputs: Array, outputs: Array) -> None:
-    """Refuse an answer that contradicts what was declared."""
+    """Raise AssumptionError if an answer is outside the declared range of its black box."""
     if box.noise is not None and box.noise.any():
-        return  # noise may carry an observation out of the range of the function itself
+        return  # with noise, an observation may be outside the range of the function itself
     low = -np.inf if box.lower is None else box.lower
     high = np.inf if box.upper is None else box.upper
     if (outputs < low).any() or (outputs > high).any():

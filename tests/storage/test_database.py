@@ -1,10 +1,9 @@
-"""Logs: what every storage promises, and what files and servers do when they are in trouble."""
+"""Databases: many writers, and files and servers that are in trouble."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -12,97 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
 
 import grisaille as gs
 from grisaille.storage.database import Database
-from grisaille.storage.log import Kind, Log, Worker
-from grisaille.storage.memory import MemoryLog
-from grisaille.storage.worker import Heartbeat, this_host, this_worker
-
-
-def log_of(storage: str, name: str = "s") -> Log:
-    return MemoryLog() if storage == "memory" else Database(storage).create(name)
-
-
-def test_what_is_appended_in_a_turn_is_read_back_in_order(storage):
-    log = log_of(storage)
-    with log.turn(0) as turn:
-        turn.append(Kind.CREATED, {"a": 0.1 + 0.2, "b": [1e-300, "nan"], "c": "ä\n'\""})
-        turn.append(Kind.ASKED, {"n": None})
-    with log.turn(2) as turn:
-        assert turn.news == []
-        assert turn.append(Kind.TOLD, {}).number == 3
-    events = log.read(0)
-    assert [e.number for e in events] == [1, 2, 3]
-    assert [e.kind for e in events] == [Kind.CREATED, Kind.ASKED, Kind.TOLD]
-    assert events[0].data == {"a": 0.1 + 0.2, "b": [1e-300, "nan"], "c": "ä\n'\""}
-    assert [e.number for e in log.read(2)] == [3]
-    log.close()
-
-
-def test_a_turn_that_raises_records_nothing(storage):
-    log = log_of(storage)
-
-    def fail() -> None:
-        with log.turn(0) as turn:
-            turn.append(Kind.CREATED, {})
-            turn.decider = "me"
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert log.read(0) == []
-    with log.turn(0) as turn:
-        assert turn.decider is None
-    log.close()
-
-
-def test_a_turn_sees_what_was_recorded_since_and_who_decides(storage):
-    log = log_of(storage)
-    with log.turn(0) as turn:
-        turn.append(Kind.CREATED, {})
-        turn.append(Kind.TOLD, {})
-        turn.decider = "me"
-    with log.turn(1) as turn:
-        assert [e.kind for e in turn.news] == [Kind.TOLD]
-        assert turn.decider == "me"
-        turn.decider = None
-    with log.turn(2) as turn:
-        assert turn.decider is None
-    log.close()
-
-
-def test_a_worker_of_this_machine_lives_as_long_as_its_process(storage):
-    if storage == "memory":
-        pytest.skip("memory has one process")
-    log = log_of(storage)
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    log.beat(Worker("here", this_host(), os.getpid(), this_worker().began), 1e-9)
-    log.beat(Worker("dead", this_host(), gone.pid, ""), 1e9)
-    log.beat(Worker("far and silent", "elsewhere", 1, ""), -1.0)
-    log.beat(Worker("far", "elsewhere", os.getpid(), ""), 60.0)
-    with log.turn(0) as turn:
-        names = ("here", "dead", "far and silent", "far", "unheard of")
-        assert [turn.alive(name) for name in names] == [True, False, False, True, False]
-    log.close()
-
-
-def test_a_heartbeat_keeps_a_worker_alive_until_it_is_stopped(tmp_path):
-    log = log_of(f"sqlite:///{tmp_path}/s.db")
-    me = this_worker()
-    beats = []
-    beat = log.beat
-    log.beat = lambda *a: (beats.append(a), beat(*a))[1]  # type: ignore[method-assign]
-    heart = Heartbeat(log, me, lease=0.2)
-    while len(beats) < 4:
-        pass
-    heart.stop()
-    count = len(beats)
-    assert beats[0] == (me, 0.2)
-    assert len(beats) == count
-    log.close()
+from grisaille.storage.log import Kind
 
 
 def test_many_processes_that_create_and_write_at_once_lose_nothing(storage):
@@ -145,19 +57,6 @@ def test_studies_of_one_database_do_not_mix(storage):
     database.close()
 
 
-def test_a_batch_that_arrived_is_recognized(storage):
-    if storage == "memory":
-        pytest.skip("nothing gets lost on the way to memory")
-    log = log_of(storage)
-    with log.turn(0, "batch-1") as turn:
-        turn.append(Kind.TOLD, {})
-    with log.turn(0, "batch-1") as turn:
-        assert turn.arrived()
-    with log.turn(0, "batch-2") as turn:
-        assert not turn.arrived()
-    log.close()
-
-
 def test_an_answer_survives_a_lost_connection_and_is_not_recorded_twice(tmp_path, monkeypatch):
     from grisaille.storage.log import ConnectionLostError
 
@@ -165,7 +64,7 @@ def test_an_answer_survives_a_lost_connection_and_is_not_recorded_twice(tmp_path
     problem = gs.Problem(minimize=gs.BlackBox(lambda x: x, name="f", noise=0)(x))
     study = gs.Study(problem, storage=f"sqlite:///{tmp_path}/s.db", name="s")
     (query,) = study.ask()
-    turn = study.desk._log.turn
+    turn = study._session._log.turn
     troubles = ["before", "after"]
 
     def unreliable(after, batch=""):
@@ -183,7 +82,7 @@ def test_an_answer_survives_a_lost_connection_and_is_not_recorded_twice(tmp_path
 
         return wrapped()
 
-    monkeypatch.setattr(study.desk._log, "turn", unreliable)
+    monkeypatch.setattr(study._session._log, "turn", unreliable)
     monkeypatch.setattr("time.sleep", lambda _: None)
     trial = study.tell(query, 0.5)
     assert trial is not None
@@ -191,50 +90,6 @@ def test_an_answer_survives_a_lost_connection_and_is_not_recorded_twice(tmp_path
     assert not troubles
     assert [o.outputs.tolist() for o in study.history.observations()] == [[0.5]]
     study.close()
-
-
-def test_older_tables_are_brought_up_to_date_and_keep_their_data(storage):
-    if storage == "memory":
-        pytest.skip("memory has no tables")
-
-    def add_column(connection: Connection) -> None:
-        connection.execute(text("ALTER TABLE grisaille_studies ADD COLUMN remark TEXT"))
-
-    old = Database(storage, migrations=())
-    log = old.create("s")
-    with log.turn(0) as turn:
-        turn.append(Kind.CREATED, {"kept": True})
-    old.close()
-    new = Database(storage, migrations=(add_column,))
-    log = new.create("s")
-    assert log.read(0)[0].data == {"kept": True}
-    with new.reading() as connection:
-        connection.execute(text("SELECT remark FROM grisaille_studies"))
-        assert connection.execute(text("SELECT version FROM grisaille_schema")).scalar() == 2
-    assert Database(storage, migrations=(add_column,)).create("s").read(0)  # not a second time
-    new.close()
-    with pytest.raises(gs.StorageError, match=r"newer Grisaille \(its tables have version 2"):
-        Database(storage, migrations=()).open("s")
-
-
-def test_a_migration_that_fails_changes_nothing(storage):
-    if storage == "memory":
-        pytest.skip("memory has no tables")
-
-    def broken(connection: Connection) -> None:
-        connection.execute(text("ALTER TABLE grisaille_studies ADD COLUMN remark TEXT"))
-        raise ZeroDivisionError
-
-    Database(storage, migrations=()).create("s").close()
-    with pytest.raises(ZeroDivisionError):
-        Database(storage, migrations=(broken,)).create("s")
-    database = Database(storage, migrations=())
-    assert database.names() == ["s"]
-    with database.reading() as connection:
-        assert connection.execute(text("SELECT version FROM grisaille_schema")).scalar() == 1
-        columns = connection.execute(text("SELECT * FROM grisaille_studies")).keys()
-        assert "remark" not in list(columns)
-    database.close()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""A study that version 0.1 stored opens, replays, exports and goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tests.study.stored.make_study import HERE, open_study, plain_suggestion, written
+
+DERIVED = json.loads((HERE / "study_0_1.json").read_text())
+
+
+@pytest.fixture
+def storage(tmp_path):
+    """A copy of the stored study."""
+    shutil.copy(HERE / "study_0_1.db", tmp_path / "study.db")
+    return f"sqlite:///{tmp_path}/study.db"
+
+
+def same(number):
+    """The same number, up to what another processor may round otherwise."""
+    return pytest.approx(number, rel=1e-6, abs=1e-9)
+
+
+def test_what_is_recorded_is_read_as_before(storage):
+    with open_study(storage) as study:
+        assert [trial.objective for trial in study.history] == DERIVED["objectives"]
+        assert study.cost == DERIVED["cost"]
+        assert [query.id for query in study.pending] == DERIVED["pending"]
+        assert [[f.box, f.reason, f.trial] for f in study.failures] == DERIVED["failures"]
+
+
+def test_every_decision_is_derived_again(storage):
+    with open_study(storage) as study:
+        assert len(study.state.trials) == len(DERIVED["replayed"])
+        for trial, wanted in enumerate(DERIVED["replayed"], 1):
+            found = plain_suggestion(study.replay(trial))
+            assert (found["kind"], found["pending"]) == (wanted["kind"], wanted["pending"])
+            assert found["x"] == same(wanted["x"])
+            assert len(found["probes"]) == len(wanted["probes"])
+            for ours, theirs in zip(found["probes"], wanted["probes"], strict=True):
+                assert ours == same(theirs)
+
+
+def test_the_result_is_the_same_and_so_is_its_table(storage):
+    with open_study(storage) as study:
+        result = study.result()
+    assert result.fun == DERIVED["fun"]
+    assert result.x.tolist() == DERIVED["x"]
+    assert [result.lower_bound, result.upper_bound] == same(DERIVED["bounds"])
+    assert result.to_dataframe().to_csv() == DERIVED["table"]
+
+
+def test_exports_are_the_same_to_the_byte(storage):
+    assert written(storage) == {key: DERIVED[key] for key in ("csv", "json", "show")}
+
+
+def test_the_study_goes_on(storage):
+    with open_study(storage) as study:
+        before = len(study.state.trials)
+        (query,) = study.pending
+        study.tell(query, [0.1, 0.0])
+        result = study.run(before + 1, progress=False)
+        assert result.nit > len(DERIVED["objectives"])
+        assert len(study.state.trials) == before + 1
+        assert study.pending == []
