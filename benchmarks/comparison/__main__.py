@@ -21,7 +21,7 @@ from benchmarks.comparison.strategies_compared import strategies_compared
 from benchmarks.run_folder import RunFolder
 from grisaille import ModelError
 from grisaille.cli.arguments import count
-from grisaille.cli.exit_codes import DONE, FAILURE, heeding_termination
+from grisaille.cli.exit_codes import DONE, FAILURE, handling_termination
 from grisaille.problems import catalogue
 
 Value = TypeVar("Value")
@@ -79,7 +79,7 @@ def _compare(options: argparse.Namespace) -> int:
         return _list(plan, list(problems), list(strategies))
     if not options.report:
         try:
-            with heeding_termination():
+            with handling_termination():
                 make_missing_runs(
                     folder,
                     plan,

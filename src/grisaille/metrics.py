@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from grisaille.arrays import Array
 from grisaille.checks import is_number
 from grisaille.errors import ModelError
-
-Array = NDArray[np.float64]
 
 
 def violations(constraints: Array) -> Array:

@@ -9,13 +9,11 @@ from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
 from grisaille.solvers.proof import RefutedRegion
-
-Array = NDArray[np.float64]
 
 Evaluation = Literal["separate", "chained"]
 """Whether black boxes may be evaluated on their own, or along the real chain only."""

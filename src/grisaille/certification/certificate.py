@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.certification.relaxation import PlausibleRelaxation
 from grisaille.confidence.plausible_set import Beta, PlausibleSet, plausible_set
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.proof import ProofStatus, RefutedRegion, Regions
-
-Array = NDArray[np.float64]
 
 _CHUNK = 256
 _SAMPLES = 4096

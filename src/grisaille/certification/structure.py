@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from grisaille.arrays import Flags
 from grisaille.language import atoms
 from grisaille.language.atoms import Atom
 from grisaille.language.expression import Call, Operation
 from grisaille.language.program import BoxCall, Node, Program
 from grisaille.language.variable import Variable
 
-Flags = NDArray[np.bool_]
 Columns = NDArray[np.int_]
 _KNOWN = {atom for atom in vars(atoms).values() if isinstance(atom, Atom)}
 _AFFINE = (atoms.add, atoms.subtract, atoms.negative)

@@ -7,9 +7,9 @@ from collections.abc import Collection
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.errors import ModelError
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
@@ -23,7 +23,6 @@ from grisaille.surrogates.kernels import Kernel, Linear, Matern, check_kernel
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
 from grisaille.surrogates.sparse import CondensedPosterior
 
-Array = NDArray[np.float64]
 Beliefs = dict[str, Surrogate]
 """A surrogate for each black box, by name."""
 

@@ -11,18 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array, Flags
 from grisaille.confidence.beliefs import accepted, input_range
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # How many times nearer an answer must be than a failure.
 _NEARER = 2.0

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.metrics import violations
 from grisaille.records import History
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

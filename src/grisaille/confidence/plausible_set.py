@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.confidence.beliefs import (
     Beliefs,
     accepted,
@@ -30,8 +30,6 @@ from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
 from grisaille.surrogates.posterior import Surrogate
-
-Array = NDArray[np.float64]
 
 
 def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:

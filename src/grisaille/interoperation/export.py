@@ -12,16 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.errors import ProtocolError
 from grisaille.records import Observation
 from grisaille.storage.log import Data
 from grisaille.study.encoding import number_to_plain, to_plain
 from grisaille.study.entries import QueryEntry, TrialEntry, probe_of
 from grisaille.study.state import StudyState
-
-Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1
 """Rises when a key of `export_json` changes its meaning or is removed, not for new keys."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.interoperation.call_names import name_calls
@@ -19,7 +19,6 @@ from grisaille.study.entries import TrialEntry, TrialState
 from grisaille.study.study import Study
 from grisaille.study.writer import ChainAnswers, check_range
 
-Array = NDArray[np.float64]
 Point = dict[str, Any]
 
 # How far an entry that comes back may be from what was suggested, relative to its range: a point

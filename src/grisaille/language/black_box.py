@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.checks import is_number, real_numbers
 from grisaille.errors import EvaluationError, ModelError, ProtocolError, counted
 from grisaille.language.atoms import Shape
@@ -22,8 +23,6 @@ from grisaille.language.user_function import (
     name_of,
     output_shape,
 )
-
-Array = NDArray[np.float64]
 
 
 class BlackBox:

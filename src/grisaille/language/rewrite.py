@@ -9,13 +9,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Constraint, Expression
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import BoxCall, Program
-
-Array = NDArray[np.float64]
 
 COLLAPSED = "collapsed"
 """Name of the black box that stands for everything unknown."""

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.checks import real_numbers
 from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, outward, widened
 from grisaille.errors import EvaluationError, ModelError
@@ -23,8 +24,6 @@ from grisaille.language.user_function import (
     name_of,
     output_shape,
 )
-
-Array = NDArray[np.float64]
 
 
 class WhiteBox:

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import jv
 
+from grisaille.arrays import Array
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.do import Do, do, exogenous, natural
 from grisaille.language.causal.model import CausalModel
@@ -23,7 +23,6 @@ from grisaille.language.expression import Constraint, Expression
 from grisaille.language.problem import Problem
 from grisaille.problems.known_problem import KnownProblem, Structure
 
-Array = NDArray[np.float64]
 Values = dict[str, Any]
 Generator = np.random.Generator
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.language.variable import Variable
 from grisaille.problems.known_problem import KnownProblem, Structure
-
-Array = NDArray[np.float64]
 
 PLACES = np.array([0.0, 1.0, 2.5])
 """Where the environmental model is observed."""

@@ -8,15 +8,14 @@ from enum import StrEnum
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs
 from grisaille.metrics import violations
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

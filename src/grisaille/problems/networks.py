@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.variable import Variable
 from grisaille.problems.known_problem import KnownProblem, Structure
-
-Array = NDArray[np.float64]
 
 _SOURCE = "Astudillo and Frazier (2021), Bayesian optimization of function networks"
 

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs
@@ -18,8 +18,6 @@ from grisaille.problems.known_problem import KnownProblem, Structure, measured
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import SearchProblem, Solution
 from grisaille.surrogates.kernels import SquaredExponential
-
-Array = NDArray[np.float64]
 
 KERNEL = SquaredExponential(lengthscale=np.sqrt(0.5), variance=0.5)
 """The paper's kernel, exp(-|x - y|^2) / 2."""

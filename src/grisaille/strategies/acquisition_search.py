@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.confidence.incumbent import Incumbent
@@ -14,8 +13,6 @@ from grisaille.language.problem import Problem
 from grisaille.records import Bound, History, Situation
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
-
-Array = NDArray[np.float64]
 
 # Local searches and points to start them from, per design variable: the effort of the publications
 # on EI-CF and EI-FN.

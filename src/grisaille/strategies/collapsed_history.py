@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grisaille.language.problem import Problem
 from grisaille.language.rewrite import COLLAPSED, unknown_outputs
 from grisaille.records import History, Observation, Pending, Situation, Trial
-
-Array = NDArray[np.float64]
 
 
 def collapsed(situation: Situation, problem: Problem) -> Situation:

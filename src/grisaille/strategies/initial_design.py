@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.checks import is_whole
 from grisaille.errors import ModelError
 from grisaille.records import Situation, Suggestion, TrialKind
-
-Array = NDArray[np.float64]
 
 _MOST_POINTS = 20
 

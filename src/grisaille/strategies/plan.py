@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.records import NO_BOUND, Bound, Suggestion, TrialKind
 from grisaille.solvers.proof import ProofStatus
 from grisaille.solvers.search_problem import Solution, Solver
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.errors import EvaluationError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import Observation, Suggestion, Trial
 
-Array = NDArray[np.float64]
 Answers = Mapping[int, Array]
 """Outputs of calls, by their position among the calls of the program."""
 

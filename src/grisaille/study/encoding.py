@@ -11,12 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.records import Bound, Probe, Suggestion, TrialKind
 from grisaille.storage.log import Data
-
-Array = NDArray[np.float64]
 
 
 def to_plain(numbers: Iterable[float]) -> list[float | str]:

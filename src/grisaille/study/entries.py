@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
+from grisaille.arrays import Array
 from grisaille.records import Suggestion, Trial
-
-Array = NDArray[np.float64]
 
 
 class QueryState(StrEnum):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
-
-Array = NDArray[np.float64]
 
 
 def observed_rows(box: BlackBox, inputs: Any, outputs: Any) -> tuple[Array, Array]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.certification.certificate import Certificate
 from grisaille.checks import is_number
 from grisaille.errors import ModelError
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from grisaille.theory.amplification import Form
     from grisaille.theory.guarantee import Guarantee
-
-Array = NDArray[np.float64]
 
 
 class Status(StrEnum):

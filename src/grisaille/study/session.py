@@ -10,9 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from grisaille.arrays import Array
 from grisaille.errors import EvaluationError, GrisailleError, ModelError, ProtocolError
 from grisaille.language.problem import Problem
 from grisaille.records import Situation
@@ -35,7 +33,6 @@ from grisaille.study.state import StudyState
 from grisaille.study.threads import one_thread
 from grisaille.study.writer import Decision, Writer
 
-Array = NDArray[np.float64]
 Value = TypeVar("Value")
 
 # How long to keep trying when the database cannot be reached, in seconds.

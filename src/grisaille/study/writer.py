@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.errors import AssumptionError, EvaluationError, ProtocolError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
@@ -25,8 +25,6 @@ from grisaille.study.entries import (
     query_id,
 )
 from grisaille.study.state import StudyState
-
-Array = NDArray[np.float64]
 
 # A query counts as failed when this many workers were lost with it: machines are switched off.
 _MOST_LOSSES = 3

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.surrogates.kernels import SquaredExponential
-
-Array = NDArray[np.float64]
 
 # Median length-scale of one input, as part of its range, which grows with the root of their number:
 # the publication starts from 1 where ranges are 9 to 25. With few answers, length-scales would

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.surrogates.kernels import Kernel, Linear, Matern
 from grisaille.surrogates.posterior import Hyperparameters
-
-Array = NDArray[np.float64]
 
 # Noise variance, in standardized units, that learning assumes for a noise-free black box.
 _NOISE_FREE = 1e-6

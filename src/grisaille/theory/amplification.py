@@ -11,12 +11,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.errors import ModelError
 from grisaille.language.program import Program
 from grisaille.theory.affine_steps import passing_nodes
 from grisaille.theory.lipschitz import KnownSlopes, Lipschitz
-
-Array = NDArray[np.float64]
 
 Form = Literal["tight", "corrected", "printed"]
 """Which A_i.

@@ -6,8 +6,8 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import given_kernel, input_domain
 from grisaille.errors import ModelError
@@ -19,8 +19,6 @@ from grisaille.theory.amplification import Form, amplification
 from grisaille.theory.information_gain import largest_variance, maximum_information_gain
 from grisaille.theory.lipschitz import Source, known_slopes, lipschitz
 from grisaille.theory.theory import Round, Theory
-
-Array = NDArray[np.float64]
 
 # More trials than anyone will make.
 _MOST_TRIALS = 1 << 40

@@ -14,15 +14,14 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import poisson
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.checks import is_whole
 from grisaille.errors import ModelError
 from grisaille.surrogates.kernels import Kernel, Linear, SquaredExponential
-
-Array = NDArray[np.float64]
 
 # The largest number of points in the grid that represents the domain.
 _CANDIDATES = 4096

@@ -12,9 +12,9 @@ from enum import StrEnum
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.confidence.beliefs import given_kernel, input_domain, known_range
 from grisaille.errors import AssumptionError, ModelError
 from grisaille.language.black_box import BlackBox
@@ -23,8 +23,6 @@ from grisaille.records import History
 from grisaille.surrogates.kernels import Kernel, Matern
 from grisaille.surrogates.posterior import Surrogate
 from grisaille.theory.affine_steps import affine_nodes, jumping_nodes
-
-Array = NDArray[np.float64]
 
 _SAMPLES = 16384
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.confidence.plausible_set import plausible_set
 from grisaille.language.problem import Problem
 from grisaille.records import History, TrialKind
 from grisaille.theory.amplification import Form, amplification
 from grisaille.theory.lipschitz import KnownSlopes, Lipschitz, known_slopes, lipschitz
 from grisaille.theory.theory import Theory
-
-Array = NDArray[np.float64]
 
 
 def discrepancy_bounds(

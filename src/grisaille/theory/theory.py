@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import believe, given_kernel, input_domain
 from grisaille.confidence.plausible_set import PlausibleSet
@@ -28,8 +28,6 @@ from grisaille.theory.information_gain import (
     largest_variance,
     maximum_information_gain,
 )
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

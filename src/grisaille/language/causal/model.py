@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.language.causal.do import Do, intervene, natural_reads
 from grisaille.language.causal.system import INTERVENTION, set_number
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
 from grisaille.language.variable import Variable
 
-Array = NDArray[np.float64]
 Rows = Mapping[str, Array]
 """Joint observations: the values of each variable of the system by name, (n,); of the model's own
 variables (n, entries)."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.checks import is_number, is_whole, real_numbers
 from grisaille.errors import ModelError, counted
 from grisaille.language.black_box import BlackBox
@@ -18,8 +18,6 @@ from grisaille.language.expression import Constraint, Expression
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
 from grisaille.language.variable import Variable
-
-Array = NDArray[np.float64]
 
 
 def causal_problem(

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.checks import real_numbers
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.language.causal.do import substitute
@@ -20,7 +20,6 @@ from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
 from grisaille.language.variable import Variable
 
-Array = NDArray[np.float64]
 System = Callable[[dict[str, Any], np.random.Generator], Mapping[str, float]]
 """One run: `(what is set, by name; generator) -> every variable of the system, by name`."""
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.checks import is_whole
 from grisaille.confidence.failures import FailedInterventions
 from grisaille.confidence.incumbent import Incumbent
@@ -25,8 +25,6 @@ from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watches
 from grisaille.strategies.causal.log_improvement import log_feasibility, log_improvement, log_worth
 from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
-
-Array = NDArray[np.float64]
 
 # A set has few variables, and every point of a search costs many runs of the learned system.
 _SEARCH = MultiStart(starts=4, samples=128, iterations=15, again=False)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array, Flags
 from grisaille.confidence.beliefs import Beliefs, believe
 from grisaille.confidence.failures import failed_points
 from grisaille.language.causal.model import CausalModel, Rows
@@ -19,9 +19,6 @@ from grisaille.records import History
 from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.causal.prior import CausalPrior, NoPrior, Prior
 from grisaille.surrogates.effect_process import EffectData, EffectProcess, learned_effect
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # A spread of few runs is trusted as if this many runs of the typical spread came on top.
 _TYPICAL_RUNS = 5

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from grisaille.checks import is_number
@@ -26,8 +25,6 @@ from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.initial_design import check_initial, sobol_point
 from grisaille.strategies.optimistic import Optimistic
-
-Array = NDArray[np.float64]
 
 # Every point of such a search is a whole sample of disturbances, so it is a light one.
 _SEARCH = MultiStart(starts=4, samples=192, iterations=20, again=False)

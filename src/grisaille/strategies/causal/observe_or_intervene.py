@@ -6,9 +6,8 @@ The rule of "Causal Bayesian optimization" (Aglietti, Lu, Paleyes and Gonzalez 2
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from grisaille.arrays import Array
 
 # A convex hull of n points has up to n^(d/2) facets. With more variables, a box takes its place.
 _MOST_HULL_VARIABLES = 6

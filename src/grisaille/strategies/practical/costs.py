@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from grisaille.arrays import Array
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem
@@ -24,8 +24,6 @@ from grisaille.records import History, Probe, Situation, Suggestion
 from grisaille.strategies.initial_design import initial_points, initial_suggestion
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.gap import is_closing
-
-Array = NDArray[np.float64]
 
 # An evaluation is left out when another one tells this many times as much for its cost.
 _MUCH_MORE = 2.0

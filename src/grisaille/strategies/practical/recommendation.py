@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from grisaille.arrays import Array
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
@@ -15,8 +15,6 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import nearby
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.gap import gap_of, is_closing
-
-Array = NDArray[np.float64]
 
 # How many other trials follow a recommendation that was not the best.
 _PAUSE = 3
@@ -105,7 +103,7 @@ def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
     return situation.started - trials[latest].number < pause
 
 
-def repeats(x: NDArray[np.float64], situation: Situation) -> bool:
+def repeats(x: Array, situation: Situation) -> bool:
     """Whether a point was tried, and all black boxes would give the same answers again."""
     program = situation.problem.program
     if not situation.problem.is_exact:
