@@ -114,7 +114,7 @@ def main(kills: int, address: str | None) -> dict[str, object]:
 
 def _told(storage: str) -> list[dict[str, object]]:
     from grisaille.storage.database import Database
-    from grisaille.storage.log import Kind
+    from grisaille.storage.event_log import Kind
 
     log = Database(storage).open(STUDY)
     return [] if log is None else [dict(e.data) for e in log.read(0) if e.kind is Kind.TOLD]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import grisaille as gs
 from grisaille.study.budget import Limits
-from grisaille.study.writer import Decision
+from grisaille.study.event_writer import Decision
 
 
 def take_query(study: gs.Study) -> gs.Query | None:

@@ -36,7 +36,7 @@ def test_every_room_of_tests_mirrors_a_room_of_the_source(folder: Path):
 )
 def test_every_test_is_named_after_a_module_beside_it_or_after_its_room(folder: Path):
     source = mirrored(folder)
-    modules = [p.stem for p in source.iterdir()]
+    modules = [p.stem.strip("_") for p in source.iterdir()]
     names = [*modules, source.name, source.name.rstrip("s"), source.name.removesuffix("ies") + "y"]
     for test in folder.glob("test_*.py"):
         about = test.stem.removeprefix("test_")

@@ -13,7 +13,7 @@ from benchmarks.histories import random_history
 from benchmarks.results_folder import Row
 from grisaille import problems
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
-from grisaille.problems.paper import GaussianDraw
+from grisaille.problems.paper_examples import GaussianDraw
 from grisaille.surrogates.posterior import Posterior
 
 MARGINS = (0.1, 0.03, 0.01, 0.003, 0.001)

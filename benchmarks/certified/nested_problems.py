@@ -12,7 +12,7 @@ from benchmarks.histories import random_history
 from benchmarks.results_folder import Row
 from grisaille import problems
 from grisaille.confidence.plausible_set import plausible_set
-from grisaille.problems.paper import KERNEL, GaussianDraw
+from grisaille.problems.paper_examples import KERNEL, GaussianDraw
 
 
 def williams_otto_cases() -> Iterator[int]:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from grisaille.metrics import Metrics
-from grisaille.problems.paper import KERNEL, lp_with_embedded_gp, true_values
+from grisaille.problems.paper_examples import KERNEL, lp_with_embedded_gp, true_values
 from grisaille.solvers.multistart import MultiStart
 from grisaille.strategies.config import CONFIG
 from grisaille.strategies.optimistic import Optimistic

@@ -12,11 +12,11 @@ from .execution.command import command as command
 from .interoperation.generator import Generator as Generator
 from .language.black_box import BlackBox as BlackBox
 from .language.black_box import black_box as black_box
-from .language.causal.do import Do as Do
-from .language.causal.do import do as do
-from .language.causal.do import exogenous as exogenous
-from .language.causal.do import intervene as intervene
-from .language.causal.do import natural as natural
+from .language.causal.do_operator import Do as Do
+from .language.causal.do_operator import do as do
+from .language.causal.do_operator import exogenous as exogenous
+from .language.causal.do_operator import intervene as intervene
+from .language.causal.do_operator import natural as natural
 from .language.causal.intervention_sets import minimal_interventions as minimal_interventions
 from .language.causal.model import CausalModel as CausalModel
 from .language.causal.problem import causal_problem as causal_problem

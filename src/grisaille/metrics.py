@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_number
 from grisaille.errors import ModelError
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
 from grisaille.solvers.proof import RefutedRegion

@@ -11,8 +11,9 @@ from torch import Tensor
 
 import grisaille as gs
 from grisaille.confidence import plausible_set as plausible_set_module
+from grisaille.confidence.bands import constant_widths
 from grisaille.confidence.beliefs import Beliefs
-from grisaille.confidence.plausible_set import PlausibleSet, constant_widths
+from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.program import BoxCall, split_outputs
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 

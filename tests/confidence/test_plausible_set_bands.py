@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import grisaille as gs
+from grisaille.confidence.bands import clip_band
 from grisaille.confidence.beliefs import accepted
-from grisaille.confidence.plausible_set import clip_band
 from grisaille.errors import AssumptionError
 from tests.confidence.confidence_helpers import (
     Fixed,

@@ -6,7 +6,8 @@ import torch
 
 import grisaille as gs
 from grisaille.certification.relaxation import relaxed
-from grisaille.confidence.plausible_set import PlausibleSet, constant_widths, plausible_set
+from grisaille.confidence.bands import constant_widths
+from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.confidence.process_noise import SAMPLES, standard_normals
 from grisaille.records import History, Observation
 from grisaille.solvers.proof import NoRelaxation

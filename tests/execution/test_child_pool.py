@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
-from grisaille.execution import child_process, isolation
+from grisaille.execution import child_process as isolation
+from grisaille.execution import child_script
 from grisaille.execution.child_pool import ChildPool
-from grisaille.execution.isolation import isolated
+from grisaille.execution.child_process import isolated
 from tests.execution.execution_helpers import LONG, STUCK, is_gone, pids_in
 from tests.interruptible import start_interruptible
 
@@ -124,10 +125,10 @@ def test_a_changed_closure_is_sent_anew(ask):
 def test_only_the_functions_used_last_are_kept(ask):
     count = counter()
     assert ask(count) == 1
-    for number in range(child_process.FUNCTIONS - 1):
+    for number in range(child_script.FUNCTIONS - 1):
         ask(lambda number=number: number)
     assert ask(count) == 2
-    for number in range(child_process.FUNCTIONS):
+    for number in range(child_script.FUNCTIONS):
         ask(lambda number=number: number)
     assert ask(count) == 1
 
@@ -264,7 +265,7 @@ def test_an_exception_comes_back_as_itself_and_leaves_the_child_alive(ask):
     assert caught.value.args == ("after 7 steps", 2.0)
     (note,) = caught.value.__notes__
     assert "in diverge" in note
-    assert "child_process.py" not in note
+    assert "child_script.py" not in note
     assert ask(os.getpid) == number
 
 

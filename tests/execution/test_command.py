@@ -14,8 +14,8 @@ import pytest
 
 import grisaille as gs
 from grisaille.errors import EvaluationError, ModelError
+from grisaille.execution.child_process import isolated
 from grisaille.execution.command import command
-from grisaille.execution.isolation import isolated
 from tests.execution.execution_helpers import is_gone, pids_in
 from tests.interruptible import start_interruptible
 

@@ -153,7 +153,7 @@ def test_every_known_problem_has_lines_of_its_own_that_stay(
 ) -> None:
     solution = SimpleNamespace(feasible=True, value=0.0, point=torch.zeros(3))
     monkeypatch.setattr(  # the search for the optimum takes seconds and is not asked for
-        "grisaille.problems.paper.true_optimum", lambda problem: solution
+        "grisaille.problems.paper_examples.true_optimum", lambda problem: solution
     )
     drawn = {"additive", "chain", "lp_with_embedded_gp", "shifted_square", "sum_of_squares"}
 

@@ -5,7 +5,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.records import Suggestion, TrialKind
-from grisaille.study.chain import evaluated
+from grisaille.study.evaluation_chain import evaluated
 
 
 def grey_box(**options):

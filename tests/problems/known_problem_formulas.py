@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grisaille.problems import KnownProblem
-from grisaille.problems.paper import GaussianDraw
+from grisaille.problems.paper_examples import GaussianDraw
 
 Formula = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 SEED = 3

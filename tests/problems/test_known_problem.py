@@ -15,7 +15,7 @@ from scipy.stats import qmc
 import grisaille as gs
 from grisaille import problems
 from grisaille.problems import KnownProblem, Structure
-from grisaille.problems.paper import GaussianDraw
+from grisaille.problems.paper_examples import GaussianDraw
 from tests.problems.known_problem_formulas import DRAWN, FIXED, SEED, Formula, formula_of
 
 NAMES = [*FIXED, *DRAWN]

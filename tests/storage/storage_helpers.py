@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grisaille.storage.database import Database
-from grisaille.storage.log import Log
+from grisaille.storage.event_log import Log
 from grisaille.storage.memory import MemoryLog
 
 

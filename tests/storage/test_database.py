@@ -14,7 +14,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.storage.database import Database
-from grisaille.storage.log import Kind
+from grisaille.storage.event_log import Kind
 
 
 def test_many_processes_that_create_and_write_at_once_lose_nothing(storage):
@@ -23,7 +23,7 @@ def test_many_processes_that_create_and_write_at_once_lose_nothing(storage):
     script = """
 import sys
 from grisaille.storage.database import Database
-from grisaille.storage.log import Kind
+from grisaille.storage.event_log import Kind
 log = Database(sys.argv[1]).create("crowd")
 for n in range(20):
     with log.turn(0) as turn:
@@ -58,7 +58,7 @@ def test_studies_of_one_database_do_not_mix(storage):
 
 
 def test_an_answer_survives_a_lost_connection_and_is_not_recorded_twice(tmp_path, monkeypatch):
-    from grisaille.storage.log import ConnectionLostError
+    from grisaille.storage.event_log import ConnectionLostError
 
     x = gs.Variable("x", lower=0, upper=1)
     problem = gs.Problem(minimize=gs.BlackBox(lambda x: x, name="f", noise=0)(x))

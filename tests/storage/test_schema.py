@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 import grisaille as gs
 from grisaille.storage.database import Database
-from grisaille.storage.log import Kind
+from grisaille.storage.event_log import Kind
 
 
 def test_older_tables_are_brought_up_to_date_and_keep_their_data(storage):

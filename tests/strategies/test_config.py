@@ -5,7 +5,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.problems.paper import KERNEL
+from grisaille.problems.paper_examples import KERNEL
 from grisaille.records import Situation
 
 QUICK = gs.MultiStart(starts=4, samples=256, iterations=20)

@@ -10,7 +10,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.study.writer import ChainAnswers
+from grisaille.study.event_writer import ChainAnswers
 from tests.study.study_helpers import QUICK, answer, decisions, nested, parabola
 
 

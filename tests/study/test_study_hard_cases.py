@@ -142,8 +142,8 @@ def test_a_function_that_exits_fails_its_evaluation_and_nothing_more(threads):
 def test_a_worker_whose_number_went_to_another_process_is_dead(tmp_path):
     import os
 
-    from grisaille.storage.log import Worker
-    from grisaille.storage.worker import beginning_of, this_host
+    from grisaille.storage.event_log import Worker
+    from grisaille.storage.heartbeat import beginning_of, this_host
 
     log = Database(f"sqlite:///{tmp_path}/s.db").create("s")
     log.beat(Worker("before", this_host(), os.getpid(), "long ago"), 1e9)

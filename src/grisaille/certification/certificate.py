@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.certification.relaxation import PlausibleRelaxation
 from grisaille.confidence.plausible_set import Beta, PlausibleSet, plausible_set
 from grisaille.language.problem import Problem

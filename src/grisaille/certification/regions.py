@@ -11,7 +11,7 @@ from torch import Tensor
 from grisaille.certification.band_minorants import Quadratics
 from grisaille.certification.clipped_bands import center_and_half
 from grisaille.certification.propagation import Propagation
-from grisaille.certification.separable import Minimum, SeparableSum
+from grisaille.certification.separable_quadratics import Minimum, SeparableSum
 from grisaille.enclosures.interval import Enclosure, Interval
 from grisaille.language.program import BoxCall
 

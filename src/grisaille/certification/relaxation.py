@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from grisaille.certification.band_minorants import BandMinorants
+from grisaille.certification.branching_variables import branched_outputs, state_sources
 from grisaille.certification.clipped_bands import ClippedBands
 from grisaille.certification.lowering import lowered
 from grisaille.certification.propagation import obstacles
 from grisaille.certification.regions import PlausibleRegions
-from grisaille.certification.starts import at_ends, linear_optimum, spread_points
-from grisaille.certification.structure import branched_outputs, state_sources
+from grisaille.certification.starting_points import at_ends, linear_optimum, spread_points
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.program import Program
 from grisaille.solvers.proof import NoRelaxation

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from grisaille.cli import ask_and_tell, diagram, export_and_delete, inspect, solve
+from grisaille.cli import ask_and_tell, diagram, export_and_delete, solve, status_and_show
 from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, Terminated, report
 
 _EXIT_CODES = """\
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for group in (solve, inspect, ask_and_tell, export_and_delete, diagram):
+    for group in (solve, status_and_show, ask_and_tell, export_and_delete, diagram):
         group.add_commands(commands)
     return parser
 

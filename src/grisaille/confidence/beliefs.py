@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import ModelError
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array, Flags
+from grisaille.array_types import Array, Flags
 from grisaille.confidence.beliefs import accepted, input_range
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.causal.model import SYSTEM, CausalModel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.metrics import violations
 from grisaille.records import History

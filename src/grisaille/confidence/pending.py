@@ -13,8 +13,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from grisaille.confidence.bands import predicted
 from grisaille.confidence.beliefs import Beliefs
-from grisaille.confidence.plausible_set import predicted
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import Pending
 

@@ -14,45 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
+from grisaille.confidence.bands import confidence_band, constant_widths, mean_and_reach
 from grisaille.confidence.beliefs import (
     Beliefs,
     accepted,
     believe,
     disturbance,
-    returned,
-    value_bound,
 )
 from grisaille.confidence.process_noise import Disturbances
-from grisaille.errors import AssumptionError
-from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
-from grisaille.surrogates.posterior import Surrogate
-
-
-def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
-    """Narrow a band, (batch, k) twice, to the norm bound and the declared output range.
-
-    l = max(mu - beta sigma, -B), u = min(mu + beta sigma, B) (Def. hpb_int).
-
-    Raises:
-        AssumptionError: The whole band lies outside the norm bound.
-    """
-    if box.norm_bound is not None:
-        bound = torch.tensor(value_bound(box))
-        outside = (lower > bound * (1 + 1e-9)) | (upper < -bound * (1 + 1e-9))
-        if outside.any():
-            limit = float(bound[outside.any(0)][0])
-            raise AssumptionError(
-                f"the data put black box {box.name!r} outside ±{limit:g}, which its norm bound "
-                "allows: raise norm_bound (Assumption bounded_norm) or leave it out"
-            )
-        lower, upper = lower.clamp(-bound, bound), upper.clamp(-bound, bound)
-    # A band wholly outside a declared range is a poor fit, not a contradiction: both ends come to
-    # rest on the range.
-    return returned(box, lower), returned(box, upper)
 
 
 class PlausibleSet:
@@ -109,13 +82,8 @@ class PlausibleSet:
 
     def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
-        mean, reach = self._mean_and_reach(call, states)
-        return clip_band(call.box, mean - reach, mean + reach)
-
-    def _mean_and_reach(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Mu and beta sigma of a call's outputs, (batch, k) each."""
-        mean, deviation = self.beliefs[call.box.name].predict(accepted(call.box, states))
-        return mean, self.beta[call.box.name] * deviation
+        name = call.box.name
+        return confidence_band(self.beliefs[name], self.beta[name], call, states)
 
     def visit(self, points: Tensor, look: Callable[[BoxCall, Tensor], None]) -> None:
         """Show the states of every call at points (batch, n + outputs), or (batch, n) for eta 0."""
@@ -177,7 +145,9 @@ class PlausibleSet:
         reaches: list[Array] = []
 
         def resolve(call: BoxCall, states: Tensor) -> Tensor:
-            reaches.append(self._mean_and_reach(call, states)[1][0].numpy())
+            name = call.box.name
+            _, reach = mean_and_reach(self.beliefs[name], self.beta[name], call, states)
+            reaches.append(reach[0].numpy())
             return given[:, call.columns]
 
         with torch.no_grad():
@@ -235,12 +205,6 @@ class PlausibleSet:
         return objective[:batch], constraints[0], deviation
 
 
-def predicted(surrogate: Surrogate, call: BoxCall, states: Tensor) -> Tensor:
-    """Posterior mean of a call's outputs at states, moved into its declared range."""
-    mean, _ = surrogate.predict(accepted(call.box, states))
-    return clip_band(call.box, mean, mean)[0]
-
-
 def _inside(band: tuple[Tensor, Tensor], eta: Tensor) -> Tensor:
     """The point of a band that eta in [-1, 1] stands for."""
     lower, upper = band
@@ -273,8 +237,3 @@ def plausible_set(program: Program, history: History, beta: Beta, at_once: int =
         return beta.plausible_set(program, history)
     beliefs = believe(program, history, at_once=at_once)
     return PlausibleSet(program, beliefs, constant_widths(program, beta))
-
-
-def constant_widths(program: Program, beta: float) -> dict[str, Tensor]:
-    """One beta for every output of every box."""
-    return {b.name: torch.full((b.outputs,), beta, dtype=torch.float64) for b in program.boxes}

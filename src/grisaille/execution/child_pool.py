@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
-from grisaille.execution.isolation import GRACE, Call, Child
+from grisaille.execution.child_process import GRACE, Call, Child
 
 
 class ChildPool:

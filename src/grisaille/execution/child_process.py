@@ -1,197 +1,323 @@
-"""The process in which functions are evaluated, one after another; run as a script.
-
-It imports only the standard library until a function needs more, so that it starts quickly.
-"""
+"""Evaluating a function in a child process, which can be killed whatever it is doing."""
 
 from __future__ import annotations
 
-import faulthandler
-import fcntl
+import hashlib
+import math
 import os
 import pickle
-import select
+import shutil
 import signal
-import struct
+import socket
+import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import IO, Any, NamedTuple, Self, cast
 
-LENGTH = struct.Struct(">Q")
-"""What goes before each message to the child: its number of bytes."""
+from grisaille.errors import EvaluationError, ModelError
+from grisaille.execution import child_script
 
-ANSWER = struct.Struct(">cQ")
-"""What goes before each message from the child: its kind, and its number of bytes."""
+HEARTBEAT = 0.25
+"""Seconds between checks that the child is alive. Its death may not close the socket: a process
+that the function forked may hold it open."""
 
-NEEDED = b"n"
-"""The child does not have this function: the parent must send it."""
+GRACE = 5.0
+"""Seconds that a child may take to end normally when it is no longer needed."""
 
-CALLED = b"c"
-"""Function and arguments are loaded, and the function is called now: its time begins."""
-
-VALUE = b"v"
-"""The answer is the pickled value."""
-
-RAISED = b"r"
-"""The answer is the pickled (exception's pickle or None, its type and text, its traceback)."""
-
-REFUSED = b"x"
-"""The answer is a sentence: the function or its value could not be sent."""
-
-FUNCTIONS = 64
-"""How many functions the child keeps: each may have a data set."""
-
-GROUP_VARIABLE = "GRISAILLE_ISOLATED_GROUP"
-"""Environment variable: the number of the process group that will be killed as a whole, a colon,
-and the folder that will be removed with it."""
+LOADING = 120.0
+"""Seconds that a child may take to start and to load a function whose own time is limited."""
 
 
-def main() -> None:
-    """Answer the requests that come through the given socket, until it is closed.
+def isolated(function: Callable[..., Any], arguments: Sequence[Any], timeout: float | None) -> Any:
+    """The value of `function(*arguments)`, evaluated in a Python process of its own.
 
-    A request is two messages, the digest of a function and the pickled arguments; the pickled
-    function follows if it is needed.
+    The process has the working directory, environment and `sys.path` of this one, and prints where
+    this one prints; its standard input is empty. It ends with the evaluation, and so does every
+    process that the function started, unless that made itself a process group of its own. It also
+    ends if this process dies. Needs Unix.
+
+    Args:
+        function: Anything cloudpickle can send: lambdas, closures and functions of a script too.
+        arguments: Its positional arguments.
+        timeout: Seconds after which it is killed, counted from the call of the function: the start
+            of the process and the import of the function's module are not included. None to wait
+            for ever.
+
+    Raises:
+        EvaluationError: Time was up, the process died, or something could not be sent. The text
+            goes after the name of what was evaluated: "took longer than 5 s (timeout=5)".
+        Exception: Whatever the function raised, with its traceback as a note.
     """
-    faulthandler.enable()  # a crash in C code then shows the Python lines that led to it
-    channel = int(sys.argv[1])
-    os.set_inheritable(channel, False)
-    # Standard input came as the lifeline; the function sees an empty input instead.
-    lifeline = os.dup(0)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    if sys.platform == "linux":
-        die_by_signal(lifeline)
-    else:
-        die_by_thread(lifeline)
-    functions: dict[bytes, Callable[..., Any]] = {}  # the one used last comes last
-    with (
-        open(channel, "rb", closefd=False) as requests,
-        open(channel, "wb", closefd=False) as answers,
-    ):
-        sys.path[:], folder = pickle.loads(_receive(requests))
-        os.environ[GROUP_VARIABLE] = f"{os.getpgrp()}:{folder}"
-        while digest := _receive(requests):
-            _send(answers, *_answer(digest, functions, requests, answers))
-    # The process ends normally, so that exit handlers run and temporary folders are removed.
-
-
-def isolated_folder() -> str | None:
-    """The temporary folder of this process group, if `isolated` will kill the group."""
-    group, _, folder = os.environ.get(GROUP_VARIABLE, "").partition(":")
-    return folder if group == str(os.getpgrp()) else None  # a group of its own is not killed
-
-
-def die_by_signal(lifeline: int) -> None:
-    """Have the kernel kill this process group when the other end of the pipe closes (Linux).
-
-    The pipe closes when the parent dies, for whatever reason. Unlike a thread, this also stops code
-    that never releases the interpreter. Unlike PR_SET_PDEATHSIG, it also reaches the processes that
-    the function started, and does not react to the end of a thread of the parent.
-    """
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
-    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
-    flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | fcntl.FASYNC)
-    # The signal reports a change only: the parent may have died before.
-    closed = select.poll()
-    closed.register(lifeline, select.POLLIN)
-    if closed.poll(0):
-        os.killpg(0, signal.SIGKILL)
-
-
-def die_by_thread(lifeline: int) -> None:
-    """Kill this process group when the other end of the pipe closes (any Unix)."""
-
-    def watch() -> None:
-        os.read(lifeline, 1)  # nothing is ever sent, so it returns when the pipe closes
-        os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _receive(stream: BinaryIO) -> bytes:
-    """The next message; empty if there is none, because the parent has finished or died."""
-    header = stream.read(LENGTH.size)
-    if len(header) < LENGTH.size:
-        return b""
-    (length,) = LENGTH.unpack(header)
-    return stream.read(length)
-
-
-def _send(stream: BinaryIO, kind: bytes, body: bytes = b"") -> None:
-    stream.write(ANSWER.pack(kind, len(body)))
-    stream.write(body)
-    stream.flush()
-
-
-def _answer(
-    digest: bytes,
-    functions: dict[bytes, Callable[..., Any]],
-    requests: BinaryIO,
-    answers: BinaryIO,
-) -> tuple[bytes, bytes]:
-    """Kind and content of the answer."""
-    packed_arguments = _receive(requests)
+    call = Call.of(function, arguments, timeout)
+    process = Child()
     try:
-        function = functions.pop(digest, None)
-        if function is None:
-            _send(answers, NEEDED)
-            function = pickle.loads(_receive(requests))
-        functions[digest] = function
-        if len(functions) > FUNCTIONS:
-            del functions[next(iter(functions))]
-        arguments = pickle.loads(packed_arguments)
-    except Exception as error:
-        return REFUSED, (
-            f"cannot be loaded in a child process ({type(error).__name__}: {error}): its module "
-            "must be importable there and what it refers to must be picklable, or evaluate it in "
-            "this process, without a timeout"
-        ).encode(errors="replace")
-    del packed_arguments  # as large as the arguments
-    _send(answers, CALLED)
-    return _evaluate(function, arguments)
-
-
-def _evaluate(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bytes, bytes]:
-    try:
-        value = function(*arguments)
-    except Exception as error:
-        return RAISED, _packed(error)
+        answer = process.answer(call)
+        process.end()
     finally:
-        # Output appears at once, and is not lost if this process is killed later.
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):
-                stream.flush()
+        process.close()
+    return answer.opened()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function and its arguments, pickled.
+
+    Attributes:
+        digest: By which a child recognizes the function.
+        function: Its pickle.
+        arguments: The pickle of the tuple of its arguments.
+        timeout: Seconds that the function may take; None for no limit.
+    """
+
+    digest: bytes
+    function: bytes
+    arguments: bytes
+    timeout: float | None
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], arguments: Sequence[Any], timeout: float | None
+    ) -> Self:
+        """Pack a call.
+
+        Raises:
+            ModelError: The timeout is no time.
+            EvaluationError: The function or an argument cannot be pickled.
+        """
+        import cloudpickle  # type: ignore[import-untyped]
+
+        if timeout is not None and not timeout > 0:  # NaN too
+            raise ModelError(f"timeout={timeout!r}: pass a number of seconds above 0, or None")
+        try:
+            packed = cloudpickle.dumps(function)
+            packed_arguments = cloudpickle.dumps(tuple(arguments))
+        except Exception as error:
+            raise EvaluationError(
+                f"cannot be sent to a child process ({type(error).__name__}: {error}): open files, "
+                "connections and locks inside the function, or evaluate it in this process, "
+                "without a timeout"
+            ) from error
+        return cls(hashlib.sha256(packed).digest(), packed, packed_arguments, timeout)
+
+
+class Answer(NamedTuple):
+    """A message of a child: its kind and its content, as `child_process` defines them."""
+
+    kind: bytes
+    body: memoryview
+
+    def opened(self) -> Any:
+        """The function's value; raises what the function raised."""
+        if self.kind == child_script.REFUSED:
+            raise EvaluationError(str(self.body, "utf-8"))
+        if self.kind == child_script.RAISED:
+            raise _exception(*pickle.loads(self.body))
+        try:
+            return pickle.loads(self.body)
+        except Exception as error:
+            raise EvaluationError(
+                f"returned something that cannot be loaded here ({type(error).__name__}: {error}): "
+                "return numbers"
+            ) from error
+
+
+class Child:
+    """A process that evaluates functions, one after another, and is killed with all it started.
+
+    It belongs to one thread; only `kill` may be called from others.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._killed = False
+        # A killed process cannot clean up: its temporary files are in a folder that we remove.
+        self._folder = tempfile.mkdtemp(prefix="grisaille-")
+        self._channel, end = socket.socketpair()
+        try:
+            # The file and not -m: it is found even if this process found Grisaille through a
+            # sys.path of its own, and no file in the working directory can hide a standard module.
+            # Nothing is ever sent to standard input: it closes with us, and that ends the child.
+            self._process = subprocess.Popen(
+                [sys.executable, child_script.__file__, str(end.fileno())],
+                stdin=subprocess.PIPE,
+                bufsize=0,
+                pass_fds=(end.fileno(),),
+                start_new_session=True,
+            )
+        except BaseException:
+            self._channel.close()
+            self._remove_folder()
+            raise
+        finally:
+            end.close()
+        self._greeting = _framed(pickle.dumps((sys.path, self._folder)))
+
+    def answer(self, call: Call) -> Answer:
+        """Let the child make a call; the child is killed if that takes too long.
+
+        Raises:
+            EvaluationError: Time was up, or the child died.
+        """
+        limit = math.inf if call.timeout is None else max(LOADING, call.timeout)
+        complaint = (
+            f"was still not loaded in a child process after {limit:g} s: import less in its "
+            "module, or raise timeout"
+        )
+        deadline = time.monotonic() + limit
+        try:
+            self._send(self._greeting + _framed(call.digest, call.arguments), deadline)
+            self._greeting = b""
+            while True:
+                answer = self._receive(deadline)
+                if answer.kind == child_script.NEEDED:
+                    self._send(_framed(call.function), deadline)
+                elif answer.kind != child_script.CALLED:
+                    return answer
+                elif call.timeout is not None:
+                    deadline = time.monotonic() + call.timeout
+                    complaint = f"took longer than {call.timeout:g} s (timeout={call.timeout:g})"
+        except _TimeIsUpError:
+            self.kill()
+            raise EvaluationError(complaint) from None
+        except _DiedError:
+            if self._killed:
+                raise EvaluationError("was stopped before it ended") from None
+            raise EvaluationError(f"its process {_end(self._process.wait())}") from None
+
+    def is_alive(self) -> bool:
+        """Whether it can evaluate."""
+        return not self._killed and self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill it and all it started, from any thread; a pending evaluation ends."""
+        with self._lock:  # only once: later the number may belong to another process
+            if not self._killed:
+                self._killed = True
+                _kill_group(self._process.pid)
+
+    def end(self) -> None:
+        """Let it end normally, so that exit handlers run; waits for `GRACE` at most."""
+        with suppress(OSError):  # it died
+            self._channel.shutdown(socket.SHUT_WR)
+        with suppress(_TimeIsUpError):
+            self._read(memoryview(bytearray(1)), time.monotonic() + GRACE)
+
+    def close(self) -> None:
+        """Kill what is left of it and remove its files."""
+        self.kill()
+        self._process.wait()
+        self._channel.close()
+        cast(IO[bytes], self._process.stdin).close()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        # A process that is being killed may still be writing there.
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        """Send all, or return if the child dies: there may still be something to read."""
+        unsent = memoryview(data)
+        while unsent:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise _TimeIsUpError
+            self._channel.settimeout(min(remaining, HEARTBEAT))
+            try:
+                unsent = unsent[self._channel.send(unsent) :]
+            except TimeoutError:
+                if not self.is_alive():
+                    return
+            except (BrokenPipeError, ConnectionResetError):
+                return
+
+    def _receive(self, deadline: float) -> Answer:
+        kind, length = child_script.ANSWER.unpack(self._exactly(child_script.ANSWER.size, deadline))
+        return Answer(kind, self._exactly(length, deadline))
+
+    def _exactly(self, length: int, deadline: float) -> memoryview:
+        received = memoryview(bytearray(length))
+        missing = received
+        while missing:
+            count = self._read(missing, deadline)
+            if count == 0:
+                raise _DiedError
+            missing = missing[count:]
+        return received
+
+    def _read(self, buffer: memoryview, deadline: float) -> int:
+        """Fill some of the buffer; 0 if the child is dead and there is nothing left to read."""
+        while (remaining := deadline - time.monotonic()) > 0:
+            # Checked before we read: the last message of a dead child can then be read.
+            dead = self._process.poll() is not None
+            self._channel.settimeout(0 if dead else min(remaining, HEARTBEAT))
+            try:
+                count = self._channel.recv_into(buffer)
+            except ConnectionResetError:
+                count = 0
+            except (TimeoutError, BlockingIOError):
+                if dead:
+                    return 0
+                continue
+            if count or dead:
+                return count
+            # The socket closes just before the process ends, or long before if the child closed it.
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(None if remaining == math.inf else remaining)
+        raise _TimeIsUpError
+
+
+class _TimeIsUpError(Exception):
+    pass
+
+
+class _DiedError(Exception):
+    pass
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads a group, and all that is left of its group."""
+    _kill_group(process.pid)
+    process.wait()
+
+
+def _kill_group(number: int) -> None:
+    # It raises if all are gone already; for zombies macOS reports a missing permission.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(number, signal.SIGKILL)
+
+
+def signal_name(number: int) -> str:
+    """A signal's name: SIGSEGV."""
     try:
-        return VALUE, _dumps()(value)
-    except Exception as error:
-        return REFUSED, (
-            f"returned a {type(value).__name__} that cannot be sent back from its process "
-            f"({type(error).__name__}: {error}): return numbers"
-        ).encode(errors="replace")
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have none
+        return str(number)
 
 
-def _packed(error: Exception) -> bytes:
-    import traceback
-
-    pickled = None
-    with suppress(Exception):  # otherwise its type and text must be enough
-        pickled = _dumps()(error)
-    try:
-        text = str(error)
-    except Exception:
-        text = "(no text: its __str__ raises)"
-    inside = error.__traceback__ and error.__traceback__.tb_next  # from the function on
-    story = "".join(traceback.format_exception(type(error), error, inside))
-    return pickle.dumps((pickled, type(error).__name__, text, story))
+def _framed(*messages: bytes) -> bytes:
+    """Messages in the format that the child reads."""
+    return b"".join(
+        part for body in messages for part in (child_script.LENGTH.pack(len(body)), body)
+    )
 
 
-def _dumps() -> Callable[[Any], bytes]:
-    # Plain pickle cannot send what a user's script defines: here, __main__ is this file.
-    from cloudpickle import dumps  # type: ignore[import-untyped]
+def _end(code: int) -> str:
+    if code < 0:
+        return f"died with signal {signal_name(-code)}"
+    return f"exited with code {code} without an answer"
 
-    return dumps  # type: ignore[no-any-return]
 
-
-if __name__ == "__main__":
-    main()
+def _exception(pickled: bytes | None, kind: str, text: str, story: str) -> Exception:
+    """The function's own exception, or an EvaluationError if it could not be pickled."""
+    error: Exception = EvaluationError(f"raised {kind}: {text}")
+    if pickled is not None:
+        # Some exceptions can be pickled but not loaded: their constructor needs more arguments.
+        with suppress(Exception):
+            error = pickle.loads(pickled)
+    error.add_note(f"In the child process:\n{story.rstrip()}")
+    return error

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.execution.child_process import isolated_folder
-from grisaille.execution.isolation import kill_group, signal_name
+from grisaille.execution.child_process import kill_group, signal_name
+from grisaille.execution.child_script import isolated_folder
 
 LAST_LINES = 8
 """How many of the last lines that a failed program printed go into the message."""

@@ -147,7 +147,7 @@ class RemoteCall:
         """Call the function; in a child process if it has a timeout."""
         if self._timeout is None:
             return self._function(*self._arguments)
-        from grisaille.execution.isolation import isolated
+        from grisaille.execution.child_process import isolated
 
         return isolated(self._function, self._arguments, self._timeout)
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import ProtocolError
 from grisaille.records import Observation
-from grisaille.storage.log import Data
+from grisaille.storage.event_log import Data
 from grisaille.study.encoding import number_to_plain, to_plain
 from grisaille.study.entries import QueryEntry, TrialEntry, probe_of
 from grisaille.study.state import StudyState

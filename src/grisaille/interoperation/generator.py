@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.interoperation.call_names import name_calls
-from grisaille.study.chain import Chain
+from grisaille.interoperation.answer_names import name_calls
 from grisaille.study.entries import TrialEntry, TrialState
+from grisaille.study.evaluation_chain import Chain
+from grisaille.study.event_writer import ChainAnswers, check_range
 from grisaille.study.study import Study
-from grisaille.study.writer import ChainAnswers, check_range
 
 Point = dict[str, Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_number, real_numbers
 from grisaille.errors import EvaluationError, ModelError, ProtocolError, counted
 from grisaille.language.atoms import Shape

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Constraint, Expression

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import real_numbers
 from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, outward, widened
 from grisaille.errors import EvaluationError, ModelError

@@ -6,7 +6,7 @@ from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
 from grisaille.problems.known_problem import KnownProblem, Structure
 from grisaille.problems.listing import catalogue
 from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
-from grisaille.problems.paper import (
+from grisaille.problems.paper_examples import (
     additive,
     chain,
     lp_with_embedded_gp,

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import jv
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.language.black_box import BlackBox
-from grisaille.language.causal.do import Do, do, exogenous, natural
+from grisaille.language.causal.do_operator import Do, do, exogenous, natural
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.causal.problem import causal_problem
 from grisaille.language.causal.system import System

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs

@@ -10,7 +10,7 @@ from grisaille.problems.composite import environmental, goldstein_price, langerm
 from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
 from grisaille.problems.known_problem import KnownProblem
 from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
-from grisaille.problems.paper import (
+from grisaille.problems.paper_examples import (
     additive,
     chain,
     lp_with_embedded_gp,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem

@@ -36,7 +36,8 @@ from sqlalchemy.exc import (
 )
 
 from grisaille.errors import StorageError
-from grisaille.storage.log import ConnectionLostError, Data, Event, Kind, Worker
+from grisaille.storage.event_log import ConnectionLostError, Data, Event, Kind, Worker
+from grisaille.storage.heartbeat import beginning_of, this_host
 from grisaille.storage.schema import (
     EVENTS,
     MIGRATIONS,
@@ -47,7 +48,6 @@ from grisaille.storage.schema import (
     prepare,
     refuse_newer,
 )
-from grisaille.storage.worker import beginning_of, this_host
 
 # How long a writer of a SQLite file waits for the others, in seconds.
 _PATIENCE = 120.0

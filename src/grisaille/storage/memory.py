@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from grisaille.storage.log import Data, Event, Kind, Worker
+from grisaille.storage.event_log import Data, Event, Kind, Worker
 
 
 class MemoryLog:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 import torch
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_whole
 from grisaille.errors import ModelError
 from grisaille.records import Situation, Suggestion, TrialKind

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.records import NO_BOUND, Bound, Suggestion, TrialKind

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.records import Bound, Probe, Suggestion, TrialKind
-from grisaille.storage.log import Data
+from grisaille.storage.event_log import Data
 
 
 def to_plain(numbers: Iterable[float]) -> list[float | str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.records import Suggestion, Trial
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 

@@ -10,7 +10,7 @@ from grisaille.errors import ProtocolError
 from grisaille.language.fingerprint import difference, fingerprint
 from grisaille.language.problem import Problem
 from grisaille.reporting.tables import entry_names
-from grisaille.storage.log import Data
+from grisaille.storage.event_log import Data
 from grisaille.strategies.strategy import Strategy
 
 

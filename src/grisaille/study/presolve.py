@@ -13,7 +13,7 @@ from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.study.chain import Chain
+from grisaille.study.evaluation_chain import Chain
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 

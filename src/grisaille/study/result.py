@@ -11,7 +11,7 @@ import torch
 from scipy.optimize import OptimizeResult
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.certification.certificate import Certificate
 from grisaille.checks import is_number
 from grisaille.errors import ModelError

@@ -16,15 +16,15 @@ from grisaille.errors import AssumptionError, EvaluationError, GrisailleError
 from grisaille.execution.evaluators import Evaluators, evaluators_for
 from grisaille.records import NO_BOUND, Refutation, Suggestion, Trial
 from grisaille.reporting.progress import Progress, Silence, show_progress
-from grisaille.study.arguments import check_functions, check_run
+from grisaille.study.argument_checks import check_functions, check_run
 from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
 from grisaille.study.entries import QueryEntry, TrialState
+from grisaille.study.event_writer import Writer, check_range
+from grisaille.study.one_thread import one_thread
 from grisaille.study.presolve import refute_known_parts
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Query, Session
-from grisaille.study.threads import one_thread
-from grisaille.study.writer import Writer, check_range
 
 Value = TypeVar("Value")
 

@@ -10,28 +10,28 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import EvaluationError, GrisailleError, ModelError, ProtocolError
 from grisaille.language.problem import Problem
 from grisaille.records import Situation
-from grisaille.storage.log import ConnectionLostError, Event, Kind, Log
+from grisaille.storage.event_log import ConnectionLostError, Event, Kind, Log
+from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
-from grisaille.storage.worker import Heartbeat, this_worker
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
-from grisaille.study.chain import Chain
 from grisaille.study.entries import (
     QueryEntry,
     QueryState,
     TrialEntry,
     TrialState,
 )
+from grisaille.study.evaluation_chain import Chain
+from grisaille.study.event_writer import Decision, Writer
 from grisaille.study.identity import check_same_study, settings_of
+from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
 from grisaille.study.state import StudyState
-from grisaille.study.threads import one_thread
-from grisaille.study.writer import Decision, Writer
 
 Value = TypeVar("Value")
 

@@ -7,7 +7,7 @@ from typing import Any
 from grisaille.language.problem import Problem
 from grisaille.records import Evaluation
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.arguments import check_settings
+from grisaille.study.argument_checks import check_settings
 from grisaille.study.presolve import solve_without_black_boxes
 from grisaille.study.result import Result
 from grisaille.study.study import Study

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Suggestion, Trial
 from grisaille.reporting.trial_data import TrialData, trial_data
-from grisaille.storage.log import Data, Event, Kind
+from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
 from grisaille.study.entries import (
     QueryEntry,

@@ -14,19 +14,19 @@ from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import Failure, History, Situation, Suggestion, Trial
-from grisaille.storage.log import Event, Kind
+from grisaille.storage.event_log import Event, Kind
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.arguments import check_ask, check_study, id_of
+from grisaille.study.argument_checks import check_ask, check_study, id_of
 from grisaille.study.budget import Limits, spent
 from grisaille.study.encoding import to_plain
 from grisaille.study.entries import TrialEntry
+from grisaille.study.event_writer import ChainAnswers, Writer, check_range
+from grisaille.study.one_thread import one_thread
 from grisaille.study.result import Result, Status
 from grisaille.study.session import MEMORY, Query, Session
 from grisaille.study.state import StudyState
-from grisaille.study.threads import one_thread
-from grisaille.study.writer import ChainAnswers, Writer, check_range
 
 if TYPE_CHECKING:
     import pandas

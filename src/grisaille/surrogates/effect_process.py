@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.surrogates.kernels import SquaredExponential
 
 # Median length-scale of one input, as part of its range, which grows with the root of their number:

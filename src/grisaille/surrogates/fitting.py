@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.surrogates.kernels import Kernel, Linear, Matern
 from grisaille.surrogates.posterior import Hyperparameters
 

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import ModelError
 from grisaille.language.program import Program
 from grisaille.theory.affine_steps import passing_nodes

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import given_kernel, input_domain
 from grisaille.errors import ModelError

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import poisson
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_whole
 from grisaille.errors import ModelError
 from grisaille.surrogates.kernels import Kernel, Linear, SquaredExponential

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.confidence.beliefs import given_kernel, input_domain, known_range
 from grisaille.errors import AssumptionError, ModelError
 from grisaille.language.black_box import BlackBox

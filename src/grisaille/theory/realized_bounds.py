@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.confidence.plausible_set import plausible_set
 from grisaille.language.problem import Problem
 from grisaille.records import History, TrialKind

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import believe, given_kernel, input_domain
 from grisaille.confidence.plausible_set import PlausibleSet

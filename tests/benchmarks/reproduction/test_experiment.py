@@ -7,9 +7,9 @@ import pytest
 from benchmarks.reproduction.experiment import Job, Method, Setting
 
 from benchmarks.reproduction import experiment
-from grisaille.problems.paper import KERNEL, lp_with_embedded_gp
+from grisaille.problems.paper_examples import KERNEL, lp_with_embedded_gp
 from grisaille.records import Suggestion, TrialKind
-from grisaille.study.chain import evaluated
+from grisaille.study.evaluation_chain import evaluated
 
 
 @pytest.mark.parametrize("setting", Setting)

@@ -18,7 +18,7 @@ from grisaille.strategies.causal.effects import CausalKnowledge
 from grisaille.strategies.causal.log_improvement import log_feasibility, log_improvement, log_worth
 from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
 from grisaille.strategies.causal.prior import CausalPrior
-from grisaille.study.chain import evaluated
+from grisaille.study.evaluation_chain import evaluated
 from grisaille.surrogates.effect_process import EffectData, EffectProcess, learned_effect
 
 QUICK = gs.MultiStart(starts=2, samples=32, iterations=8, again=False)

@@ -110,6 +110,6 @@ if __name__ == "__main__":
     # What is stored names no machine.
     with (
         mock.patch("socket.gethostname", return_value="laboratory"),
-        mock.patch("grisaille.storage.worker.this_host", return_value="laboratory"),
+        mock.patch("grisaille.storage.heartbeat.this_host", return_value="laboratory"),
     ):
         make(sys.argv[1])

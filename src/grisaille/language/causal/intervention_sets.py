@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from grisaille.errors import ModelError
-from grisaille.language.causal.do import Do, intervene
+from grisaille.language.causal.do_operator import Do, intervene
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
-from grisaille.language.causal.do import Do, intervene, natural_reads
+from grisaille.array_types import Array
+from grisaille.language.causal.do_operator import Do, intervene, natural_reads
 from grisaille.language.causal.system import INTERVENTION, set_number
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_number, is_whole, real_numbers
 from grisaille.errors import ModelError, counted
 from grisaille.language.black_box import BlackBox
-from grisaille.language.causal.do import Do, intervene, misfit, natural_reads, substitute
+from grisaille.language.causal.do_operator import Do, intervene, misfit, natural_reads, substitute
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.causal.system import INTERVENTION, Runs, Simulation, System, Trials
 from grisaille.language.expression import Constraint, Expression

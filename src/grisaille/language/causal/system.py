@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import real_numbers
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.language.causal.do import substitute
+from grisaille.language.causal.do_operator import substitute
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.checks import is_whole
 from grisaille.confidence.failures import FailedInterventions
 from grisaille.confidence.incumbent import Incumbent

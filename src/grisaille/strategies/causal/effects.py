@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array, Flags
+from grisaille.array_types import Array, Flags
 from grisaille.confidence.beliefs import Beliefs, believe
 from grisaille.confidence.failures import failed_points
 from grisaille.language.causal.model import CausalModel, Rows

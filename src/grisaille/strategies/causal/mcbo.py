@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from grisaille.checks import is_number
+from grisaille.confidence.bands import constant_widths
 from grisaille.confidence.beliefs import Beliefs, believe
 from grisaille.confidence.failures import FailedInterventions
 from grisaille.confidence.incumbent import Incumbent, best_of_trials, find_incumbent
 from grisaille.confidence.pending import with_pending
-from grisaille.confidence.plausible_set import PlausibleSet, constant_widths
+from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.errors import ModelError
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem

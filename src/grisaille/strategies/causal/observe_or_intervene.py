@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 
 # A convex hull of n points has up to n^(d/2) facets. With more variables, a box takes its place.
 _MOST_HULL_VARIABLES = 6

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem

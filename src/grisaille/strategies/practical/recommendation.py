@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind

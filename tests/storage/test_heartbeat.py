@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from grisaille.storage.log import Worker
-from grisaille.storage.worker import Heartbeat, this_host, this_worker
+from grisaille.storage.event_log import Worker
+from grisaille.storage.heartbeat import Heartbeat, this_host, this_worker
 from tests.storage.storage_helpers import log_of
 
 

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from grisaille.errors import StorageError
-from grisaille.storage.log import Log, Worker
+from grisaille.storage.event_log import Log, Worker
 
 # A worker counts as dead after this many seconds without a heartbeat.
 LEASE = 60.0

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.language.causal.do import is_natural
+from grisaille.language.causal.do_operator import is_natural
 from tests.language.causal.causal_helpers import chain_model, mechanism
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import EvaluationError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grisaille.storage.log import Kind
+from grisaille.storage.event_log import Kind
 from tests.storage.storage_helpers import log_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import grisaille as gs
+from grisaille.certification.branching_variables import branched_outputs
 from grisaille.certification.lowering import lowered
-from grisaille.certification.structure import branched_outputs
 from grisaille.language.program import Program
 
 VARIABLES = [

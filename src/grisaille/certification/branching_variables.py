@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.arrays import Flags
+from grisaille.array_types import Flags
 from grisaille.language import atoms
 from grisaille.language.atoms import Atom
 from grisaille.language.expression import Call, Operation

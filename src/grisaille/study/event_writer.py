@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.errors import AssumptionError, EvaluationError, ProtocolError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, Trial
-from grisaille.storage.log import Kind, Turn
-from grisaille.study.chain import Chain
+from grisaille.storage.event_log import Kind, Turn
 from grisaille.study.encoding import suggestion_to_plain, to_plain
 from grisaille.study.entries import (
     QueryEntry,
@@ -24,6 +23,7 @@ from grisaille.study.entries import (
     probe_of,
     query_id,
 )
+from grisaille.study.evaluation_chain import Chain
 from grisaille.study.state import StudyState
 
 # A query counts as failed when this many workers were lost with it: machines are switched off.

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.execution import child_process
-from grisaille.execution.isolation import isolated
+from grisaille.execution import child_script
+from grisaille.execution.child_process import isolated
 from tests.execution.execution_helpers import LONG, STUCK, is_gone, pids_in
 from tests.interruptible import start_interruptible
 
@@ -129,7 +129,7 @@ def test_an_exception_comes_back_as_itself_with_the_traceback_as_a_note():
     (note,) = caught.value.__notes__
     assert "in diverge" in note
     assert "test_isolation.py" in note
-    assert "child_process.py" not in note
+    assert "child_script.py" not in note
 
 
 @pytest.mark.parametrize("fails_when", ["dumping", "loading"])
@@ -260,7 +260,7 @@ def busy_parent(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent(STUCK)
-        + "import sys\nfrom grisaille.execution.isolation import isolated\n"
+        + "import sys\nfrom grisaille.execution.child_process import isolated\n"
         + "isolated(stuck, (sys.argv[1],), None)\n"
     )
     parent = start_interruptible(
@@ -292,7 +292,7 @@ def test_an_interrupted_parent_kills_the_evaluation_and_stops(busy_parent):
 
 
 def test_where_the_kernel_cannot_help_a_thread_ends_the_group():
-    code = "from grisaille.execution.child_process import die_by_thread as d; d(0); import time; "
+    code = "from grisaille.execution.child_script import die_by_thread as d; d(0); import time; "
     code += "print('watching', flush=True); time.sleep(600)"
     process = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -308,7 +308,7 @@ def test_where_the_kernel_cannot_help_a_thread_ends_the_group():
 
 
 def test_the_child_starts_without_heavy_imports():
-    code = f"import runpy, sys; runpy.run_path({child_process.__file__!r}); print(*sys.modules)"
+    code = f"import runpy, sys; runpy.run_path({child_script.__file__!r}); print(*sys.modules)"
     modules = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.arrays import Array
+from grisaille.array_types import Array
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs
