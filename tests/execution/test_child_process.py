@@ -128,7 +128,7 @@ def test_an_exception_comes_back_as_itself_with_the_traceback_as_a_note():
     assert caught.value.args == ("after 7 steps", 2.0)
     (note,) = caught.value.__notes__
     assert "in diverge" in note
-    assert "test_isolation.py" in note
+    assert "test_child_process.py" in note
     assert "child_script.py" not in note
 
 

@@ -51,7 +51,8 @@ class Knowledge:
     @cached_property
     def beliefs(self) -> Beliefs:
         """A surrogate for each black box, as if pending evaluations had come out as predicted."""
-        return with_pending(self.program, self.answered.beliefs, self.situation.pending)
+        beliefs, pending = self.answered.beliefs, self.situation.pending
+        return with_pending(self.program, beliefs, pending) if pending else beliefs
 
     @cached_property
     def plausible(self) -> PlausibleSet:
@@ -70,6 +71,7 @@ class Knowledge:
         return find_incumbent(self.history, None if exact else self.answered)
 
     @cached_property
-    def failures(self) -> FailedInputs:
-        """Where black boxes failed."""
-        return FailedInputs(self.program, self.history)
+    def failures(self) -> FailedInputs | None:
+        """Where black boxes failed; None if none did."""
+        failed = FailedInputs(self.program, self.history) if self.history.failures else None
+        return failed or None

@@ -206,7 +206,6 @@ class BlackBox:
 
     def check(self, answer: Any, where: str) -> Array:
         """The answer as a flat array of `outputs` finite numbers."""
-        expected = counted(self.outputs, "number")
         named = _by_name(answer)
         if (
             named
@@ -225,14 +224,15 @@ class BlackBox:
             array = real_numbers(answer)
         except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
             raise EvaluationError(
-                f"{where} returned {answer!r}: it must return {expected}"
+                f"{where} returned {answer!r}: it must return "
+                + counted(self.outputs, "number")
                 + (" (does it lack a return statement?)" if answer is None else "")
             ) from error
         if array.size != self.outputs:
             raise EvaluationError(
                 f"{where} returned {counted(array.size, 'number')} (shape {array.shape}), "
-                f"declared with outputs={self.outputs}: return {expected}, or declare "
-                f"outputs={array.size}"
+                f"declared with outputs={self.outputs}: return {counted(self.outputs, 'number')}, or "
+                f"declare outputs={array.size}"
             )
         if not np.isfinite(array).all():
             raise EvaluationError(

@@ -63,7 +63,7 @@ def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> Solution:
     program, incumbent = knowledge.program, knowledge.incumbent
     lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
     problem = SearchProblem(lower, upper, evaluate, program.continuous)
-    if knowledge.failures:
+    if knowledge.failures is not None:
         problem = knowledge.failures.avoided_in(problem, knowledge.plausible)
     hints: Tensor = lower.new_zeros(0, program.size)
     if incumbent is not None:

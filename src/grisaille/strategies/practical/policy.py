@@ -80,7 +80,7 @@ def avoid_failures(plan: Plan, knowledge: Knowledge) -> Plan:
     """
     failures, plausible = knowledge.failures, plan.plausible
     point = plan.solution.point.unsqueeze(0)
-    if not failures or (failures.excess(plausible, point) <= 0).all():
+    if failures is None or (failures.excess(plausible, point) <= 0).all():
         return plan
     problem = failures.avoided_in(plausible.search_problem(), plausible)
     found = _AVOIDING_SEARCH.solve(problem, point, knowledge.situation.trial_seed)

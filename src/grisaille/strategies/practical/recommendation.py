@@ -73,7 +73,7 @@ def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) ->
     cautious = plausible.cautious_problem(torch.tensor(margin))
     if closed:
         cautious = nearby(cautious, hints[0], len(hints[0]))
-    if knowledge.failures:
+    if knowledge.failures is not None:
         cautious = knowledge.failures.avoided_in(cautious, plausible)
     solution = _CAUTIOUS_SEARCH.solve(cautious, hints, situation.trial_seed)
     if not solution.feasible:
