@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -39,71 +39,66 @@ def amount(text: str) -> float:
     return number
 
 
-def add_storage(command: argparse.ArgumentParser) -> None:
-    """Where studies are stored."""
-    command.add_argument(
-        "--storage",
-        metavar="URL",
-        default=DEFAULT_STORAGE,
-        help="the database with the studies, such as postgresql+psycopg://user@host/database; "
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "study": {"metavar": "STUDY", "help": "name of the study"},
+    "id": {"metavar": "ID", "help": "id of the query"},
+    "file": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "a Python file that defines `problem`, and `strategy` if it is to have its own",
+    },
+    "--storage": {
+        "metavar": "URL",
+        "default": DEFAULT_STORAGE,
+        "help": "the database with the studies, such as postgresql+psycopg://user@host/database; "
         "default: %(default)s",
-    )
+    },
+    "--file": {
+        "type": Path,
+        "help": "the Python file that defines its problem; default: the one it was made from",
+    },
+    "--max-cost": {
+        "type": amount,
+        "metavar": "C",
+        "help": "what all evaluations may cost together",
+    },
+    "--gap-tol": {
+        "type": amount,
+        "metavar": "GAP",
+        "help": "stop when value and bound are this near",
+    },
+    "--seed": {"type": int, "metavar": "N", "help": "default: 0, or that of the study"},
+    "--evaluation": {
+        "choices": ("separate", "chained"),
+        "help": "default: separate, or that of the study",
+    },
+    "--json": {"action": "store_true", "help": "print JSON"},
+    "--workers": {
+        "type": count,
+        "metavar": "N",
+        "help": "evaluate so many at once, in child processes",
+    },
+    "--timeout": {"type": amount, "metavar": "SECONDS", "help": "after which no trial starts"},
+    "--allow-changes": {
+        "action": "store_true",
+        "help": "go on although the problem or the strategy has changed: answers are kept",
+    },
+    "--plot": {"type": Path, "help": "save a picture of the convergence here"},
+    "--quiet": {"action": "store_true", "help": "print the answer only"},
+}
+
+STUDY = ("study", "--storage")
+STUDY_WITH_FILE = (*STUDY, "--file")
 
 
-def add_study(command: argparse.ArgumentParser) -> None:
-    """An existing study."""
-    command.add_argument("study", metavar="STUDY", help="name of the study")
-    add_storage(command)
+def add_shared(command: argparse.ArgumentParser, *names: str) -> None:
+    """Add arguments that several commands have, by their names."""
+    for name in names:
+        command.add_argument(name, **_ARGUMENTS[name])
 
 
-def add_study_with_file(command: argparse.ArgumentParser) -> None:
-    """An existing study, and the file with its problem."""
-    add_study(command)
+def add_trials(command: argparse.ArgumentParser, default: str) -> None:
+    """Add `--trials`; the default is a text for the help."""
     command.add_argument(
-        "--file",
-        type=Path,
-        help="the Python file that defines its problem; default: the one it was made from",
+        "--trials", type=count, metavar="N", help=f"trials in all; default: {default}"
     )
-
-
-def add_problem(command: argparse.ArgumentParser) -> None:
-    """A file with a problem."""
-    command.add_argument(
-        "file",
-        type=Path,
-        metavar="FILE",
-        help="a Python file that defines `problem`, and `strategy` if it is to have its own",
-    )
-
-
-def add_limits(command: argparse.ArgumentParser, trials: str) -> None:
-    """When to stop.
-
-    Args:
-        command: The command.
-        trials: What holds when no number of trials is given.
-    """
-    command.add_argument(
-        "--trials", type=count, metavar="N", help=f"trials in all; default: {trials}"
-    )
-    command.add_argument(
-        "--max-cost", type=amount, metavar="C", help="what all evaluations may cost together"
-    )
-    command.add_argument(
-        "--gap-tol", type=amount, metavar="GAP", help="stop when value and bound are this near"
-    )
-
-
-def add_choices(command: argparse.ArgumentParser) -> None:
-    """What makes a run repeatable."""
-    command.add_argument("--seed", type=int, metavar="N", help="default: 0, or that of the study")
-    command.add_argument(
-        "--evaluation",
-        choices=("separate", "chained"),
-        help="default: separate, or that of the study",
-    )
-
-
-def add_json(command: argparse.ArgumentParser) -> None:
-    """Output for programs."""
-    command.add_argument("--json", action="store_true", help="print JSON")

@@ -11,17 +11,11 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grisaille.cli.arguments import (
-    LIMITS,
-    add_choices,
-    add_limits,
-    add_problem,
-    add_storage,
-    add_study_with_file,
-    amount,
-    count,
-)
+from grisaille.cli.arguments import LIMITS, STUDY_WITH_FILE, add_shared, add_trials, amount, count
 from grisaille.cli.exit_codes import DONE, NOTHING, report
+from grisaille.cli.problem_file import load
+from grisaille.cli.stored_studies import is_stored, make_study, open_study
+from grisaille.errors import GrisailleError, ModelError
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -34,11 +28,11 @@ def add_commands(commands: Commands) -> None:
     create = commands.add_parser(
         "create", help="make an empty study of the problem that a Python file defines"
     )
-    add_problem(create)
+    add_shared(create, "file")
     create.add_argument("--study", metavar="NAME", required=True, help="what to call it")
-    add_storage(create)
-    add_limits(create, "open")
-    add_choices(create)
+    add_shared(create, "--storage")
+    add_trials(create, "open")
+    add_shared(create, "--max-cost", "--gap-tol", "--seed", "--evaluation")
     create.set_defaults(run=_create)
 
     ask = commands.add_parser(
@@ -48,14 +42,12 @@ def add_commands(commands: Commands) -> None:
         '"arguments", "inputs", "trial"}. Nobody else will get them. Nothing left: an empty list, '
         "and exit code 1.",
     )
-    add_study_with_file(ask)
+    add_shared(ask, *STUDY_WITH_FILE)
     ask.add_argument("-n", type=count, default=1, help="how many; default: %(default)s")
     ask.add_argument(
         "--lease", type=amount, metavar="SECONDS", help="after which others may get them"
     )
-    ask.add_argument(
-        "--trials", type=count, metavar="N", help="trials in all; default: as the study says"
-    )
+    add_trials(ask, "as the study says")
     ask.set_defaults(run=_ask)
 
     tell = commands.add_parser(
@@ -67,7 +59,7 @@ def add_commands(commands: Commands) -> None:
     )
     # Python's own pattern has no exponents before 3.13, and takes -1e-3 for an option.
     tell._negative_number_matcher = re.compile(r"-\.?\d")
-    add_study_with_file(tell)
+    add_shared(tell, *STUDY_WITH_FILE)
     tell.add_argument("id", metavar="ID", help="id of the query, or - to read from standard input")
     tell.add_argument("value", metavar="VALUE", nargs="?", help="the answer; - to read it")
     tell.add_argument(
@@ -76,14 +68,12 @@ def add_commands(commands: Commands) -> None:
     tell.set_defaults(run=_tell)
 
     fail = commands.add_parser("fail", help="record that an evaluation gave no answer")
-    add_study_with_file(fail)
-    fail.add_argument("id", metavar="ID", help="id of the query")
+    add_shared(fail, *STUDY_WITH_FILE, "id")
     fail.add_argument("reason", metavar="REASON", help="what happened, in words")
     fail.set_defaults(run=_fail)
 
     release = commands.add_parser("release", help="give a query back, unanswered")
-    add_study_with_file(release)
-    release.add_argument("id", metavar="ID", help="id of the query")
+    add_shared(release, *STUDY_WITH_FILE, "id")
     release.set_defaults(run=_release)
 
     observe = commands.add_parser(
@@ -92,17 +82,13 @@ def add_commands(commands: Commands) -> None:
         description="Add answers of a black box that were made elsewhere, from a CSV file: one row "
         "per answer, first a row with the names of the columns, the outputs last.",
     )
-    add_study_with_file(observe)
+    add_shared(observe, *STUDY_WITH_FILE)
     observe.add_argument("box", metavar="BOX", help="name of the black box")
     observe.add_argument("table", metavar="FILE.csv", type=Path, help="the answers")
     observe.set_defaults(run=_observe)
 
 
 def _create(options: argparse.Namespace) -> int:
-    from grisaille.cli.problem_file import load
-    from grisaille.cli.stored_studies import is_stored, make_study
-    from grisaille.errors import ModelError
-
     if is_stored(options.storage, options.study):
         raise ModelError(
             f"there is a study {options.study!r} already: go on with it, give this one another "
@@ -117,7 +103,7 @@ def _create(options: argparse.Namespace) -> int:
 
 def _ask(options: argparse.Namespace) -> int:
     # What the problem's file prints is not JSON.
-    with redirect_stdout(sys.stderr), _open(options) as study:
+    with redirect_stdout(sys.stderr), open_study(options) as study:
         queries = study.ask(options.n, trials=options.trials, lease=options.lease)
     lines = ",\n".join("  " + json.dumps(_plain(query)) for query in queries)
     print(f"[\n{lines}\n]" if lines else "[]")
@@ -125,11 +111,9 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 def _tell(options: argparse.Namespace) -> int:
-    from grisaille.errors import GrisailleError
-
     answers = _answers(options)
     code = DONE
-    with _open(options) as study:
+    with open_study(options) as study:
         for answer in answers:
             try:
                 print(_record(study, answer), flush=True)
@@ -155,13 +139,13 @@ def _record(study: Study, answer: dict[str, Any]) -> str:
 
 
 def _fail(options: argparse.Namespace) -> int:
-    with _open(options) as study:
+    with open_study(options) as study:
         print(_record(study, {"id": options.id, "failed": options.reason}))
     return DONE
 
 
 def _release(options: argparse.Namespace) -> int:
-    with _open(options) as study:
+    with open_study(options) as study:
         study.release(options.id)
     print(f"query {options.id} is given back: the next one who asks gets it")
     return DONE
@@ -169,8 +153,6 @@ def _release(options: argparse.Namespace) -> int:
 
 def _observe(options: argparse.Namespace) -> int:
     import pandas
-
-    from grisaille.errors import ModelError
 
     try:
         frame = pandas.read_csv(options.table)
@@ -180,16 +162,10 @@ def _observe(options: argparse.Namespace) -> int:
         raise ModelError(
             f"{options.table} begins with numbers: put a row with the names of the columns first"
         )
-    with _open(options) as study:
+    with open_study(options) as study:
         many = study.observe(options.box, frame)
     print(f"{many} answer{'s' * (many != 1)} of {options.box} added to study {options.study!r}")
     return DONE
-
-
-def _open(options: argparse.Namespace) -> Study:
-    from grisaille.cli.stored_studies import open_study
-
-    return open_study(options)
 
 
 def _plain(query: Query) -> dict[str, Any]:
@@ -207,8 +183,6 @@ def _plain(query: Query) -> dict[str, Any]:
 
 def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The answers of a call; all are checked before any is recorded."""
-    from grisaille.errors import ModelError
-
     if options.id != "-":
         if options.value is None:
             raise ModelError(f"tell {options.study} {options.id}: say the answer too, as JSON")
@@ -242,8 +216,6 @@ def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _parse(text: str, what: str) -> Any:
-    from grisaille.errors import ModelError
-
     try:
         found = json.loads(text)
     except ValueError as error:

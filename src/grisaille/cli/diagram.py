@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from grisaille.cli.arguments import add_problem
+from grisaille.cli.arguments import add_shared
 from grisaille.cli.exit_codes import DONE
 from grisaille.cli.problem_file import load
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_commands(commands: Commands) -> None:
     """Add `diagram`."""
     diagram = commands.add_parser("diagram", help="draw the problem that a Python file defines")
-    add_problem(diagram)
+    add_shared(diagram, "file")
     diagram.add_argument("--format", choices=("text", "mermaid", "dot"), default="text")
     diagram.set_defaults(run=_diagram)
 

@@ -8,10 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from grisaille.errors import GrisailleError
+from grisaille.errors import GrisailleError, ModelError, ProtocolError
 
 DONE = 0
 NOTHING = 1
@@ -27,8 +25,6 @@ class Terminated(KeyboardInterrupt):
 
 def report(error: GrisailleError) -> int:
     """Print what went wrong; returns the exit code."""
-    from grisaille.errors import ModelError, ProtocolError
-
     print(f"grisaille: {error}", file=sys.stderr)
     if isinstance(error, ModelError | ProtocolError):
         return MISTAKE

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grisaille.cli.arguments import add_study
+from grisaille.cli.arguments import STUDY, add_shared
 from grisaille.cli.exit_codes import DONE
+from grisaille.cli.stored_studies import delete_study, read_study, without_password
+from grisaille.errors import ModelError
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 def add_commands(commands: Commands) -> None:
     """Add `export` and `delete`."""
     export = commands.add_parser("export", help="write a study as CSV, JSON or an Optuna study")
-    add_study(export)
+    add_shared(export, *STUDY)
     export.add_argument("--format", choices=("csv", "json"), help="default: csv")
     export.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
     export.add_argument(
@@ -27,15 +29,12 @@ def add_commands(commands: Commands) -> None:
     export.set_defaults(run=_export)
 
     delete = commands.add_parser("delete", help="remove a study and everything recorded of it")
-    add_study(delete)
+    add_shared(delete, *STUDY)
     delete.add_argument("--yes", action="store_true", help="do not ask")
     delete.set_defaults(run=_delete)
 
 
 def _export(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import read_study, without_password
-    from grisaille.errors import ModelError
-
     if options.optuna and (options.format or options.output):
         raise ModelError("--optuna writes into a database: leave --format and --output out")
     state = read_study(options.storage, options.study).state
@@ -65,9 +64,6 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _delete(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import delete_study, read_study
-    from grisaille.errors import ModelError
-
     stored = read_study(options.storage, options.study)
     counts = sum(stored.state.history().counts().values())
     what = (

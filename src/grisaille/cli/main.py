@@ -8,6 +8,7 @@ import sys
 
 from grisaille.cli import ask_and_tell, diagram, export_and_delete, solve, status_and_show
 from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, Terminated, report
+from grisaille.errors import GrisailleError
 
 _EXIT_CODES = """\
 exit codes:
@@ -25,8 +26,6 @@ Errors are sentences on standard error. Where JSON is printed, standard output h
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code, as `--help` lists them."""
     options = _parser().parse_args(arguments)
-    from grisaille.errors import GrisailleError
-
     path = list(sys.path)
     try:
         code = int(options.run(options))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from grisaille.errors import GrisailleError, ModelError
 
 if TYPE_CHECKING:
     from grisaille.language.problem import Problem
@@ -15,22 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a file defines.
+    """The `problem` of a file, and its `strategy` if it has one."""
 
-    Attributes:
-        file: The file.
-        problem: Its `problem`.
-        strategy: Its `strategy`; None if it has none.
-    """
-
-    file: Path
     problem: Problem
     strategy: Strategy | None
 
 
 def load(file: Path) -> Definition:
     """Run a file and return what it defines."""
-    from grisaille.errors import ModelError
     from grisaille.language.problem import Problem
 
     if not file.is_file():
@@ -38,11 +33,9 @@ def load(file: Path) -> Definition:
     names = _run(file)
     problem, strategy = names.get("problem"), names.get("strategy")
     if not isinstance(problem, Problem):
-        found = (
-            "nothing of that name"
-            if problem is None
-            else f"an object of type {type(problem).__name__}"
-        )
+        found = f"an object of type {type(problem).__name__}"
+        if problem is None:
+            found = "nothing of that name"
         raise ModelError(
             f"{file} must define problem = gs.Problem(...) at its top level, found {found}"
         )
@@ -51,14 +44,10 @@ def load(file: Path) -> Definition:
             f"{file} defines strategy = {strategy!r}, which is no strategy: write an object such "
             "as strategy = gs.Optimistic(), or give it another name"
         )
-    return Definition(file, problem, strategy)
+    return Definition(problem, strategy)
 
 
 def _run(file: Path) -> dict[str, Any]:
-    import runpy
-
-    from grisaille.errors import GrisailleError, ModelError
-
     # As when Python itself runs a file: files in its folder can be imported, also later.
     sys.path.insert(0, str(file.resolve().parent))
     try:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from grisaille.cli.arguments import (
     DEFAULT_STORAGE,
     LIMITS,
-    add_choices,
-    add_limits,
-    add_problem,
-    add_study_with_file,
-    amount,
+    STUDY_WITH_FILE,
+    add_shared,
+    add_trials,
     count,
 )
 from grisaille.cli.exit_codes import DONE, INTERRUPTED, NOTHING, TERMINATED, handling_termination
 from grisaille.cli.problem_file import load
+from grisaille.cli.stored_studies import make_study, open_study, without_password
+from grisaille.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from grisaille.cli.arguments import Commands
     from grisaille.records import Trial
@@ -29,12 +29,17 @@ if TYPE_CHECKING:
     from grisaille.study.study import Study
 
 
+_LIMITS = ("--max-cost", "--gap-tol")
+_VIEWS = ("--plot", "--quiet")
+_WAYS = ("--workers", "--timeout", "--allow-changes", *_VIEWS)
+
+
 def add_commands(commands: Commands) -> None:
     """Add `demo`, `solve`, `resume` and `worker`."""
     demo = commands.add_parser("demo", help="optimize the Williams-Otto reactor, live")
     demo.add_argument("--trials", type=count, default=25, help="default: %(default)s")
     demo.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    _add_views(demo)
+    add_shared(demo, *_VIEWS)
     demo.set_defaults(run=_demo)
 
     solve = commands.add_parser(
@@ -43,24 +48,21 @@ def add_commands(commands: Commands) -> None:
         description="Solve the problem that a Python file defines. With --study everything is "
         "recorded, and the same command again goes on where it stopped.",
     )
-    add_problem(solve)
+    add_shared(solve, "file")
     solve.add_argument("--study", metavar="NAME", help="record everything under this name")
     solve.add_argument(
         "--storage",
         metavar="URL",
         help=f"the database to record it in; default: {DEFAULT_STORAGE}",
     )
-    add_limits(solve, "as the study says, else 50 or as many as --max-cost pays for")
-    add_choices(solve)
-    _add_ways(solve)
-    _add_views(solve)
+    add_trials(solve, "as the study says, else 50 or as many as --max-cost pays for")
+    add_shared(solve, *_LIMITS, "--seed", "--evaluation", *_WAYS)
     solve.set_defaults(run=_solve)
 
     resume = commands.add_parser("resume", help="go on with a study")
-    add_study_with_file(resume)
-    add_limits(resume, "as when it was solved last")
-    _add_ways(resume)
-    _add_views(resume)
+    add_shared(resume, *STUDY_WITH_FILE)
+    add_trials(resume, "as when it was solved last")
+    add_shared(resume, *_LIMITS, *_WAYS)
     resume.set_defaults(run=_resume)
 
     worker = commands.add_parser(
@@ -69,28 +71,10 @@ def add_commands(commands: Commands) -> None:
         description="Take part in a study, as one process of many, on this machine or another: "
         "evaluate, and decide when there is nothing to evaluate, until its trials are used up.",
     )
-    add_study_with_file(worker)
-    add_limits(worker, "as the study says")
+    add_shared(worker, *STUDY_WITH_FILE)
+    add_trials(worker, "as the study says")
+    add_shared(worker, *_LIMITS)
     worker.set_defaults(run=_worker)
-
-
-def _add_ways(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--workers", type=count, metavar="N", help="evaluate so many at once, in child processes"
-    )
-    command.add_argument(
-        "--timeout", type=amount, metavar="SECONDS", help="after which no trial starts"
-    )
-    command.add_argument(
-        "--allow-changes",
-        action="store_true",
-        help="go on although the problem or the strategy has changed: answers are kept",
-    )
-
-
-def _add_views(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--plot", type=Path, help="save a picture of the convergence here")
-    command.add_argument("--quiet", action="store_true", help="print the answer only")
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -115,10 +99,11 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _solve(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import make_study
     from grisaille.study.budget import DEFAULT_TRIALS
 
-    _check_call(options)
+    for flag, given in (("storage", options.storage), ("allow-changes", options.allow_changes)):
+        if given and options.study is None:
+            raise ModelError(f"--{flag} is about a recorded study: name it with --study")
     _check_picture(options.plot)
     definition = load(options.file)
     with handling_termination() as received:
@@ -131,7 +116,7 @@ def _solve(options: argparse.Namespace) -> int:
                 **_limits({}, options),
             )
             print(f"\n{result}")
-            return _finish(result, options.plot, bool(received))
+            return _finish(result, options.plot, received)
         options.storage = options.storage or DEFAULT_STORAGE
         with make_study(definition, options) as study:
             limits = _limits(study.state.settings, options)
@@ -142,8 +127,6 @@ def _solve(options: argparse.Namespace) -> int:
 
 
 def _resume(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import open_study
-
     _check_picture(options.plot)
     with handling_termination() as received, open_study(options) as study:
         limits = _known_limits(study, options)
@@ -153,7 +136,6 @@ def _resume(options: argparse.Namespace) -> int:
 
 
 def _worker(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import open_study
     from grisaille.study.result import Status
 
     with handling_termination() as received, open_study(options, announce=True) as study:
@@ -163,9 +145,7 @@ def _worker(options: argparse.Namespace) -> int:
         why = f"{'terminated' if received else 'interrupted'}, and what it held is given back"
         ending = f"this worker completed {lines.count} of the study's {result.nit} trials"
         print(f"{why if stopped else result.message}; {ending}", flush=True)
-        if stopped:
-            return TERMINATED if received else INTERRUPTED
-        return DONE if result.success else NOTHING
+        return _finish(result, None, received)
 
 
 class _Lines:
@@ -190,11 +170,9 @@ def _run(
     study: Study, options: argparse.Namespace, limits: dict[str, Any], received: list[int]
 ) -> int:
     """Run a study, print its result, and tell how to continue if it was stopped."""
-    from grisaille.cli.stored_studies import without_password
-
     result = study.run(**_ways(options), **limits)
     print(f"\n{result}")
-    code = _finish(result, options.plot, bool(received))
+    code = _finish(result, options.plot, received)
     if code in (INTERRUPTED, TERMINATED):
         known = options.storage == DEFAULT_STORAGE
         place = "" if known else f" --storage {without_password(options.storage)}"
@@ -219,8 +197,6 @@ def _limits(stored: Mapping[str, Any], options: argparse.Namespace) -> dict[str,
 
 def _known_limits(study: Study, options: argparse.Namespace) -> dict[str, Any]:
     """The limits of a study that exists; raises ModelError if neither gives one."""
-    from grisaille.errors import ModelError
-
     limits = _limits(study.state.settings, options)
     if limits["trials"] is None and limits["max_cost"] is None:
         raise ModelError(
@@ -229,30 +205,18 @@ def _known_limits(study: Study, options: argparse.Namespace) -> dict[str, Any]:
     return limits
 
 
-def _check_call(options: argparse.Namespace) -> None:
-    from grisaille.errors import ModelError
-
-    if options.study is None:
-        for name in ("storage", "allow_changes"):
-            if getattr(options, name):
-                flag = "--" + name.replace("_", "-")
-                raise ModelError(f"{flag} is about a recorded study: name it with --study")
-
-
 def _check_picture(picture: Path | None) -> None:
     """Raise ModelError if a picture cannot be saved, before a long run and not after it."""
-    from grisaille.errors import ModelError
-
     if picture is not None and not picture.resolve().parent.is_dir():
         raise ModelError(f"--plot {picture}: there is no folder {str(picture.parent)!r}")
 
 
-def _finish(result: Result, picture: Path | None, terminated: bool = False) -> int:
+def _finish(result: Result, picture: Path | None, received: Sequence[int] = ()) -> int:
     from grisaille.study.result import Status
 
     if picture is not None and result.nit:
         result.plot(str(picture))
         print(f"Picture saved to {picture}.")
     if result.status is Status.INTERRUPTED:
-        return TERMINATED if terminated else INTERRUPTED
+        return TERMINATED if received else INTERRUPTED
     return DONE if result.success else NOTHING

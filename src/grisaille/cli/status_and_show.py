@@ -5,33 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from grisaille.cli.arguments import (
-    add_json,
-    add_storage,
-    add_study,
-    add_study_with_file,
-    count,
-)
+from grisaille.cli.arguments import STUDY, STUDY_WITH_FILE, add_shared, count
 from grisaille.cli.exit_codes import DONE, NOTHING
+from grisaille.cli.stored_studies import open_study, read_studies, read_study
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
 
-_COLUMNS = (
-    "study",
-    "complete",
-    "pending",
-    "broken",
-    "best",
-    "bound",
-    "bound is",
-    "gap",
-    "failures",
-    "evaluations",
-    "last written",
-)
 # Longer design points do not fit into the table of trials; JSON has them.
 _MOST_ENTRIES = 6
 
@@ -40,24 +23,21 @@ def add_commands(commands: Commands) -> None:
     """Add `status`, `show` and `result`."""
     status = commands.add_parser("status", help="list studies, and how far they are")
     status.add_argument("study", metavar="STUDY", nargs="?", help="only this one")
-    add_storage(status)
-    add_json(status)
+    add_shared(status, "--storage", "--json")
     status.set_defaults(run=_status)
 
     show = commands.add_parser("show", help="show what is recorded of a study")
-    add_study(show)
+    add_shared(show, *STUDY)
     show.add_argument("--last", type=count, default=10, metavar="N", help="trials to list")
-    add_json(show)
+    add_shared(show, "--json")
     show.set_defaults(run=_show)
 
     result = commands.add_parser("result", help="what a study has found, with a fresh bound")
-    add_study_with_file(result)
+    add_shared(result, *STUDY_WITH_FILE)
     result.set_defaults(run=_result)
 
 
 def _result(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import open_study
-
     with open_study(options) as study:
         result = study.result()
     print(result)
@@ -65,7 +45,6 @@ def _result(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import read_studies, read_study
     from grisaille.cli.study_summary import summarize
 
     if options.study is None:
@@ -77,31 +56,32 @@ def _status(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(lines, indent=2))
     elif lines:
-        print(table(_COLUMNS, [_cells(line) for line in lines]))
+        rows = [_cells(line) for line in lines]
+        print(table(list(rows[0]), [list(row.values()) for row in rows]))
     else:
         print(f"There are no studies in {where} yet: grisaille solve FILE --study NAME makes one.")
     return DONE
 
 
-def _cells(line: dict[str, Any]) -> list[str]:
+def _cells(line: dict[str, Any]) -> dict[str, str]:
+    """The row of a study, by column."""
     trials = line["trials"]
-    return [
-        line["name"],
-        str(trials["complete"]) + _of(trials),
-        str(trials["pending"]),
-        str(trials["broken"]),
-        _number(line["best"]),
-        _number(line["bound"]),
-        _certainty(line["certified"]),
-        _number(line["gap"], 3),
-        str(line["failures"]),
-        str(sum(line["evaluations"].values())),
-        _local(line["written"]),
-    ]
+    return {
+        "study": line["name"],
+        "complete": str(trials["complete"]) + _of(trials),
+        "pending": str(trials["pending"]),
+        "broken": str(trials["broken"]),
+        "best": _number(line["best"]),
+        "bound": _number(line["bound"]),
+        "bound is": _certainty(line["certified"]),
+        "gap": _number(line["gap"], 3),
+        "failures": str(line["failures"]),
+        "evaluations": str(sum(line["evaluations"].values())),
+        "last written": _local(line["written"]),
+    }
 
 
 def _show(options: argparse.Namespace) -> int:
-    from grisaille.cli.stored_studies import read_study
     from grisaille.cli.study_summary import describe
 
     what = describe(read_study(options.storage, options.study), options.last)
@@ -113,13 +93,12 @@ def _parts(what: dict[str, Any]) -> list[str]:
     """The paragraphs that `show` prints."""
     parts = [_settings(what), _best(what)]
     if what["pending"]:
-        rows = [
-            [q["id"], q["box"], _numbers(q["inputs"]), _holder(q), _local(q["since"])]
-            for q in what["pending"]
-        ]
-        parts.append(
-            "pending queries\n" + table(["id", "box", "inputs", "held by", "since"], rows, "  ")
-        )
+        headers = ["id", "box", "inputs", "held by", "since"]
+        rows = []
+        for q in what["pending"]:
+            inputs = f"[{', '.join(map(_number, q['inputs']))}]"
+            rows.append([q["id"], q["box"], inputs, _holder(q), _local(q["since"])])
+        parts.append("pending queries\n" + table(headers, rows, "  "))
     if what["failed"]:
         lines = [
             f"  trial {f['trial']}: {f['reason']}".replace("\n", "\n    ") for f in what["failed"]
@@ -151,13 +130,10 @@ def _settings(what: dict[str, Any]) -> str:
     settings, trials = what["settings"], what["trials"]
     counts = ", ".join(f"{name} {number}" for name, number in what["evaluations"].items())
     goal = "minimize" if settings.get("sense", 1) == 1 else "maximize"
-    limits = zip(
-        settings.get("entries", []),
-        settings.get("lower", []),
-        settings.get("upper", []),
-        strict=True,
-    )
+    limits = zip(*(settings.get(key, []) for key in ("entries", "lower", "upper")), strict=True)
     over = ", ".join(f"{name} in [{low:g}, {high:g}]" for name, low, high in limits)
+    # Trials without an objective: of expensive boxes only, or of a problem that was changed.
+    partial = f"{trials['partial']} partial, " if trials["partial"] else ""
     lines = {
         "study": f"{what['name']} in {what['storage']}",
         "file": settings.get("file", "unknown: the study was made elsewhere"),
@@ -165,7 +141,7 @@ def _settings(what: dict[str, Any]) -> str:
         "subject to": "; ".join(settings.get("constraints", [])) or "nothing",
         "strategy": settings.get("strategy", "-"),
         "seed": f"{settings.get('seed', '-')}, evaluation {settings.get('evaluation', '-')}",
-        "trials": f"{trials['complete']}{_of(trials)} complete, {_partial(trials)}"
+        "trials": f"{trials['complete']}{_of(trials)} complete, {partial}"
         f"{trials['pending']} pending, {trials['broken']} broken",
         "evaluations": counts or "none",
         "cost": f"{what['cost']:g}",
@@ -177,13 +153,11 @@ def _settings(what: dict[str, Any]) -> str:
 def _best(what: dict[str, Any]) -> str:
     best, least = what["best_trial"], what["least_violation"]
     if best is None:
-        nearest = (
-            ""
-            if least is None
-            else f"; the least violation is {_number(least['violation'], 3)}, in trial "
-            f"{least['trial']}"
-        )
-        return f"best         no feasible point so far{nearest}"
+        text = "best         no feasible point so far"
+        if least is not None:
+            amount = _number(least["violation"], 3)
+            text += f"; the least violation is {amount}, in trial {least['trial']}"
+        return text
     lines = [f"best         {_number(best['objective'], 8)}, observed in trial {best['trial']}"]
     if what["bound"] is not None:
         lines.append(
@@ -224,23 +198,12 @@ def _number(value: float | str | None, digits: int = 6) -> str:
     return "-" if value is None else f"{float(value):.{digits}g}"
 
 
-def _numbers(values: Sequence[float | str]) -> str:
-    return "[" + ", ".join(_number(v) for v in values) + "]"
-
-
 def _certainty(certified: bool | None) -> str:
     return "-" if certified is None else "certified" if certified else "estimated"
 
 
 def _local(moment: str | None) -> str:
     """An ISO time in local time."""
-    from datetime import datetime
-
     if moment is None:
         return "-"
     return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _partial(trials: dict[str, Any]) -> str:
-    """How many trials have no objective, if some: of expensive boxes, or of a changed problem."""
-    return f"{trials['partial']} partial, " if trials["partial"] else ""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grisaille.cli.problem_file import Definition, load
+from grisaille.errors import ModelError, ProtocolError
+
 if TYPE_CHECKING:
-    from grisaille.cli.problem_file import Definition
     from grisaille.storage.database import Database
     from grisaille.study.state import StudyState
     from grisaille.study.study import Study
@@ -19,11 +22,8 @@ if TYPE_CHECKING:
 class Stored:
     """What is recorded of a study; reading it needs neither the problem nor write access.
 
-    Attributes:
-        name: Its name.
-        where: The storage, without its password.
-        state: Its state.
-        written: When something was recorded last, in seconds since 1970; None if nothing was.
+    `where` is the storage without its password; `written` is when something was recorded last, in
+    seconds since 1970.
     """
 
     name: str
@@ -68,8 +68,6 @@ def open_study(options: argparse.Namespace, announce: bool = False) -> Study:
         options: With `study`, `storage`, `file`, and `allow_changes` where a command has it.
         announce: Whether to say first which file is run.
     """
-    from grisaille.cli.problem_file import load
-
     stored = read_study(options.storage, options.study)
     file = options.file or _remembered_file(stored)
     if announce:
@@ -79,7 +77,6 @@ def open_study(options: argparse.Namespace, announce: bool = False) -> Study:
 
 def make_study(definition: Definition, options: argparse.Namespace) -> Study:
     """The study of a name, new or stored, of the problem that a file defines."""
-    from grisaille.errors import ProtocolError
     from grisaille.study.study import Study
 
     try:
@@ -105,8 +102,6 @@ def without_password(storage: str) -> str:
 
 
 def _remembered_file(stored: Stored) -> Path:
-    from grisaille.errors import ModelError
-
     known = stored.state.settings.get("file")
     if known is None:
         raise ModelError(
@@ -138,10 +133,6 @@ def _read(database: Database, name: str) -> Stored | None:
 
 
 def _unknown(database: Database, name: str) -> Exception:
-    import difflib
-
-    from grisaille.errors import ModelError
-
     names = database.names()
     if not names:
         return ModelError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 def summarize(stored: Stored) -> dict[str, Any]:
     """The line of a study in a table of studies."""
-    state, sense = stored.state, _sense(stored.state)
+    state, sense = stored.state, int(stored.state.settings.get("sense", 1))
     best, bound = best_trial(state), last_bound(state)
     history = state.history()
     counts = history.counts()
@@ -46,12 +45,7 @@ def summarize(stored: Stored) -> dict[str, Any]:
 
 
 def describe(stored: Stored, last: int) -> dict[str, Any]:
-    """Everything that `show` prints of a study.
-
-    Args:
-        stored: The study.
-        last: How many trials to list.
-    """
+    """Everything that `show` prints of a study, with its `last` latest trials."""
     state = stored.state
     trials = state.history().trials
     best = best_trial(state)
@@ -63,7 +57,11 @@ def describe(stored: Stored, last: int) -> dict[str, Any]:
         "settings": settings,
         "best_trial": None if best is None else _trial(state, best),
         "least_violation": None if least is None else _trial(state, least),
-        "pending": [_query(q) for q in state.queries.values() if _is_pending(state, q)],
+        "pending": [
+            _query(query)
+            for query in state.queries.values()
+            if query.is_open and state.trials[query.trial].state is TrialState.PENDING
+        ],
         "failed": [
             {
                 "trial": failure.trial,
@@ -105,14 +103,6 @@ def last_bound(state: StudyState) -> tuple[float, bool] | None:
     return None
 
 
-def _sense(state: StudyState) -> int:
-    return int(state.settings.get("sense", 1))
-
-
-def _is_pending(state: StudyState, query: QueryEntry) -> bool:
-    return query.is_open and state.trials[query.trial].state is TrialState.PENDING
-
-
 def _query(query: QueryEntry) -> dict[str, Any]:
     return {
         "id": query.id,
@@ -129,20 +119,17 @@ def _trial(state: StudyState, trial: Trial) -> dict[str, Any]:
     data = state.trial_data(state.trials[trial.number])
     assert data.x is not None  # it is complete
     assert data.constraints is not None
+    bodies = zip(state.settings["constraints"], to_plain(data.constraints), strict=True)
     return {
         "trial": trial.number,
         "kind": data.kind,
         "objective": number_to_plain(data.objective),
         "violation": number_to_plain(data.violation),
         "x": dict(zip(data.x, to_plain(data.x.values()), strict=True)),
-        "constraints": _by_label(state.settings["constraints"], to_plain(data.constraints)),
+        # A list, because two constraints may have the same label.
+        "constraints": [{"constraint": label, "body": body} for label, body in bodies],
         "seconds": {"suggesting": trial.seconds[0], "evaluating": trial.seconds[1]},
     }
-
-
-def _by_label(labels: Sequence[str], bodies: Sequence[float | str]) -> list[dict[str, Any]]:
-    # A list, because two constraints may have the same label.
-    return [{"constraint": label, "body": body} for label, body in zip(labels, bodies, strict=True)]
 
 
 def _moment(seconds: float | None) -> str | None:

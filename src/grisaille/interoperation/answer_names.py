@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class CallNames:
-    """The names of the outputs of one call of the chain.
-
-    Attributes:
-        box: Name of the black box.
-        names: One name per output.
-    """
-
-    box: str
-    names: tuple[str, ...]
-
-
-def name_calls(problem: Problem, entries: list[str]) -> list[CallNames]:
+def name_calls(problem: Problem, entries: list[str]) -> list[list[str]]:
     """Names for the outputs of each call, in the order of the chain.
 
     One output is called like its box, `h`; several `h[0]`, `h[1]`, or by their own names. A box
@@ -41,7 +27,7 @@ def name_calls(problem: Problem, entries: list[str]) -> list[CallNames]:
     outputs = Counter(name for box in problem.boxes for name in box.output_names)
     plain = {box.name for box in problem.boxes if not box.output_names}
     taken = {*entries, *plain, *(name for name, count in outputs.items() if count > 1)}
-    made: list[CallNames] = []
+    made: list[list[str]] = []
     for number, box in enumerate(calls):
         use = sum(earlier is box for earlier in calls[: number + 1])
         mark = f"#{use}" if uses[box.name] > 1 else ""
@@ -52,17 +38,13 @@ def name_calls(problem: Problem, entries: list[str]) -> list[CallNames]:
             names = [f"{box.name}{mark}"]
         else:
             names = [f"{box.name}{mark}[{i}]" for i in range(box.outputs)]
-        made.append(CallNames(box.name, tuple(names)))
-    _check(["_id", *entries], made)
-    return made
-
-
-def _check(others: list[str], calls: list[CallNames]) -> None:
-    counts = Counter([*others, *(name for call in calls for name in call.names)])
-    for call in calls:
-        for name in call.names:
+        made.append(names)
+    counts = Counter(["_id", *entries, *(name for names in made for name in names)])
+    for box, names in zip(calls, made, strict=True):
+        for name in names:
             if counts[name] > 1:
                 raise ModelError(
-                    f"{name!r} would be an answer of black box {call.box!r} and something else, "
+                    f"{name!r} would be an answer of black box {box.name!r} and something else, "
                     "such as a variable: give the black box or its output another name"
                 )
+    return made

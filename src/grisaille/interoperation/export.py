@@ -42,8 +42,7 @@ def export_csv(state: StudyState) -> str:
     entries = _renamed(settings["entries"], taken)
     labels = _renamed(settings["constraints"], taken)
     header = [*first, *entries, "objective", *labels, *last]
-    rows = [_trial_row(state, trial) for trial in state.trials.values()]
-    return _csv(header, rows)
+    return _csv(header, [_trial_row(state, trial) for trial in state.trials.values()])
 
 
 def _trial_row(state: StudyState, trial: TrialEntry) -> list[Any]:

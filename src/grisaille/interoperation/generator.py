@@ -54,7 +54,7 @@ class Generator:
         self._entries: list[str] = list(settings["entries"])
         self._lower = np.array(settings["lower"], dtype=float)
         self._upper = np.array(settings["upper"], dtype=float)
-        self._calls = name_calls(study.problem, self._entries)
+        self._names = name_calls(study.problem, self._entries)
         self._chain = Chain(study.problem)
         self._handed_out: set[int] = set()
         _register(type(self))
@@ -62,7 +62,7 @@ class Generator:
     @property
     def observables(self) -> list[str]:
         """The keys that a result holds: the answers along the chain, in its order."""
-        return [name for call in self._calls for name in call.names]
+        return [name for names in self._names for name in names]
 
     @property
     def vocs(self) -> Any:
@@ -156,11 +156,9 @@ class Generator:
         self._handed_out.clear()
 
     def _point(self, trial: TrialEntry) -> Point:
-        point: Point = dict(zip(self._entries, trial.suggestion.x.tolist(), strict=True))
-        return {**point, "_id": trial.number}
+        return dict(zip(self._entries, trial.suggestion.x.tolist(), strict=True), _id=trial.number)
 
     def _told(self, results: Sequence[Mapping[str, Any]]) -> list[ChainAnswers]:
-        """The answers of results with "_id"."""
         told: list[ChainAnswers] = []
         for result in results:
             ended = {answers.trial for answers in told if not answers.missing}
@@ -189,14 +187,13 @@ class Generator:
 
     def _check_point(self, trial: TrialEntry, result: Mapping[str, Any]) -> None:
         """Raise ModelError if a result belongs to another point than the suggested one."""
-        given = {name: result[name] for name in self._entries if name in result}
         for place, name in enumerate(self._entries):
             suggested = float(trial.suggestion.x[place])
             slack = _SAME * max(self._upper[place] - self._lower[place], abs(suggested))
-            if name in given and not abs(_number(given[name], name) - suggested) <= slack:
+            if name in result and not abs(_number(result[name], name) - suggested) <= slack:
                 raise ModelError(
                     f"point {trial.number} was suggested with {name} = {suggested!r}, but its "
-                    f"result has {given[name]!r}: leave '_id' out to add answers at another point"
+                    f"result has {result[name]!r}: leave '_id' out to add answers at another point"
                 )
 
     def _answers(
@@ -207,9 +204,9 @@ class Generator:
         others = [key for key in result if isinstance(key, str) and key not in known]
         answers: dict[int, Array] = {}
         missing: dict[int, str] = {}
-        for number, call in enumerate(self._calls):
+        for number, names in enumerate(self._names):
             values = []
-            for name in call.names:
+            for name in names:
                 near = difflib.get_close_matches(name, others, 1, _NEAR)
                 if name not in result and near:
                     raise ModelError(f"{where} has {near[0]!r} but no {name!r}: rename it")
@@ -244,7 +241,7 @@ class Generator:
                 if call in answers
             }:
                 for call, inputs in ready.items():
-                    box = self.study.box(self._calls[call].box)
+                    box = self.study.problem.program.calls[call].box
                     check_range(box, inputs, answers[call])
                     found.append((box.name, inputs, answers[call]))
                     reached[call] = answers[call]

@@ -33,12 +33,7 @@ def plot_convergence(
 ) -> Figure:
     """Best feasible value and bound over trials, and under it the violation of each trial.
 
-    Args:
-        problem: The problem.
-        history: Its trials.
-        fun: Final value, in the user's sense.
-        final_bound: Final bound, in the user's sense.
-        path: Where to save the picture; its ending chooses the format.
+    The final value and bound are in the user's sense; the ending of the path chooses the format.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -54,13 +49,8 @@ def plot_convergence(
 
     constrained = len(problem.constraints) > 0
     figure = Figure(figsize=(7.2, 5.2 if constrained else 3.8), layout="constrained")
-    rows = figure.subplots(
-        2 if constrained else 1,
-        1,
-        sharex=True,
-        squeeze=False,
-        height_ratios=[3, 1] if constrained else None,
-    )[:, 0]
+    heights = [3, 1] if constrained else [1]
+    rows = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     upper = rows[0]
     for kind, grey in _GREYS.items():
         chosen = np.array([t.suggestion.kind is kind for t in history])
@@ -89,15 +79,7 @@ def plot_convergence(
         if final_bound is not None:
             steps = np.append(steps, len(history) + 0.5)
             values = np.append(values, sense * final_bound)
-        upper.step(
-            steps,
-            sense * values,
-            "--",
-            where="post",
-            color="0.35",
-            lw=1.4,
-            label="bound",
-        )
+        upper.step(steps, sense * values, "--", where="post", color="0.35", lw=1.4, label="bound")
         # Between two bounds the last one counts.
         latest = np.maximum.accumulate(np.where(known, np.arange(len(bound)), -1))
         carried = np.where(latest >= 0, bound[latest], np.nan)

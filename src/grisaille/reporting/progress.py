@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from grisaille.language.problem import Problem
 
@@ -26,33 +26,17 @@ class Row:
     seconds: float
 
 
-class Progress(Protocol):
-    """Shows the rows of a running study."""
+class Progress:
+    """Shows the rows of a running study. This class itself shows nothing."""
 
     def add(self, row: Row) -> None:
         """Show one more row."""
-        ...
 
     def doing(self, what: str) -> None:
         """Show what is going on now."""
-        ...
 
     def note(self, what: str) -> None:
         """Show something unusual."""
-        ...
-
-
-class Silence:
-    """Shows nothing."""
-
-    def add(self, row: Row) -> None:
-        """Nothing."""
-
-    def doing(self, what: str) -> None:
-        """Nothing."""
-
-    def note(self, what: str) -> None:
-        """Nothing."""
 
 
 _MOST_COUNTERS = 3
@@ -82,7 +66,9 @@ def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
         yield _PlainLines(names)
 
 
-class _PlainLines:
+class _PlainLines(Progress):
+    """Lines that show what has happened, not what is going on."""
+
     def __init__(self, names: list[str]) -> None:
         self._names = names
         self._started = False
@@ -90,21 +76,16 @@ class _PlainLines:
     def add(self, row: Row) -> None:
         cells = _cells(row, self._names)
         headers = [*_COLUMNS, *self._names, "seconds"]
-        widths = [max(12, len(h)) for h in headers]
-        widths[0] = 5
-        if not self._started:
-            self._started = True
-            print("  ".join(h.rjust(w) for h, w in zip(headers, widths, strict=True)), flush=True)
-        print("  ".join(c.rjust(w) for c, w in zip(cells, widths, strict=True)), flush=True)
-
-    def doing(self, what: str) -> None:
-        """Nothing: plain lines show what has happened, not what is going on."""
+        widths = [5, *(max(12, len(h)) for h in headers[1:])]
+        for line in [cells] if self._started else [headers, cells]:
+            print("  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)), flush=True)
+        self._started = True
 
     def note(self, what: str) -> None:
         print(what, flush=True)
 
 
-class _LiveTable:
+class _LiveTable(Progress):
     def __init__(self, names: list[str], height: int) -> None:
         self._names = names
         self._height = height
@@ -153,17 +134,14 @@ def _cells(row: Row, names: list[str]) -> list[str]:
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.6g}"
 
-    counts = [str(row.evaluations.get(name, 0)) for name in names]
-    violation = "0" if row.violation == 0 else f"{row.violation:.2e}"
-    gap = "-" if row.gap is None else f"{max(row.gap, 0.0):.3g}"
     return [
         str(row.trial),
         row.kind,
         number(row.best),
         number(row.bound),
         "-" if row.bound is None else certainty(row.certified),
-        gap,
-        violation,
-        *counts,
+        "-" if row.gap is None else f"{max(row.gap, 0.0):.3g}",
+        "0" if row.violation == 0 else f"{row.violation:.2e}",
+        *(str(row.evaluations.get(name, 0)) for name in names),
         f"{row.seconds:.1f}",
     ]

@@ -8,32 +8,15 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    delete,
-    event,
-    func,
-    insert,
-    select,
-    text,
-    update,
-)
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    IntegrityError,
-    NoSuchModuleError,
-    OperationalError,
-)
+import sqlalchemy as sa
+from sqlalchemy import exc
 
 from grisaille.errors import StorageError
 from grisaille.storage.event_log import ConnectionLostError, Data, Event, Kind, Worker
@@ -62,7 +45,6 @@ class Database:
     """
 
     def __init__(self, url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-        self.url = url
         self._engine = _engine(url)
         weakref.finalize(self, self._engine.dispose)  # for studies that nobody closes
         self._migrations = migrations
@@ -70,47 +52,30 @@ class Database:
 
     def names(self) -> list[str]:
         """The names of all studies, in the order they were created; none if there is no file."""
-        if not self._exists():
-            return []
-        with _explaining_errors(self.where), self._engine.begin() as connection:
-            if not self._check_version(connection):
-                return []
-            return list(connection.execute(select(STUDIES.c.name).order_by(STUDIES.c.id)).scalars())
+        return self._select(sa.select(STUDIES.c.name).order_by(STUDIES.c.id))
 
     def open(self, name: str) -> DatabaseLog | None:
         """The log of a study; None if the study does not exist."""
-        if not self._exists():
-            return None
-        with _explaining_errors(self.where), self._engine.begin() as connection:
-            if not self._check_version(connection):
-                return None
-            found = connection.execute(select(STUDIES.c.id).where(STUDIES.c.name == name)).scalar()
-        return None if found is None else DatabaseLog(self, int(found))
+        found = self._select(sa.select(STUDIES.c.id).where(STUDIES.c.name == name))
+        return DatabaseLog(self, int(found[0])) if found else None
 
     def create(self, name: str) -> DatabaseLog:
         """The log of a study, created if necessary; older tables are brought up to date."""
         log = self.open(name)
         if log is not None and self._is_current():
             return log
-        with _explaining_errors(self.where):
-            if self._engine.dialect.name == "sqlite" and not self._exists():
-                # With this property of the file, readers and one writer do not block one another.
+        if self._engine.dialect.name == "sqlite" and not self._exists():
+            # With this property of the file, readers and one writer do not block one another.
+            with _explaining_errors(self.where):
                 self._use_write_ahead_log()
-            with self.exclusive() as connection:
-                if (
-                    self._engine.dialect.name == "postgresql"
-                ):  # two processes may create the tables at once
-                    connection.execute(text("SELECT pg_advisory_xact_lock(7273829)"))
-                prepare(connection, self.where, self._migrations)
-        log = self.open(name)
-        if log is not None:
-            return log
-        with _explaining_errors(self.where):
-            try:
-                with self.exclusive() as connection:
-                    connection.execute(insert(STUDIES).values(name=name))
-            except IntegrityError:  # another process has just created it
-                pass
+        with self.exclusive() as connection:
+            if self._engine.dialect.name == "postgresql":  # two processes may create the tables
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7273829)"))
+            prepare(connection, self.where, self._migrations)
+        if self.open(name) is None:
+            # Another process may have just created it.
+            with suppress(exc.IntegrityError), self.exclusive() as connection:
+                connection.execute(sa.insert(STUDIES).values(name=name))
         log = self.open(name)
         assert log is not None
         return log
@@ -122,29 +87,32 @@ class Database:
                 with self._engine.connect().execution_options(autocommit=True) as connection:
                     connection.exec_driver_sql("PRAGMA journal_mode=WAL")
                 return
-            except OperationalError as error:  # unlike others, this statement does not wait
+            except exc.OperationalError as error:  # unlike others, this statement does not wait
                 if "locked" not in str(error.orig) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
 
     def delete(self, name: str) -> None:
         """Remove a study and everything recorded of it."""
-        with _explaining_errors(self.where), self.exclusive() as connection:
-            ids = select(STUDIES.c.id).where(STUDIES.c.name == name)
+        with self.exclusive() as connection:
+            ids = sa.select(STUDIES.c.id).where(STUDIES.c.name == name)
             found = connection.execute(ids).scalar()
-            connection.execute(delete(EVENTS).where(EVENTS.c.study == found))
-            connection.execute(delete(STUDIES).where(STUDIES.c.id == found))
+            connection.execute(sa.delete(EVENTS).where(EVENTS.c.study == found))
+            connection.execute(sa.delete(STUDIES).where(STUDIES.c.id == found))
 
     @contextmanager
-    def exclusive(self) -> Iterator[Connection]:
+    def exclusive(self) -> Iterator[sa.Connection]:
         """A transaction that may write."""
-        writing = self._engine.connect().execution_options(writes=True)
-        with writing as connection, connection.begin():
-            yield connection
+        with _explaining_errors(self.where):
+            writing = self._engine.connect().execution_options(writes=True)
+            with writing as connection, connection.begin():
+                yield connection
 
-    def reading(self) -> Any:
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
         """A transaction that reads."""
-        return self._engine.begin()
+        with _explaining_errors(self.where), self._engine.begin() as connection:
+            yield connection
 
     def close(self) -> None:
         """Close all connections."""
@@ -156,16 +124,19 @@ class Database:
         return self._engine.dialect.name != "sqlite" or bool(path and Path(path).exists())
 
     def _is_current(self) -> bool:
-        with _explaining_errors(self.where), self._engine.begin() as connection:
+        with self.reading() as connection:
             return found_version(connection) == len(self._migrations) + 1
 
-    def _check_version(self, connection: Connection) -> bool:
-        """Whether the tables exist; `create` brings older ones up to date."""
-        version = found_version(connection)
-        if version is None:
-            return False
-        refuse_newer(version, len(self._migrations) + 1, self.where)
-        return True
+    def _select(self, query: sa.Select[tuple[Any]]) -> list[Any]:
+        """What a query finds; nothing if the file or the tables do not exist."""
+        if not self._exists():
+            return []
+        with self.reading() as connection:
+            version = found_version(connection)
+            if version is None:
+                return []
+            refuse_newer(version, len(self._migrations) + 1, self.where)
+            return list(connection.execute(query).scalars())
 
 
 class DatabaseLog:
@@ -177,16 +148,16 @@ class DatabaseLog:
 
     def read(self, after: int) -> list[Event]:
         """The events whose number is larger than `after`."""
-        with _explaining_errors(self._database.where), self._database.reading() as connection:
+        with self._database.reading() as connection:
             return _events(connection, self._study, after)
 
     @contextmanager
     def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
         """Wait for a turn to write. At its end all appended events are recorded, or none."""
-        with _explaining_errors(self._database.where), self._database.exclusive() as connection:
+        with self._database.exclusive() as connection:
             # In PostgreSQL the writers of a study wait for this row.
             row = connection.execute(
-                select(STUDIES.c.decider).where(STUDIES.c.id == self._study).with_for_update()
+                sa.select(STUDIES.c.decider).where(STUDIES.c.id == self._study).with_for_update()
             ).one_or_none()
             if row is None:
                 raise StorageError(
@@ -198,19 +169,11 @@ class DatabaseLog:
 
     def beat(self, worker: Worker, lease: float) -> None:
         """Record that a worker is alive, and will report again within `lease` seconds."""
-        with _explaining_errors(self._database.where), self._database.exclusive() as connection:
+        with self._database.exclusive() as connection:
             values = {"seen": _now(connection), "lease": lease}
             known = WORKERS.c.name == worker.name
-            if not connection.execute(update(WORKERS).where(known).values(values)).rowcount:
-                connection.execute(
-                    insert(WORKERS).values(
-                        name=worker.name,
-                        host=worker.host,
-                        process=worker.process,
-                        began=worker.began,
-                        **values,
-                    )
-                )
+            if not connection.execute(sa.update(WORKERS).where(known).values(values)).rowcount:
+                connection.execute(sa.insert(WORKERS).values(**asdict(worker), **values))
 
     def close(self) -> None:
         """Close all connections."""
@@ -221,7 +184,7 @@ class DatabaseTurn:
     """A turn to write to a log in a database: an open transaction."""
 
     def __init__(
-        self, connection: Connection, study: int, after: int, decider: str | None, batch: str
+        self, connection: sa.Connection, study: int, after: int, decider: str | None, batch: str
     ) -> None:
         self._connection = connection
         self._study = study
@@ -230,7 +193,7 @@ class DatabaseTurn:
         self.decider = decider
         self.news: Sequence[Event] = _events(connection, study, after)
         self._length = after + len(self.news)
-        last = select(func.max(EVENTS.c.number)).where(EVENTS.c.study == study)
+        last = sa.select(sa.func.max(EVENTS.c.number)).where(EVENTS.c.study == study)
         if (connection.execute(last).scalar() or 0) != self._length:
             raise StorageError(
                 "the study no longer holds what was read of it: somebody deleted or replaced it"
@@ -240,22 +203,19 @@ class DatabaseTurn:
     def append(self, kind: Kind, data: Data) -> Event:
         """Record one more event."""
         number = self._length + len(self._appended) + 1
-        added = Event(number, kind, data, self.now())
-        self._appended.append(added)
-        return added
+        self._appended.append(Event(number, kind, data, self.now()))
+        return self._appended[-1]
 
     def arrived(self) -> bool:
         """Whether this batch is recorded already, by an attempt whose confirmation was lost."""
         mine = (EVENTS.c.study == self._study) & (EVENTS.c.batch == self._batch)
-        return bool(
-            self._connection.execute(select(func.count()).select_from(EVENTS).where(mine)).scalar()
-        )
+        found = self._connection.execute(sa.select(EVENTS.c.number).where(mine).limit(1))
+        return found.scalar() is not None
 
     def alive(self, worker: str) -> bool:
         """Whether a worker still runs, by its process on this machine or else by its heartbeat."""
-        row = self._connection.execute(
-            select(WORKERS).where(WORKERS.c.name == worker)
-        ).one_or_none()
+        known = sa.select(WORKERS).where(WORKERS.c.name == worker)
+        row = self._connection.execute(known).one_or_none()
         if row is None:
             return False
         if row.host == this_host():
@@ -270,7 +230,7 @@ class DatabaseTurn:
         """Write what was appended."""
         if self._appended:
             self._connection.execute(
-                insert(EVENTS),
+                sa.insert(EVENTS),
                 [
                     {
                         "study": self._study,
@@ -285,32 +245,33 @@ class DatabaseTurn:
             )
         if self.decider != self._before:
             mine = STUDIES.c.id == self._study
-            self._connection.execute(update(STUDIES).where(mine).values(decider=self.decider))
+            self._connection.execute(sa.update(STUDIES).where(mine).values(decider=self.decider))
 
 
-def _events(connection: Connection, study: int, after: int) -> list[Event]:
+def _events(connection: sa.Connection, study: int, after: int) -> list[Event]:
     rows = connection.execute(
-        select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.data, EVENTS.c.time)
+        sa.select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.data, EVENTS.c.time)
         .where((EVENTS.c.study == study) & (EVENTS.c.number > after))
         .order_by(EVENTS.c.number)
     )
     return [Event(r.number, Kind(r.kind), json.loads(r.data), r.time) for r in rows]
 
 
-def _now(connection: Connection) -> float:
+def _now(connection: sa.Connection) -> float:
     if connection.dialect.name == "postgresql":
-        clock = text("SELECT extract(epoch FROM clock_timestamp())")
+        clock = sa.text("SELECT extract(epoch FROM clock_timestamp())")
         return float(connection.execute(clock).scalar_one())
     return time.time()
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str) -> sa.Engine:
+    unsupported = f"storage {url!r}: only SQLite and PostgreSQL are supported"
     try:
-        made = make_url(url)
+        made = sa.make_url(url)
         options: dict[str, Any] = {}
         if made.get_backend_name() not in ("sqlite", "postgresql"):
-            create_engine(made)  # explains what is wrong with an invalid address
-            raise StorageError(f"storage {url!r}: only SQLite and PostgreSQL are supported")
+            sa.create_engine(made)  # explains what is wrong with an invalid address
+            raise StorageError(unsupported)
         if made.get_backend_name() == "sqlite":
             if not made.database or made.database == ":memory:":
                 raise StorageError(
@@ -323,23 +284,22 @@ def _engine(url: str) -> Engine:
             options["connect_args"] = {"timeout": _PATIENCE}
             if _is_read_only(Path(made.database)):
                 options["creator"] = partial(_connect_read_only, made.database)
-        engine = create_engine(made, pool_pre_ping=True, **options)
-    except (ArgumentError, NoSuchModuleError) as error:
+        engine = sa.create_engine(made, pool_pre_ping=True, **options)
+    except (exc.ArgumentError, exc.NoSuchModuleError) as error:
         raise StorageError(
             f"storage {url!r} is no database address ({error}): write sqlite:///study.db or "
             "postgresql+psycopg://user@host/database"
         ) from error
     except ModuleNotFoundError as error:
-        known = made.get_backend_name() == "postgresql"
+        if made.get_backend_name() != "postgresql":
+            raise StorageError(unsupported) from error
         raise StorageError(
             f"storage {url!r} needs the package {error.name!r}: write postgresql+psycopg:// and "
             "pip install 'grisaille[postgresql]'"
-            if known
-            else f"storage {url!r}: only SQLite and PostgreSQL are supported"
         ) from error
     if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _set_up_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        sa.event.listen(engine, "connect", _set_up_sqlite)
+        sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
@@ -362,7 +322,7 @@ def _set_up_sqlite(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous=FULL")
 
 
-def _begin_sqlite(connection: Connection) -> None:
+def _begin_sqlite(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
     if not options.get("autocommit"):
         # A writer takes the lock at once: taking it after reading could fail.
@@ -374,9 +334,9 @@ def _explaining_errors(where: str) -> Iterator[None]:
     """Turn the errors of a database into sentences."""
     try:
         yield
-    except IntegrityError:
+    except exc.IntegrityError:
         raise
-    except DBAPIError as error:
+    except exc.DBAPIError as error:
         what = str(error.orig).strip()
         advice = {
             "database or disk is full": "the disk is full: free some space and start again",
@@ -389,11 +349,8 @@ def _explaining_errors(where: str) -> Iterator[None]:
         }
         for complaint, meaning in advice.items():
             if complaint in what:
-                raise StorageError(
-                    f"{where}: {meaning}; everything recorded before is safe"
-                    if "damaged" not in meaning
-                    else f"{where}: {meaning}"
-                ) from error
+                safe = "" if "damaged" in meaning else "; everything recorded before is safe"
+                raise StorageError(f"{where}: {meaning}{safe}") from error
         if error.connection_invalidated or "connect" in what or "locked" in what:
             raise ConnectionLostError(f"{where} cannot be reached: {what}") from error
         raise StorageError(f"{where}: {what}") from error

@@ -50,9 +50,8 @@ class MemoryTurn:
     def append(self, kind: Kind, data: Data) -> Event:
         """Record one more event."""
         number = self._length + len(self.appended) + 1
-        event = Event(number, kind, data, time.time())
-        self.appended.append(event)
-        return event
+        self.appended.append(Event(number, kind, data, time.time()))
+        return self.appended[-1]
 
     def arrived(self) -> bool:
         """False: no confirmation can be lost."""

@@ -4,74 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Float,
-    ForeignKey,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    insert,
-    inspect,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from grisaille.errors import StorageError
 
-METADATA = MetaData()
+METADATA = sa.MetaData()
 
-SCHEMA = Table(
-    "grisaille_schema",
-    METADATA,
-    Column("version", Integer, nullable=False),
-)
+SCHEMA = sa.Table("grisaille_schema", METADATA, sa.Column("version", sa.Integer, nullable=False))
 
-STUDIES = Table(
+STUDIES = sa.Table(
     "grisaille_studies",
     METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(255), unique=True, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(255), unique=True, nullable=False),
     # The worker that computes the next suggestion: one at a time.
-    Column("decider", String(255)),
+    sa.Column("decider", sa.String(255)),
     # The number of a deleted study is never used again.
     sqlite_autoincrement=True,
 )
 
-EVENTS = Table(
+EVENTS = sa.Table(
     "grisaille_events",
     METADATA,
-    Column("study", Integer, ForeignKey(STUDIES.c.id), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("kind", String(32), nullable=False),
-    Column("time", Float, nullable=False),
-    Column("data", Text, nullable=False),
+    sa.Column("study", sa.Integer, sa.ForeignKey(STUDIES.c.id), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("time", sa.Float, nullable=False),
+    sa.Column("data", sa.Text, nullable=False),
     # Events of one transaction share a batch: after a lost connection it tells what arrived.
-    Column("batch", String(32), nullable=False),
+    sa.Column("batch", sa.String(32), nullable=False),
 )
 
-WORKERS = Table(
+WORKERS = sa.Table(
     "grisaille_workers",
     METADATA,
-    Column("name", String(255), primary_key=True),
-    Column("host", String(255), nullable=False),
-    Column("process", Integer, nullable=False),
+    sa.Column("name", sa.String(255), primary_key=True),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("process", sa.Integer, nullable=False),
     # When the process began: its number may be used again after its end.
-    Column("began", String(32), nullable=False),
-    Column("seen", Float, nullable=False),
-    Column("lease", Float, nullable=False),
+    sa.Column("began", sa.String(32), nullable=False),
+    sa.Column("seen", sa.Float, nullable=False),
+    sa.Column("lease", sa.Float, nullable=False),
 )
 
-Migration = Callable[[Connection], None]
+Migration = Callable[[sa.Connection], None]
 
 MIGRATIONS: Sequence[Migration] = ()
 """The step from version 1 to 2, from 2 to 3, and so on: each changes tables and keeps all data."""
 
 
-def prepare(connection: Connection, where: str, migrations: Sequence[Migration]) -> None:
+def prepare(connection: sa.Connection, where: str, migrations: Sequence[Migration]) -> None:
     """Make the tables, or bring them up to date, within the connection's transaction.
 
     Args:
@@ -83,20 +65,20 @@ def prepare(connection: Connection, where: str, migrations: Sequence[Migration])
     version = found_version(connection)
     if version is None:
         METADATA.create_all(connection)
-        connection.execute(insert(SCHEMA).values(version=current))
+        connection.execute(sa.insert(SCHEMA).values(version=current))
         return
     refuse_newer(version, current, where)
     for step in migrations[version - 1 :]:
         step(connection)
     if version < current:
-        connection.execute(update(SCHEMA).values(version=current))
+        connection.execute(sa.update(SCHEMA).values(version=current))
 
 
-def found_version(connection: Connection) -> int | None:
+def found_version(connection: sa.Connection) -> int | None:
     """The version of the tables in a database; None if it has none."""
-    if not inspect(connection).has_table(SCHEMA.name):
+    if not sa.inspect(connection).has_table(SCHEMA.name):
         return None
-    version = connection.execute(select(SCHEMA.c.version)).scalar()
+    version = connection.execute(sa.select(SCHEMA.c.version)).scalar()
     return None if version is None else int(version)
 
 

@@ -19,11 +19,7 @@ Answers = Mapping[int, Array]
 
 
 class Chain:
-    """Computes the known parts of a problem between the answers of its black boxes.
-
-    Args:
-        problem: The problem.
-    """
+    """Computes the known parts of a problem between the answers of its black boxes."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem

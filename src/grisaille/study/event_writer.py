@@ -159,13 +159,8 @@ class Writer:
             except EvaluationError as error:
                 reason, found = str(error), {}
             ready = self._new_queries(trial, found)
-        data = {
-            "query": entry.id,
-            "outputs": to_plain(outputs),
-            "seconds": seconds,
-            "ready": ready,
-        }
-        self.append(Kind.TOLD, data)
+        told = {"query": entry.id, "outputs": to_plain(outputs), "seconds": seconds, "ready": ready}
+        self.append(Kind.TOLD, told)
         if reason:
             self.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
             return None

@@ -24,13 +24,7 @@ def settings_of(
 ) -> dict[str, Any]:
     """The settings that are stored with a study: enough to identify, list and export it.
 
-    Args:
-        problem: The problem.
-        strategy: The strategy.
-        name: The name of the study.
-        stored: The stored settings, with the default seed and evaluation.
-        seed: The seed.
-        evaluation: "separate" or "chained".
+    Seed and evaluation are the stored ones where they are not given.
     """
     return {
         "name": name,

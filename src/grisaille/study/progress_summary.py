@@ -32,10 +32,7 @@ _REASON = {
 
 @dataclass(frozen=True)
 class ProgressSummary:
-    """What a strategy makes of the situation it is in.
-
-    Bounds are on the minimized objective.
-    """
+    """What a strategy makes of the situation it is in; bounds are on the minimized objective."""
 
     strategy: Strategy
     situation: Situation

@@ -122,7 +122,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         if self.x is None:
             raise ModelError("the result holds no trial, so no expression has a value in it")
         program = Program([expression], self.problem.variables)
-        chain = self.history.trials[self._best].chain
+        chain = self.history.trials[self["best_trial"]].chain
         known = {call.key: chain[call.columns] for call in self.problem.program.calls}
 
         def resolve(call: BoxCall, _states: Tensor) -> Tensor:
@@ -136,10 +136,6 @@ class Result(OptimizeResult):  # type: ignore[misc]
         (value,) = program.run(torch.tensor(self.x).unsqueeze(0), resolve)
         array = value[0].numpy().copy()
         return float(array) if array.shape == () else array
-
-    @property
-    def _best(self) -> int:
-        return int(self["best_trial"])
 
     def __dir__(self) -> list[str]:
         return sorted({*self.keys(), *type(self).__dict__, "keys", "items", "values", "get"})
@@ -243,16 +239,14 @@ class Result(OptimizeResult):  # type: ignore[misc]
     def _check_trials(self) -> None:
         """Bounds on regret are for optimistic trials whose auxiliary problem was feasible."""
         kinds = [(t.number, t.suggestion) for t in self.history]
+        chosen = "bounds on regret are for trials that the algorithm chose itself"
+        if not kinds:
+            raise ModelError(f"{chosen}: there is none yet")
         others = [number for number, s in kinds if s.kind is not TrialKind.OPTIMISTIC]
-        if others or not kinds:
+        if others:
             raise ModelError(
-                "bounds on regret are for trials that the algorithm chose itself: "
-                + (
-                    f"trials {others} were not; solve with exploit=False, and give all kernels "
-                    "their hyper-parameters"
-                    if others
-                    else "there is none yet"
-                )
+                f"{chosen}: trials {others} were not; solve with exploit=False, and give all "
+                "kernels their hyper-parameters"
             )
         at_once = [number for number, s in kinds if s.pending]
         if at_once:

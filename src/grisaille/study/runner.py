@@ -15,7 +15,7 @@ import numpy as np
 from grisaille.errors import AssumptionError, EvaluationError, GrisailleError
 from grisaille.execution.evaluators import Evaluators, evaluators_for
 from grisaille.records import NO_BOUND, Refutation, Suggestion, Trial
-from grisaille.reporting.progress import Progress, Silence, show_progress
+from grisaille.reporting.progress import Progress, show_progress
 from grisaille.study.argument_checks import check_functions, check_run
 from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
 from grisaille.study.entries import QueryEntry, TrialState
@@ -63,7 +63,7 @@ def run(
         if refutation is not None:
             summary = session.summary(limits)
             return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
-    view = nullcontext(Silence()) if progress is False else show_progress(problem, progress)
+    view = nullcontext(Progress()) if progress is False else show_progress(problem, progress)
     with view as table, evaluators_for(executor, workers) as evaluators:
         runner = Runner(session, limits, evaluators, timeout, gap_tol, callback, table)
         try:
@@ -163,11 +163,9 @@ class Runner:
                 return False
             query = self.session.take()
         self.table.doing(f"trial {query.trial}: evaluating {query.box}")
-        started = time.perf_counter()
-        box = self.session.boxes[query.box]
-        future = self.evaluators.submit(box, query.arguments)
-        self._pending[query.id] = _Evaluation(query, future, started)
-        name = query.id
+        name, started = query.id, time.perf_counter()
+        future = self.evaluators.submit(self.session.boxes[query.box], query.arguments)
+        self._pending[name] = _Evaluation(query, future, started)
         future.add_done_callback(lambda _: self._finished.put((name, time.perf_counter())))
         return True
 
@@ -303,9 +301,9 @@ class Runner:
         if state is TrialState.BROKEN:
             self._broke_off(query.trial, reason)
         elif state is TrialState.COMPLETE:  # the last query of its trial was a probe that failed
-            record_of = self.session.state().trials[query.trial].record
-            assert record_of is not None
-            self._completed(record_of)
+            trial = self.session.state().trials[query.trial].record
+            assert trial is not None
+            self._completed(trial)
 
     def _lose(self, query: Query, reason: str) -> None:
         self._write(query, lambda writer, entry: writer.fail(entry, reason, lost=True))

@@ -14,17 +14,12 @@ from grisaille.array_types import Array
 from grisaille.errors import EvaluationError, GrisailleError, ModelError, ProtocolError
 from grisaille.language.problem import Problem
 from grisaille.records import Situation
-from grisaille.storage.event_log import ConnectionLostError, Event, Kind, Log
+from grisaille.storage.event_log import ConnectionLostError, Data, Event, Kind, Log
 from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
-from grisaille.study.entries import (
-    QueryEntry,
-    QueryState,
-    TrialEntry,
-    TrialState,
-)
+from grisaille.study.entries import QueryEntry, QueryState, TrialEntry, TrialState
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import Decision, Writer
 from grisaille.study.identity import check_same_study, settings_of
@@ -105,9 +100,12 @@ class Session:
             ProtocolError: The stored study was made with something else.
         """
 
+        def settings_now(stored: Data) -> dict[str, Any]:
+            return settings_of(self.problem, self.strategy, self.name, stored, seed, evaluation)
+
         def record(writer: Writer) -> None:
             stored = writer.state.settings
-            settings = settings_of(self.problem, self.strategy, self.name, stored, seed, evaluation)
+            settings = settings_now(stored)
             if not stored:
                 writer.append(Kind.CREATED, settings)
             elif not check_same_study(stored, settings, allow_changes):
@@ -116,11 +114,8 @@ class Session:
                     writer.recompute()
 
         stored = self._state.settings
-        same = False
-        if stored:  # usually there is nothing to write, and reading is enough
-            settings = settings_of(self.problem, self.strategy, self.name, stored, seed, evaluation)
-            same = check_same_study(stored, settings, allow_changes)
-        if not same:
+        # Usually there is nothing to write, and reading is enough.
+        if not (stored and check_same_study(stored, settings_now(stored), allow_changes)):
             self.write(record)
         self._made_for = self._state.settings["problem"]
 

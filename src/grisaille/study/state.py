@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Suggestion, Trial
+from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Trial
 from grisaille.reporting.trial_data import TrialData, trial_data
 from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
@@ -123,7 +123,9 @@ class StudyState:
             case Kind.SUGGESTED:
                 self._suggested(event)
             case Kind.ASKED:
-                self._asked(event)
+                query = self.queries[data["query"]]
+                query.state, query.asked = QueryState.ASKED, event.time
+                query.holder, query.until = data["holder"], data["until"]
             case Kind.TOLD:
                 self._told(data)
             case Kind.READY:
@@ -131,7 +133,8 @@ class StudyState:
             case Kind.FAILED:
                 self._failed(data)
             case Kind.RELEASED:
-                self._released(data)
+                query = self.queries[data["query"]]
+                query.state, query.holder, query.until = QueryState.WAITING, None, None
             case Kind.OBSERVED:
                 self._observed(event)
             case Kind.COMPLETED:
@@ -147,7 +150,7 @@ class StudyState:
             return
         self.changed = event.number
         for entry in self.trials.values():  # their bounds were for another problem
-            entry.suggestion = _without_bound(entry.suggestion)
+            entry.suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
             if entry.record is not None:
                 place = self._place_of(entry.record)
                 entry.record = replace(entry.record, suggestion=entry.suggestion)
@@ -180,12 +183,6 @@ class StudyState:
             self.queries[query.id] = query
             entry.queries.append(query)
 
-    def _asked(self, event: Event) -> None:
-        query = self.queries[event.data["query"]]
-        query.state = QueryState.ASKED
-        query.holder, query.until = event.data["holder"], event.data["until"]
-        query.asked = event.time
-
     def _told(self, data: Data) -> None:
         query = self.queries[data["query"]]
         entry = self.trials[query.trial]
@@ -193,7 +190,7 @@ class StudyState:
         query.outputs = from_plain(data["outputs"])
         query.seconds = data["seconds"]
         entry.told.append(query)
-        self._loose[query.id] = Observation(query.box, query.inputs, query.outputs)
+        self._loose[query.id] = _observation(query)
         self._make_ready(entry, data["ready"])
 
     def _failed(self, data: Data) -> None:
@@ -207,10 +204,6 @@ class StudyState:
         if data["counts"]:
             x = self.trials[query.trial].suggestion.x
             self._failures.append(Failure(query.box, query.inputs, query.reason, query.trial, x))
-
-    def _released(self, data: Data) -> None:
-        query = self.queries[data["query"]]
-        query.state, query.holder, query.until = QueryState.WAITING, None, None
 
     def _observed(self, event: Event) -> None:
         data = event.data
@@ -228,16 +221,14 @@ class StudyState:
             entry.state = TrialState.PARTIAL
             return
         entry.state = TrialState.COMPLETE
-        seen = [
-            Observation(q.box, q.inputs, q.outputs) for q in entry.told if q.outputs is not None
-        ]
+        seen = tuple(_observation(query) for query in entry.told)
         entry.record = Trial(
             entry.number,
             entry.suggestion,
             float(from_plain([data["objective"]])[0]),
             from_plain(data["constraints"]),
             from_plain(data["chain"]),
-            tuple(seen),
+            seen,
             (entry.seconds, entry.seconds_evaluating),
         )
         self._complete.append(entry.record)
@@ -250,9 +241,7 @@ class StudyState:
             return
         del self._complete[self._place_of(entry.record)]
         entry.record = None
-        for query in entry.told:
-            assert query.outputs is not None
-            self._loose[query.id] = Observation(query.box, query.inputs, query.outputs)
+        self._loose.update({query.id: _observation(query) for query in entry.told})
 
     def _place_of(self, record: Trial) -> int:
         return next(i for i, trial in enumerate(self._complete) if trial is record)
@@ -267,5 +256,6 @@ class StudyState:
                 query.state = QueryState.DROPPED
 
 
-def _without_bound(suggestion: Suggestion) -> Suggestion:
-    return replace(suggestion, bound=NO_BOUND, optimum=None)
+def _observation(query: QueryEntry) -> Observation:
+    assert query.outputs is not None  # it is answered
+    return Observation(query.box, query.inputs, query.outputs)

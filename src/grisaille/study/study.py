@@ -301,13 +301,10 @@ class Study:
 
         known = self.box(box)
         x, y = observed_rows(known, inputs, outputs)
-        data = {
-            "box": known.name,
-            "inputs": [to_plain(row) for row in x],
-            "outputs": [to_plain(row) for row in y],
-        }
         for row, answer in zip(x, y, strict=True):
             check_range(known, row, answer)
+        plain_x, plain_y = [to_plain(row) for row in x], [to_plain(row) for row in y]
+        data = {"box": known.name, "inputs": plain_x, "outputs": plain_y}
         self._session.write(lambda writer: writer.append(Kind.OBSERVED, data))
         return len(x)
 
