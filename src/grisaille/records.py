@@ -210,9 +210,9 @@ class Trial:
         return float(violations(self.constraints).max(initial=0.0))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """Everything observed so far.
+    """Everything observed so far. Two histories are equal if they are the same object.
 
     Attributes:
         trials: The complete trials.

@@ -8,7 +8,7 @@ import pytest
 import grisaille as gs
 from grisaille.confidence import beliefs, plausible_set
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.records import Situation
+from grisaille.records import History, Situation
 
 STRATEGIES = [
     gs.Optimistic(initial=4, solver=gs.MultiStart(4, 128, 8)),
@@ -29,6 +29,11 @@ def noisy() -> gs.Problem:
     return gs.Problem(minimize=g(y) + 0.1 * x, subject_to=[y <= 0.5])
 
 
+def copied(history: History) -> History:
+    """The same trials in another object, which nothing has been learned of yet."""
+    return History(history.trials, history.loose, history.failures)
+
+
 @pytest.fixture
 def counted(monkeypatch):
     """How often every black box of a problem was learned."""
@@ -45,7 +50,7 @@ def counted(monkeypatch):
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: type(s).__name__)
 def test_a_decision_learns_every_black_box_at_most_once(counted, strategy):
     problem = noisy()
-    history = problem.solve(7, strategy=gs.SobolSearch(), progress=False).history
+    history = copied(problem.solve(7, strategy=gs.SobolSearch(), progress=False).history)
     counted.clear()
     strategy.suggest(Situation(problem, history, 0, remaining=9))
     assert len(counted) <= 1
@@ -75,3 +80,22 @@ def test_noisy_trials_are_judged_by_the_bands_of_all_answers():
     assert best is not None
     assert best.objective != history.trials[best.position].objective
     assert knowledge.incumbent is best
+
+
+def test_what_was_learned_of_one_history_serves_all_who_ask_and_changes_nothing(counted):
+    problem = noisy()
+    history = copied(problem.solve(7, strategy=gs.SobolSearch(), progress=False).history)
+    counted.clear()
+    first = Knowledge(Situation(problem, history, 0)).incumbent
+    assert Knowledge(Situation(problem, history, 0, remaining=3)).incumbent == first
+    assert len(counted) == 1
+    assert Knowledge(Situation(problem, copied(history), 0)).incumbent == first
+    assert len(counted) == 2
+
+
+def test_a_study_learns_each_black_box_once_per_trial(counted):
+    study = gs.Study(noisy(), strategy=gs.Optimistic(initial=4, solver=gs.MultiStart(4, 128, 8)))
+    study.run(6, progress=False)
+    counted.clear()
+    study.run(9, progress=False)
+    assert len(counted) <= 4  # before the first of three trials, and after each

@@ -13,7 +13,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.interoperation.generator import Generator
-from grisaille.study.entries import TrialState
+from grisaille.study.state import TrialState
 from tests.interoperation.interoperation_helpers import QUICK, answered, tank
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.study.entries import TrialState
+from grisaille.study.state import TrialState
 from tests.study.study_helpers import QUICK, decisions, nested, parabola
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from grisaille.study.budget import spent
 from grisaille.study.encoding import number_to_plain, to_plain
-from grisaille.study.entries import QueryEntry, TrialState
-from grisaille.study.state import StudyState
+from grisaille.study.state import QueryEntry, StudyState, TrialState
 
 if TYPE_CHECKING:
     from grisaille.cli.stored_studies import Stored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from grisaille.confidence.beliefs import Beliefs
 from grisaille.confidence.failures import FailedInputs
@@ -14,6 +14,9 @@ from grisaille.records import History, Situation
 
 CONFIDENCE = 2.0
 """Half-width of the bands that judge noisy trials, for strategies that have no beta."""
+
+# A decision, the line of a table and a result ask about one history: it is learned once.
+_learned_once = lru_cache(maxsize=2)(plausible_set)
 
 
 class Knowledge:
@@ -46,7 +49,7 @@ class Knowledge:
     @cached_property
     def answered(self) -> PlausibleSet:
         """The plausible set after all answers (Eq. mean_cov, Def. hpb_int)."""
-        return plausible_set(self.program, self.history, self.beta, self.situation.at_once)
+        return _learned_once(self.program, self.history, self.beta, self.situation.at_once)
 
     @cached_property
     def beliefs(self) -> Beliefs:

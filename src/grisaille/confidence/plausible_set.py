@@ -219,6 +219,8 @@ class BandRule(Protocol):
         """The plausible set after a history."""
         ...
 
+    def __hash__(self) -> int: ...
+
 
 Beta = float | BandRule
 """Half-width of the bands in posterior standard deviations, or the rule that gives it."""

@@ -14,9 +14,9 @@ from grisaille.array_types import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.interoperation.answer_names import name_calls
-from grisaille.study.entries import TrialEntry, TrialState
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import ChainAnswers, check_range
+from grisaille.study.state import TrialEntry, TrialState
 from grisaille.study.study import Study
 
 Point = dict[str, Any]

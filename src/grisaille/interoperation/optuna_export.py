@@ -15,8 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from grisaille.errors import ModelError, ProtocolError, StorageError
 from grisaille.interoperation.export import settings_of
 from grisaille.study.encoding import number_to_plain
-from grisaille.study.entries import TrialEntry
-from grisaille.study.state import StudyState
+from grisaille.study.state import StudyState, TrialEntry
 
 _OURS = "grisaille study"
 """User attribute of an exported Optuna study: the name of the study it shows."""

@@ -231,8 +231,8 @@ class BlackBox:
         if array.size != self.outputs:
             raise EvaluationError(
                 f"{where} returned {counted(array.size, 'number')} (shape {array.shape}), "
-                f"declared with outputs={self.outputs}: return {counted(self.outputs, 'number')}, or "
-                f"declare outputs={array.size}"
+                f"declared with outputs={self.outputs}: return {counted(self.outputs, 'number')}, "
+                f"or declare outputs={array.size}"
             )
         if not np.isfinite(array).all():
             raise EvaluationError(

@@ -15,16 +15,16 @@ from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, Trial
 from grisaille.storage.event_log import Kind, Turn
 from grisaille.study.encoding import suggestion_to_plain, to_plain
-from grisaille.study.entries import (
+from grisaille.study.evaluation_chain import Chain
+from grisaille.study.state import (
     QueryEntry,
     QueryState,
+    StudyState,
     TrialEntry,
     TrialState,
     probe_of,
     query_id,
 )
-from grisaille.study.evaluation_chain import Chain
-from grisaille.study.state import StudyState
 
 # A query counts as failed when this many workers were lost with it: machines are switched off.
 _MOST_LOSSES = 3

@@ -18,13 +18,12 @@ from grisaille.records import NO_BOUND, Refutation, Suggestion, Trial
 from grisaille.reporting.progress import Progress, show_progress
 from grisaille.study.argument_checks import check_functions, check_run
 from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
-from grisaille.study.entries import QueryEntry, TrialState
 from grisaille.study.event_writer import Writer, check_range
-from grisaille.study.one_thread import one_thread
 from grisaille.study.presolve import refute_known_parts
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
-from grisaille.study.session import Query, Session
+from grisaille.study.session import Query, Session, one_thread
+from grisaille.study.state import QueryEntry, TrialState
 
 Value = TypeVar("Value")
 

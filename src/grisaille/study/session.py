@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import torch
 
 from grisaille.array_types import Array
 from grisaille.errors import EvaluationError, GrisailleError, ModelError, ProtocolError
@@ -19,14 +21,12 @@ from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
-from grisaille.study.entries import QueryEntry, QueryState, TrialEntry, TrialState
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import Decision, Writer
 from grisaille.study.identity import check_same_study, settings_of
-from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
-from grisaille.study.state import StudyState
+from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialEntry, TrialState
 
 Value = TypeVar("Value")
 
@@ -368,3 +368,18 @@ def _open_log(storage: str, name: str) -> Log:
     from grisaille.storage.database import Database
 
     return Database(storage).create(name)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch use one thread in this context.
+
+    The tensors are small: threads that wait for one another cost more than they gain, seconds per
+    trial on a busy machine.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -21,12 +21,10 @@ from grisaille.strategies.strategy import Strategy
 from grisaille.study.argument_checks import check_ask, check_study, id_of
 from grisaille.study.budget import Limits, spent
 from grisaille.study.encoding import to_plain
-from grisaille.study.entries import TrialEntry
 from grisaille.study.event_writer import ChainAnswers, Writer, check_range
-from grisaille.study.one_thread import one_thread
 from grisaille.study.result import Result, Status
-from grisaille.study.session import MEMORY, Query, Session
-from grisaille.study.state import StudyState
+from grisaille.study.session import MEMORY, Query, Session, one_thread
+from grisaille.study.state import StudyState, TrialEntry
 
 if TYPE_CHECKING:
     import pandas
