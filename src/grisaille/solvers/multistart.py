@@ -84,14 +84,7 @@ class MultiStart:
             more, further = _local_search(problem, scale, crossed, self.iterations, target)
             ends = torch.cat([ends, more])
             steps += further
-        final = evaluate_in_chunks(problem, ends)
-        return best_of(
-            torch.cat([points, ends]),
-            torch.cat([objectives, final[0]]),
-            torch.cat([constraints, final[1]]),
-            scale,
-            len(points) + steps + len(ends),
-        )
+        return _best_of_both(problem, scale, points, (objectives, constraints), ends, steps)
 
     def _cover(self, problem: SearchProblem, seed: int) -> Tensor:
         """Sobol points, half of them with some coordinates moved to a bound."""
@@ -141,14 +134,21 @@ def polish(
     values = evaluate_in_chunks(problem, points)
     best = _merit(*values, scale, _SCREEN_PENALTY).argsort()[:starts]
     ends, steps = _local_search(problem, scale, points[best], iterations)
-    final = evaluate_in_chunks(problem, ends)
-    return best_of(
-        torch.cat([points, ends]),
-        torch.cat([values[0], final[0]]),
-        torch.cat([values[1], final[1]]),
-        scale,
-        len(points) + steps + len(ends),
-    )
+    return _best_of_both(problem, scale, points, values, ends, steps)
+
+
+def _best_of_both(
+    problem: SearchProblem,
+    scale: Scale,
+    points: Tensor,
+    values: tuple[Tensor, Tensor],
+    ends: Tensor,
+    steps: int,
+) -> Solution:
+    """The best of screened points with known values, and of the ends of local searches."""
+    both = zip(values, evaluate_in_chunks(problem, ends), strict=True)
+    evaluations = len(points) + steps + len(ends)
+    return best_of(torch.cat([points, ends]), *map(torch.cat, both), scale, evaluations)
 
 
 def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float) -> Tensor:
