@@ -273,9 +273,9 @@ class Propagation:
             + times(falling, planes.upper.constant.unsqueeze(1))
         )
         slopes = zip(planes.lower.slopes, planes.upper.slopes, strict=False)
-        for argument, (low, high) in zip(node.arguments, slopes, strict=False):
+        for position_of, (low, high) in zip(node.arguments, slopes, strict=False):
             part = rising * low.unsqueeze(1) + falling * high.unsqueeze(1)
-            self._add_broadcast(sums, argument, part)
+            self._add_broadcast(sums, position_of, part)
 
     def _add_broadcast(self, sums: _Sums, argument: int, weight: Tensor) -> None:
         """Add the weight of a broadcast argument, summed over the axes of repetition."""

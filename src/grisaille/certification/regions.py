@@ -166,9 +166,8 @@ class PlausibleRegions:
             belief = relaxation.plausible.beliefs[call.box.name]
             mean, deviation = belief.predict(points.flatten(0, 1))
             reach = relaxation.plausible.beta[call.box.name] * deviation
-            ends = (weight * mean.unflatten(0, points.shape[:2])) - (
-                weight.abs() * reach.unflatten(0, points.shape[:2])
-            )
+            mean, reach = (v.unflatten(0, points.shape[:2]) for v in (mean, reach))
+            ends = weight * mean - weight.abs() * reach
             best = ends.sum(-1).argmin(0)
             touch = points[best, torch.arange(len(center))]
             bands.append(relaxation.bands[call.node].quadratics(center, half, touch))

@@ -62,8 +62,8 @@ def _operation_reads(
     atom, outputs = operation.atom, nothing.shape[-1]
     if atom is atoms.take:
         pick = list(operation.parameters[0])
-        both = (flags[0].reshape(-1, outputs)[pick] for flags in (reads, nonlinear))
-        read, curved = (flags.reshape(nothing.shape) for flags in both)
+        picked = (flags[0].reshape(-1, outputs)[pick] for flags in (reads, nonlinear))
+        read, curved = (flags.reshape(nothing.shape) for flags in picked)
         return read, curved
     if atom is atoms.join:
         read, curved = (

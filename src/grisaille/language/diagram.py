@@ -83,7 +83,8 @@ def draw(problem: Problem) -> list[DrawnNode]:
             size = f"[{expression.size}]" if expression.shape else ""
             add(expression, "variable", f"{expression.name}{size} in {_span(expression)}", ())
         elif isinstance(expression, Call):
-            for argument in (canonical[key_of[a]] for a in expression.arguments):
+            arguments = [canonical[key_of[a]] for a in expression.arguments]
+            for argument in arguments:
                 if _is_formula(argument) and key_of[argument] not in position:
                     name = f"w{1 + sum(n.kind == 'white' for n in nodes)}"
                     text = formula(argument, names)
@@ -92,7 +93,6 @@ def draw(problem: Problem) -> list[DrawnNode]:
             box = expression.box
             uses[box.name] = uses.get(box.name, 0) + 1
             label = box.name if uses[box.name] == 1 else f"{box.name} #{uses[box.name]}"
-            arguments = [canonical[key_of[a]] for a in expression.arguments]
             reads = tuple(dict.fromkeys(p for a in arguments for p in leaves(a)))
             add(expression, "black", label, reads)
             rename(node.key, label)

@@ -25,7 +25,6 @@ _LARGEST_BATCH = 512
 # The round after which to search for a better point than a known one for the first time.
 _FIRST_SEARCH = 8
 
-
 Improve = Callable[[Tensor, Tensor], float]
 """Searches promising regions, (regions, D) twice; returns the least feasible objective known."""
 

@@ -146,9 +146,9 @@ def _best_of_both(
     steps: int,
 ) -> Solution:
     """The best of screened points with known values, and of the ends of local searches."""
-    both = zip(values, evaluate_in_chunks(problem, ends), strict=True)
-    evaluations = len(points) + steps + len(ends)
-    return best_of(torch.cat([points, ends]), *map(torch.cat, both), scale, evaluations)
+    pairs = zip((points, *values), (ends, *evaluate_in_chunks(problem, ends)), strict=True)
+    everything, objectives, constraints = map(torch.cat, pairs)
+    return best_of(everything, objectives, constraints, scale, len(everything) + steps)
 
 
 def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float) -> Tensor:
@@ -239,10 +239,9 @@ def _cross_flat_coordinates(
     dimensions = len(problem.lower)
     sides = torch.stack([problem.lower, problem.upper])
     eye = torch.eye(dimensions, dtype=torch.bool)
-    jumps = torch.where(eye, sides[:, None, None, :], center[None, :, None, :])
-    moved = _merit(
-        *evaluate_in_chunks(problem, jumps.reshape(-1, dimensions)), scale, _SCREEN_PENALTY
-    ).reshape(2, len(center), dimensions)
+    jumps = torch.where(eye, sides[:, None, None, :], center[None, :, None, :]).flatten(0, 2)
+    moved = _merit(*evaluate_in_chunks(problem, jumps), scale, _SCREEN_PENALTY)
+    moved = moved.reshape(2, len(center), dimensions)
     flat = (moved - level[:, None]).abs().amax(0) <= _FLAT
     generator = torch.Generator().manual_seed(seed + 2)
     shape = (_CROSSINGS, *center.shape)
@@ -252,7 +251,7 @@ def _cross_flat_coordinates(
     near = torch.clamp(center + _ASIDE * aside, sides[0], sides[1])
     starts = torch.where(flat, torch.where(upper, sides[1], sides[0]), near)
     starts = starts[:, flat.any(1)].reshape(-1, dimensions)
-    return starts, len(jumps.reshape(-1, dimensions)) + len(ends)
+    return starts, len(jumps) + len(ends)
 
 
 def _trust_region(

@@ -72,14 +72,9 @@ class Hyperparameters:
         return self.variance[:, None, None] * kernel.correlation(first, second)
 
     def joint_covariance(self, kernel: Kernel, scaled: Tensor, known: Tensor, q: int) -> Tensor:
-        """Posterior covariances of q states each, (batch, k, q, q).
+        """Posterior covariances (batch, k, q, q) of q states each, (k, batch * q, d).
 
-        Args:
-            kernel: The kernel family.
-            scaled: The states, (k, batch * q, d).
-            known: What the observations say of them, (k, n, batch * q): the prior covariance of
-                two states minus the inner product of their columns is the posterior one.
-            q: How many states belong together.
+        Inner products of the columns of `known`, (k, n, batch * q), are what observations explain.
         """
         k, total, d = scaled.shape
         known = known.reshape(k, known.shape[1], total // q, q).permute(2, 0, 3, 1)
@@ -176,9 +171,8 @@ class Posterior:
 
     def regularization(self, scaled: Tensor) -> Tensor:
         """Lambda as used: the noise, but not less than rounding needs; (k, n, d) to (k, n)."""
-        prior = torch.maximum(
-            self.covariance_diagonal(scaled), self.hyperparameters.variance[:, None]
-        )
+        variance = self.hyperparameters.variance[:, None]
+        prior = torch.maximum(self.covariance_diagonal(scaled), variance)
         return torch.maximum(self.hyperparameters.noise[:, None], LEAST_NOISE * prior)
 
     def covariance_diagonal(self, scaled: Tensor) -> Tensor:
