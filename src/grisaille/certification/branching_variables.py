@@ -61,18 +61,15 @@ def _operation_reads(
     assert isinstance(operation, Operation)
     atom, outputs = operation.atom, nothing.shape[-1]
     if atom is atoms.take:
-        positions, shape = operation.parameters
-        pick = list(positions)
-        new_shape = (*shape, outputs)
-        return (
-            reads[0].reshape(-1, outputs)[pick].reshape(new_shape),
-            nonlinear[0].reshape(-1, outputs)[pick].reshape(new_shape),
-        )
+        pick = list(operation.parameters[0])
+        picked = (flags[0].reshape(-1, outputs)[pick] for flags in (reads, nonlinear))
+        read, curved = (flags.reshape(nothing.shape) for flags in picked)
+        return read, curved
     if atom is atoms.join:
-        return (
-            np.concatenate([r.reshape(-1, outputs) for r in reads]),
-            np.concatenate([n.reshape(-1, outputs) for n in nonlinear]),
+        read, curved = (
+            np.concatenate([f.reshape(-1, outputs) for f in flags]) for flags in (reads, nonlinear)
         )
+        return read, curved
     if atom is atoms.total:
         axes = operation.parameters[0]
         return reads[0].any(axes), nonlinear[0].any(axes)

@@ -158,7 +158,8 @@ class _Subset:
 
     def over(self, lower: Tensor, upper: Tensor) -> Regions:
         """Examine a batch of regions, (regions, D) twice."""
-        return _SubsetRegions(self._relaxation, self._rows, lower, upper)
+        regions = self._relaxation.over(lower, upper)
+        return _SubsetRegions(regions, self._rows, 1 + self._relaxation.constraints)
 
     def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
         """Points to search from."""
@@ -168,20 +169,15 @@ class _Subset:
 class _SubsetRegions:
     """Bounds over regions with some of the constraints: the others get weight 0."""
 
-    def __init__(
-        self, relaxation: PlausibleRelaxation, rows: list[int], lower: Tensor, upper: Tensor
-    ) -> None:
-        self._regions = regions = relaxation.over(lower, upper)
-        self._all = 1 + relaxation.constraints
-        self._rows = rows
+    def __init__(self, regions: Regions, rows: list[int], outputs: int) -> None:
+        self._regions, self._rows, self._outputs = regions, torch.tensor(rows), outputs
         self.lower, self.upper, self.empty = regions.lower, regions.upper, regions.empty
         self.looser = regions.looser
         self.slack = 0.0
 
     def _weights(self, weights: Tensor) -> Tensor:
-        return torch.zeros(len(weights), self._all, dtype=weights.dtype).index_copy(
-            1, torch.tensor(self._rows), weights
-        )
+        nothing = torch.zeros(len(weights), self._outputs, dtype=weights.dtype)
+        return nothing.index_copy(1, self._rows, weights)
 
     def bound(self, weights: Tensor) -> Tensor:
         return self._regions.bound(self._weights(weights))
@@ -197,9 +193,7 @@ def _refutes(relaxation: _Subset, regions: int) -> bool:
     )
     scale = torch.ones(1 + relaxation.constraints, dtype=torch.float64)
     with torch.no_grad():
-        proof = branch_and_bound(
-            relaxation, scale, torch.inf, limits, lambda _lower, _upper: torch.inf
-        )
+        proof = branch_and_bound(relaxation, scale, torch.inf, limits, lambda *_region: torch.inf)
     return proof.status is ProofStatus.INFEASIBLE
 
 
@@ -212,8 +206,7 @@ def _is_partition(lower: Tensor, upper: Tensor) -> bool:
             if not (low[0] <= start).all() or not (high[0] >= end).all():
                 return False
             continue
-        cut = _clean_cut(low, high, start, end)
-        if cut is None:
+        if (cut := _clean_cut(low, high, start, end)) is None:
             return False
         axis, place = cut
         left = high[:, axis] <= place
@@ -228,9 +221,7 @@ def _clean_cut(low: Array, high: Array, start: Array, end: Array) -> tuple[int, 
     """A plane that cuts the bounding region, but none of the regions in it."""
     for axis in range(low.shape[1]):
         for place in np.unique(high[:, axis]):
-            if not start[axis] < place < end[axis]:
-                continue
-            inside = (low[:, axis] < place) & (high[:, axis] > place)
-            if not inside.any():
+            crossed = (low[:, axis] < place) & (high[:, axis] > place)
+            if start[axis] < place < end[axis] and not crossed.any():
                 return axis, float(place)
     return None

@@ -86,22 +86,13 @@ class _Lowering:
             return self.known[key]
         if made is None:
             made = Operation(atom, arguments, parameters)
-        if all(isinstance(a, Constant) for a in arguments):
-            made = self._folded(made, atom, arguments, parameters)
+        values = [torch.tensor(a.value).unsqueeze(0) for a in arguments if isinstance(a, Constant)]
+        if len(values) == len(arguments):
+            value = atom.evaluate(*values, *parameters)[0].numpy()
+            # A value that is not finite is left to the evaluation, which knows how to handle it.
+            made = self._constant(Constant(value)) if np.isfinite(value).all() else made
         self.known[key] = made
         return made
-
-    def _folded(
-        self,
-        operation: Expression,
-        atom: Atom,
-        arguments: tuple[Expression, ...],
-        parameters: tuple[Any, ...],
-    ) -> Expression:
-        values = [torch.tensor(a.value).unsqueeze(0) for a in arguments if isinstance(a, Constant)]
-        value = atom.evaluate(*values, *parameters)[0].numpy()
-        # A value that is not finite is left to the evaluation, which knows how to handle it.
-        return self._constant(Constant(value)) if np.isfinite(value).all() else operation
 
     def _constant(self, constant: Constant) -> Expression:
         key = ("constant", constant.shape, constant.value.tobytes())

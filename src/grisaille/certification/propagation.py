@@ -86,22 +86,19 @@ class Propagation:
     ) -> tuple[Interval, Enclosure | None]:
         expression = node.expression
         arguments = [self.intervals[a] for a in node.arguments]
+        lowers, uppers = [a.lower for a in arguments], [a.upper for a in arguments]
+        shape = (-1, *expression.shape)
         if isinstance(expression, Variable):
             columns = self._program.columns[expression]
-            shape = (-1, *expression.shape)
-            return Interval(
-                x.lower[:, columns].reshape(shape), x.upper[:, columns].reshape(shape)
-            ), None
+            ends = (end[:, columns].reshape(shape) for end in (x.lower, x.upper))
+            return Interval(*ends), None
         if isinstance(expression, Constant):
             value = self._program.constants[position]
             return Interval(value, value), None
         if not isinstance(expression, Operation):
-            states = Interval(
-                atoms.join.evaluate(*(a.lower for a in arguments)).expand(self._regions, -1),
-                atoms.join.evaluate(*(a.upper for a in arguments)).expand(self._regions, -1),
-            )
+            ends = (atoms.join.evaluate(*side) for side in (lowers, uppers))
+            states = Interval(*(end.expand(self._regions, -1) for end in ends))
             outputs = range_of_call(self._program.call_of_node[position], states)
-            shape = (-1, *expression.shape)
             lower, upper = outputs.lower.reshape(shape), outputs.upper.reshape(shape)
             return _wider(lower, upper, torch.zeros_like(lower)), None
         affine = self._affine(node, arguments)
@@ -111,8 +108,7 @@ class Propagation:
             planes = expression.atom.enclose(*arguments)
             return planes.interval, planes
         evaluate, parameters = expression.atom.evaluate, expression.parameters
-        lower = evaluate(*(a.lower for a in arguments), *parameters)
-        upper = evaluate(*(a.upper for a in arguments), *parameters)
+        lower, upper = evaluate(*lowers, *parameters), evaluate(*uppers, *parameters)
         if expression.atom is atoms.total:  # the only remaining one that rounds
             (argument,) = arguments
             size = evaluate(torch.maximum(argument.lower.abs(), argument.upper.abs()), *parameters)
@@ -175,17 +171,16 @@ class Propagation:
         program = self._program
         count = len(weights)
         sums = _Sums(self._like.new_zeros(self._regions, count), self._like.new_zeros(1, count))
-        waiting: dict[int, Tensor] = {}
         start = 0
         for position in program.outputs:
             shape = program.nodes[position].expression.shape
             size = math.prod(shape)
             part = weights[:, start : start + size].reshape(1, count, *shape)
             start += size
-            self._add_weight(waiting, sums, position, part)
+            self._add_weight(sums, position, part)
         slopes = self._like.new_zeros(self._regions, count, program.size)
         for position in range(len(program.nodes) - 1, -1, -1):
-            weight = waiting.pop(position, None)
+            weight = sums.waiting.pop(position, None)
             if weight is None:
                 continue
             node = program.nodes[position]
@@ -196,29 +191,24 @@ class Propagation:
             elif isinstance(expression, Constant):
                 sums.add(weight * program.constants[position].unsqueeze(1))
             elif isinstance(expression, Operation):
-                self._replace_operation(waiting, sums, position, node, weight)
+                self._replace_operation(sums, position, node, weight)
             else:
                 states = bound_call(
                     program.call_of_node[position], weight.reshape(len(weight), count, -1)
                 )
                 if states is not None:
-                    self._add_parts(waiting, sums, node, states)
+                    self._add_parts(sums, node, states)
         return Affine(sums.constant, slopes, sums.error)
 
     def _add_weight(
-        self,
-        waiting: dict[int, Tensor],
-        sums: _Sums,
-        position: int,
-        weight: Tensor,
-        absolute: Tensor | None = None,
+        self, sums: _Sums, position: int, weight: Tensor, absolute: Tensor | None = None
     ) -> None:
         """Add to the weight of a node; `absolute` if it is a sum of weights that may cancel."""
         sums.add_rounding(
             weight.detach().abs() if absolute is None else absolute, self._size(position)
         )
-        known = waiting.get(position)
-        waiting[position] = weight if known is None else known + weight
+        known = sums.waiting.get(position)
+        sums.waiting[position] = weight if known is None else known + weight
 
     def _size(self, position: int) -> Tensor:
         """Largest absolute value of each entry, (regions or 1, 1, *shape)."""
@@ -228,26 +218,22 @@ class Propagation:
             self._sizes[position] = size.unsqueeze(1)
         return self._sizes[position]
 
-    def _add_parts(
-        self, waiting: dict[int, Tensor], sums: _Sums, node: Node, weight: Tensor
-    ) -> None:
+    def _add_parts(self, sums: _Sums, node: Node, weight: Tensor) -> None:
         """Add the weights of concatenated arguments to each argument."""
         start = 0
         for argument in node.arguments:
             shape = self._program.nodes[argument].expression.shape
             size = math.prod(shape)
             part = weight[:, :, start : start + size].reshape(*weight.shape[:2], *shape)
-            self._add_weight(waiting, sums, argument, part)
+            self._add_weight(sums, argument, part)
             start += size
 
-    def _replace_operation(
-        self, waiting: dict[int, Tensor], sums: _Sums, position: int, node: Node, weight: Tensor
-    ) -> None:
+    def _replace_operation(self, sums: _Sums, position: int, node: Node, weight: Tensor) -> None:
         operation = node.expression
         assert isinstance(operation, Operation)
         atom = operation.atom
         if atom is atoms.join:
-            self._add_parts(waiting, sums, node, weight)
+            self._add_parts(sums, node, weight)
             return
         if atom is atoms.take:
             positions, _shape = operation.parameters
@@ -256,33 +242,28 @@ class Propagation:
             index = torch.tensor(positions, dtype=torch.long, device=weight.device)
             flat = weight.reshape(*weight.shape[:2], -1)
             shape = (*weight.shape[:2], *argument.shape)
-            self._add_weight(
-                waiting,
-                sums,
-                node.arguments[0],
-                nothing.index_add(2, index, flat).reshape(shape),
-                nothing.index_add(2, index, flat.detach().abs()).reshape(shape),
+            total, absolute = (
+                nothing.index_add(2, index, part).reshape(shape)
+                for part in (flat, flat.detach().abs())
             )
+            self._add_weight(sums, node.arguments[0], total, absolute)
             return
         if atom is atoms.total:
             shape = self._program.nodes[node.arguments[0]].expression.shape
             for axis in sorted(operation.parameters[0]):
                 weight = weight.unsqueeze(axis + 2)
-            self._add_weight(
-                waiting, sums, node.arguments[0], weight.expand(*weight.shape[:2], *shape)
-            )
+            self._add_weight(sums, node.arguments[0], weight.expand(*weight.shape[:2], *shape))
             return
         if atom in _SIGNS:
             for position_of, sign in zip(node.arguments, _SIGNS[atom], strict=True):
-                self._add_broadcast(waiting, sums, position_of, sign * weight)
+                self._add_broadcast(sums, position_of, sign * weight)
             return
         factor = self._factor(node)
         if factor is not None:
             value, other = factor
             ones = (1,) * (weight.ndim - 1 - value.ndim)
-            self._add_broadcast(
-                waiting, sums, other, weight * value.reshape(1, 1, *ones, *value.shape[1:])
-            )
+            shaped = value.reshape(1, 1, *ones, *value.shape[1:])
+            self._add_broadcast(sums, other, weight * shaped)
             return
         planes = self._planes[position]
         assert planes is not None
@@ -291,16 +272,12 @@ class Propagation:
             times(rising, planes.lower.constant.unsqueeze(1))
             + times(falling, planes.upper.constant.unsqueeze(1))
         )
-        for position_of, low, high in zip(
-            node.arguments, planes.lower.slopes, planes.upper.slopes, strict=False
-        ):
-            self._add_broadcast(
-                waiting, sums, position_of, rising * low.unsqueeze(1) + falling * high.unsqueeze(1)
-            )
+        slopes = zip(planes.lower.slopes, planes.upper.slopes, strict=False)
+        for position_of, (low, high) in zip(node.arguments, slopes, strict=False):
+            part = rising * low.unsqueeze(1) + falling * high.unsqueeze(1)
+            self._add_broadcast(sums, position_of, part)
 
-    def _add_broadcast(
-        self, waiting: dict[int, Tensor], sums: _Sums, argument: int, weight: Tensor
-    ) -> None:
+    def _add_broadcast(self, sums: _Sums, argument: int, weight: Tensor) -> None:
         """Add the weight of a broadcast argument, summed over the axes of repetition."""
         shape = self._program.nodes[argument].expression.shape
         extra = weight.ndim - 2 - len(shape)
@@ -311,12 +288,12 @@ class Propagation:
             if size == 1 and weight.shape[axis + 2 + extra] != 1
         ]
         if not axes:
-            self._add_weight(waiting, sums, argument, weight)
+            self._add_weight(sums, argument, weight)
             return
         target = (*weight.shape[:2], *shape)
         total = weight.sum(axes).reshape(target)
         absolute = weight.detach().abs().sum(axes).reshape(target)
-        self._add_weight(waiting, sums, argument, total, absolute)
+        self._add_weight(sums, argument, total, absolute)
 
 
 def split_signs(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -338,11 +315,12 @@ def times(weight: Tensor, value: Tensor) -> Tensor:
 
 
 class _Sums:
-    """A constant, and a bound on the rounding error of everything."""
+    """A constant, a bound on the rounding error of everything, and weights of nodes to replace."""
 
     def __init__(self, constant: Tensor, error: Tensor) -> None:
         self.constant = constant
         self.error = error
+        self.waiting: dict[int, Tensor] = {}
 
     def add(self, terms: Tensor) -> None:
         """Add terms, (regions or 1, weights, *shape), to the constant."""

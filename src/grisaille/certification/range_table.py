@@ -39,13 +39,9 @@ class RangeTable:
         axes = [low + width * steps for low, width in zip(lower, self._width, strict=True)]
         centers = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(lower))
         # Rounding of their ends must not leave a gap between neighbouring cells.
-        half = (self._width / 2 * (1 + 1e-9) + 1e-12 * (lower.abs() + upper.abs())).expand_as(
-            centers
-        )
-        parts = [
-            bound(c, h) for c, h in zip(centers.split(_CHUNK), half.split(_CHUNK), strict=True)
-        ]
-        values = torch.cat(parts, -1)
+        half = self._width / 2 * (1 + 1e-9) + 1e-12 * (lower.abs() + upper.abs())
+        chunks = (v.split(_CHUNK) for v in (centers, half.expand_as(centers)))
+        values = torch.cat([bound(c, h) for c, h in zip(*chunks, strict=True)], -1)
         table = values.reshape(len(values), *[self._cells] * self._dimensions)
         for axis in range(self._dimensions):
             table = _doubled(table, 1 + 2 * axis)

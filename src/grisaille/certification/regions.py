@@ -34,7 +34,8 @@ class PlausibleRegions:
         relaxation: The relaxation of the auxiliary problem.
         lower: (regions, D).
         upper: (regions, D).
-        tabulate: Whether to tabulate each band on the way; see `tabulating`.
+        tabulate: Whether to tabulate each band of the relaxation over its states on the way. Calls
+            come in topological order: the tabulated range of one bounds the states of the next.
     """
 
     def __init__(
@@ -55,16 +56,6 @@ class PlausibleRegions:
         )
         # The regions do not change after this.
         self._center, self._half = center_and_half(Interval(self.lower, self.upper))
-
-    @staticmethod
-    def tabulating(
-        relaxation: PlausibleRelaxation, lower: Tensor, upper: Tensor
-    ) -> PlausibleRegions:
-        """Examine the search space, and tabulate each band of the relaxation over its states.
-
-        Calls come in topological order: the tabulated range of one bounds the states of the next.
-        """
-        return PlausibleRegions(relaxation, lower, upper, tabulate=True)
 
     def _range_of_call(self, call: BoxCall, states: Interval) -> Interval:
         """The range of a band over states, contracted to the region for branched outputs."""
@@ -135,9 +126,7 @@ class PlausibleRegions:
 
         Good weights are learned from its slopes; a wrong slope costs only time.
         """
-        values = [
-            self._minimize(weights, self._bands, choice).values for choice in self._by_bands()
-        ]
+        values = [self._minimize(weights, self._bands, c).values for c in self._by_bands()]
         return max(values, key=lambda v: float(v.detach().max()))
 
     def objective_signs(self) -> Tensor:
@@ -174,13 +163,11 @@ class PlausibleRegions:
             target = torch.where(source >= 0, minimum.minimizer[:, source.clamp_min(0)], center)
             steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
             points = center + steps * (target - center)
-            mean, deviation = relaxation.plausible.beliefs[call.box.name].predict(
-                points.flatten(0, 1)
-            )
+            belief = relaxation.plausible.beliefs[call.box.name]
+            mean, deviation = belief.predict(points.flatten(0, 1))
             reach = relaxation.plausible.beta[call.box.name] * deviation
-            ends = (weight * mean.unflatten(0, points.shape[:2])) - (
-                weight.abs() * reach.unflatten(0, points.shape[:2])
-            )
+            mean, reach = (v.unflatten(0, points.shape[:2]) for v in (mean, reach))
+            ends = weight * mean - weight.abs() * reach
             best = ends.sum(-1).argmin(0)
             touch = points[best, torch.arange(len(center))]
             bands.append(relaxation.bands[call.node].quadratics(center, half, touch))

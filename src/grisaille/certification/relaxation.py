@@ -101,8 +101,7 @@ class PlausibleRelaxation:
         upper = torch.cat([torch.tensor(self.program.upper).unsqueeze(0), unbounded], 1)
         self.bounds_twice = max((len(source) for source in self.sources), default=0) >= _BOUND_TWICE
         # Tables pay only where the ranges of outputs matter.
-        examine = PlausibleRegions.tabulating if len(branched) else PlausibleRegions
-        root = examine(self, lower, upper)
+        root = PlausibleRegions(self, lower, upper, tabulate=len(branched) > 0)
         self.lower, self.upper = root.lower[0], root.upper[0]
         self.groups = [list(range(n)), *([n + i] for i in range(len(branched)))]
 

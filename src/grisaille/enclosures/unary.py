@@ -251,15 +251,15 @@ def _stairs(value: Function, below: float, above: float) -> Rule:
     return rule
 
 
+def _power(exponent: float) -> tuple[Function, Function]:
+    """The function x**exponent and its derivative."""
+    return lambda x: torch.pow(x, exponent), lambda x: exponent * torch.pow(x, exponent - 1)
+
+
 def _negative_power(exponent: float) -> Rule:
     """The rule of x**exponent for a negative integer: two branches, a pole at zero."""
     odd = exponent % 2 == 1
-
-    def value(x: Tensor) -> Tensor:
-        return torch.pow(x, exponent)
-
-    def derivative(x: Tensor) -> Tensor:
-        return exponent * torch.pow(x, exponent - 1)
+    value, derivative = _power(exponent)
 
     def rule(interval: Interval) -> Enclosure:
         given = _ends(interval)
@@ -291,12 +291,7 @@ def _negative_power(exponent: float) -> Rule:
 @lru_cache(maxsize=256)
 def constant_power(exponent: float) -> Rule:
     """The rule of x**exponent for a number as exponent."""
-
-    def value(x: Tensor) -> Tensor:
-        return torch.pow(x, exponent)
-
-    def derivative(x: Tensor) -> Tensor:
-        return exponent * torch.pow(x, exponent - 1)
+    value, derivative = _power(exponent)
 
     def inverse(slope: Tensor) -> Tensor:
         return torch.pow((slope / exponent).clamp_min(0), 1 / (exponent - 1))

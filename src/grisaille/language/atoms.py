@@ -62,10 +62,7 @@ def elementwise(
     def evaluate(*arguments: Tensor) -> Tensor:
         return function(*align(*arguments))
 
-    def shape(*shapes: Shape) -> Shape:
-        return np.broadcast_shapes(*shapes)
-
-    return Atom(name, evaluate, shape, infix, continuous, enclose)
+    return Atom(name, evaluate, np.broadcast_shapes, infix, continuous, enclose)
 
 
 def reduction(name: str, function: Callable[[Tensor, list[int]], Tensor]) -> Atom:
@@ -95,10 +92,6 @@ def _matmul(left: Tensor, right: Tensor) -> Tensor:
     if vector_left:
         value = value.squeeze(-1 if vector_right else -2)
     return value
-
-
-def _matmul_shape(left: Shape, right: Shape) -> Shape:
-    return tuple(np.matmul(np.zeros(left), np.zeros(right)).shape)
 
 
 def _flat(value: Tensor) -> Tensor:
@@ -170,6 +163,6 @@ largest = reduction("max", lambda value, axes: torch.amax(value, axes))
 smallest = reduction("min", lambda value, axes: torch.amin(value, axes))
 norm = reduction("norm", lambda value, axes: torch.linalg.vector_norm(value, dim=axes))
 
-matmul = Atom("matmul", _matmul, _matmul_shape, "@")
+matmul = Atom("matmul", _matmul, lambda a, b: (np.zeros(a) @ np.zeros(b)).shape, "@")
 take = Atom("take", _take, lambda _argument, _positions, shape: shape)
 join = Atom("join", _join, lambda *shapes: (sum(int(np.prod(s)) for s in shapes),))

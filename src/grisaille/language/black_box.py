@@ -88,40 +88,48 @@ class BlackBox:
         self.output_names, self.output_shape = output_shape(outputs, f"black box {self.name!r}")
         self.noise = self._per_output("noise", noise)
         if self.noise is not None and not ((self.noise >= 0) & np.isfinite(self.noise)).all():
-            raise ModelError(
-                f"black box {self.name!r} has noise {noise!r}: a standard deviation is finite and "
-                "at least 0; None lets it be learned"
+            raise self._fault(
+                f"has noise {noise!r}: a standard deviation is finite and at least 0; None lets it "
+                "be learned"
             )
         self.norm_bound = self._positive("norm_bound", self._per_output("norm_bound", norm_bound))
         if kernel is not None and model is not None:
-            raise ModelError(f"black box {self.name!r} has both kernel= and model=: choose one")
+            raise self._fault("has both kernel= and model=: choose one")
         if kernel is not None and (isinstance(kernel, type) or not hasattr(kernel, "correlation")):
-            raise ModelError(
-                f"black box {self.name!r} has kernel={kernel!r}: pass gs.SquaredExponential(), "
-                "gs.Matern() or gs.Linear()"
+            raise self._fault(
+                f"has kernel={kernel!r}: pass gs.SquaredExponential(), gs.Matern() or gs.Linear()"
             )
         if model is not None and not callable(model):
-            raise ModelError(
-                f"black box {self.name!r} has model={model!r}: pass a function of inputs and "
-                "outputs that returns a BoTorch model"
+            raise self._fault(
+                f"has model={model!r}: pass a function of inputs and outputs that returns a "
+                "BoTorch model"
             )
-        if not isinstance(separable, bool):
-            raise ModelError(
-                f"black box {self.name!r} has separable={separable!r}: pass True or False"
-            )
+        for what, flag in (("separable", separable), ("process_noise", process_noise)):
+            if not isinstance(flag, bool):
+                raise self._fault(f"has {what}={flag!r}: pass True or False")
         if getattr(kernel, "lengthscale", None) is not None and noise is None:
-            raise ModelError(
-                f"black box {self.name!r} has a kernel with hyper-parameters, so nothing is "
-                "learned, but no noise: pass noise=0, or its standard deviation"
+            raise self._fault(
+                "has a kernel with hyper-parameters, so nothing is learned, but no noise: pass "
+                "noise=0, or its standard deviation"
             )
-        self.process_noise = self._checked_process_noise(process_noise, noise, model)
+        if process_noise and self.noise is not None and not self.noise.all():
+            raise self._fault(
+                f"has process_noise=True and noise={noise!r}: give the standard deviation of its "
+                "disturbances, None to learn it, or leave process_noise out"
+            )
+        if process_noise and model is not None and noise is None:
+            raise self._fault(
+                "has process_noise=True and model=, which does not tell its disturbances: pass "
+                "their standard deviation as noise="
+            )
+        self.process_noise = process_noise
         self.kernel = kernel
         self.lower = self._per_output("lower", lower)
         self.upper = self._per_output("upper", upper)
-        _check_order(self.name, "lower", self.lower, "upper", self.upper)
+        self._check_order("lower", "upper")
         self.input_lower = self._per_input("input_lower", input_lower)
         self.input_upper = self._per_input("input_upper", input_upper)
-        _check_order(self.name, "input_lower", self.input_lower, "input_upper", self.input_upper)
+        self._check_order("input_lower", "input_upper")
         self.lipschitz = self._positive("lipschitz", self._per_input("lipschitz", lipschitz))
         self.model = model
         self.separable = separable
@@ -176,14 +184,19 @@ class BlackBox:
             # The one thing that a declaration cannot say: a signature has names, not shapes. It is
             # settled before a problem exists, because problems are built from calls.
             self._argument_shapes = shapes
-            self._check_input_range("input_lower", self.input_lower)
-            self._check_input_range("input_upper", self.input_upper)
+            for what in ("input_lower", "input_upper"):
+                given = getattr(self, what)
+                if given is not None and given.shape not in ((), (self.inputs,)):
+                    raise self._fault(
+                        f"takes {counted(self.inputs, 'number')}, but {what} has shape "
+                        f"{given.shape}: pass one number, or one per input"
+                    )
             check_lipschitz(self.lipschitz, self.outputs, self.inputs, f"black box {self.name!r}")
         elif shapes != self.argument_shapes:
-            raise ModelError(
-                f"black box {self.name!r} takes {_counts(self.argument_shapes)}, got "
-                f"{_counts(shapes)}: every call needs the same shapes, because one surrogate "
-                "serves them all; declare another black box for other shapes"
+            raise self._fault(
+                f"takes {_counts(self.argument_shapes)}, got {_counts(shapes)}: every call needs "
+                "the same shapes, because one surrogate serves them all; declare another black box "
+                "for other shapes"
             )
         return Call(self, arguments)
 
@@ -267,14 +280,10 @@ class BlackBox:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise ModelError(
-                f"black box {self.name!r} is {self.name}{signature}: {error}"
-            ) from error
+            raise self._fault(f"is {self.name}{signature}: {error}") from error
         if bound.kwargs:
-            raise ModelError(
-                f"black box {self.name!r} has keyword-only arguments "
-                f"({', '.join(bound.kwargs)}): make them positional"
-            )
+            names = ", ".join(bound.kwargs)
+            raise self._fault(f"has keyword-only arguments ({names}): make them positional")
         return bound.args
 
     def _per_output(self, what: str, given: ArrayLike | None) -> Array | None:
@@ -295,49 +304,36 @@ class BlackBox:
             array = real_numbers(given)
             array = array if shape is None else np.array(np.broadcast_to(array, shape))
         except (TypeError, ValueError) as error:
-            raise ModelError(f"black box {self.name!r} has {fault}") from error
+            raise self._fault(f"has {fault}") from error
         if np.isnan(array).any():
-            raise ModelError(f"black box {self.name!r} has {what}={given!r}: NaN is no bound")
+            raise self._fault(f"has {what}={given!r}: NaN is no bound")
         return array
 
     def _positive(self, what: str, given: Array | None) -> Array | None:
         if given is not None and not (np.isfinite(given) & (given > 0)).all():
-            raise ModelError(
-                f"black box {self.name!r} has {what}={given.tolist()}: it must be positive"
-            )
-        return given
-
-    def _checked_process_noise(self, given: object, noise: object, model: object) -> bool:
-        if not isinstance(given, bool):
-            raise ModelError(
-                f"black box {self.name!r} has process_noise={given!r}: pass True or False"
-            )
-        if given and self.noise is not None and not self.noise.all():
-            raise ModelError(
-                f"black box {self.name!r} has process_noise=True and noise={noise!r}: give the "
-                "standard deviation of its disturbances, None to learn it, or leave "
-                "process_noise out"
-            )
-        if given and model is not None and noise is None:
-            raise ModelError(
-                f"black box {self.name!r} has process_noise=True and model=, which does not tell "
-                "its disturbances: pass their standard deviation as noise="
-            )
+            raise self._fault(f"has {what}={given.tolist()}: it must be positive")
         return given
 
     def _number(self, what: str, given: object, wanted: str) -> float | None:
         if given is None and what == "timeout":
             return None
         if not is_number(given) or not 0 < float(given) < np.inf:  # type: ignore[arg-type]
-            raise ModelError(f"black box {self.name!r} has {what}={given!r}: pass {wanted}")
+            raise self._fault(f"has {what}={given!r}: pass {wanted}")
         return float(given)  # type: ignore[arg-type]
 
-    def _check_input_range(self, what: str, given: Array | None) -> None:
-        if given is not None and given.shape not in ((), (self.inputs,)):
-            raise ModelError(
-                f"black box {self.name!r} takes {counted(self.inputs, 'number')}, but {what} has "
-                f"shape {given.shape}: pass one number, or one per input"
+    def _check_order(self, low_name: str, high_name: str) -> None:
+        low, high = getattr(self, low_name), getattr(self, high_name)
+        if low is None or high is None:
+            return
+        fits = low.shape == high.shape or not low.shape or not high.shape
+        if not fits or not (low < high).all():
+            raise self._fault(
+                f"has {low_name}={low.tolist()} and {high_name}={high.tolist()}: each lower value "
+                "must be below its upper value"
             )
+
+    def _fault(self, text: str) -> ModelError:
+        return ModelError(f"black box {self.name!r} {text}")
 
     def __repr__(self) -> str:
         return f"BlackBox({self.name!r}, outputs={self.outputs})"
@@ -361,19 +357,6 @@ def _by_name(answer: Any) -> dict[Any, Any] | None:
     if hasattr(answer, "iloc") and answer.ndim == 2 and len(answer) == 1:
         answer = answer.iloc[0]
     return dict(answer.to_dict()) if hasattr(answer, "iloc") and answer.ndim == 1 else None
-
-
-def _check_order(
-    name: str, low_name: str, low: Array | None, high_name: str, high: Array | None
-) -> None:
-    if low is None or high is None:
-        return
-    fits = low.shape == high.shape or not low.shape or not high.shape
-    if not fits or not (low < high).all():
-        raise ModelError(
-            f"black box {name!r} has {low_name}={low.tolist()} and {high_name}={high.tolist()}: "
-            "each lower value must be below its upper value"
-        )
 
 
 def _counts(shapes: tuple[Shape, ...]) -> str:

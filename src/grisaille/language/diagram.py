@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 Kind = Literal["variable", "black", "white", "goal"]
 
+_MERMAID_STYLES = """\
+    classDef black fill:#222,color:#fff,stroke:#000
+    classDef white fill:#fff,color:#000,stroke:#555
+    classDef variable fill:#eee,color:#000,stroke:#555
+    classDef goal fill:#bbb,color:#000,stroke:#000"""
+
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
@@ -74,11 +80,11 @@ def draw(problem: Problem) -> list[DrawnNode]:
     for node in program.nodes:
         expression = node.expression
         if isinstance(expression, Variable):
-            bounds = f"{_span(expression)}"
             size = f"[{expression.size}]" if expression.shape else ""
-            add(expression, "variable", f"{expression.name}{size} in {bounds}", ())
+            add(expression, "variable", f"{expression.name}{size} in {_span(expression)}", ())
         elif isinstance(expression, Call):
-            for argument in (canonical[key_of[a]] for a in expression.arguments):
+            arguments = [canonical[key_of[a]] for a in expression.arguments]
+            for argument in arguments:
                 if _is_formula(argument) and key_of[argument] not in position:
                     name = f"w{1 + sum(n.kind == 'white' for n in nodes)}"
                     text = formula(argument, names)
@@ -87,17 +93,15 @@ def draw(problem: Problem) -> list[DrawnNode]:
             box = expression.box
             uses[box.name] = uses.get(box.name, 0) + 1
             label = box.name if uses[box.name] == 1 else f"{box.name} #{uses[box.name]}"
-            arguments = [canonical[key_of[a]] for a in expression.arguments]
             reads = tuple(dict.fromkeys(p for a in arguments for p in leaves(a)))
             add(expression, "black", label, reads)
             rename(node.key, label)
     verb = "minimize" if problem.sense == 1 else "maximize"
-    goals = [(f"{verb} {formula(problem.objective, names)}", problem.objective)]
+    label = f"{verb} {formula(problem.objective, names)}"
+    nodes.append(DrawnNode("goal", label, leaves(problem.objective)))
     for constraint in problem.constraints:
-        relation = constraint.describe(lambda side: formula(side, names))
-        goals.append((f"subject to {relation}", constraint.body))
-    for label, expression in goals:
-        nodes.append(DrawnNode("goal", label, leaves(expression)))
+        label = f"subject to {constraint.describe(lambda side: formula(side, names))}"
+        nodes.append(DrawnNode("goal", label, leaves(constraint.body)))
     return nodes
 
 
@@ -131,29 +135,19 @@ def _text(nodes: list[DrawnNode]) -> str:
         reads = ", ".join(numbers[p] for p in node.reads)
         source = f"   <- {reads}" if reads else ""
         lines.append(f"{number:>{width}}  {marks[node.kind]}  {node.label}{source}")
-    lines.append("")
-    lines.append("( ) variable   ███ black box   [ ] white box   ==> goal   <- reads")
-    return "\n".join(lines)
+    legend = "( ) variable   ███ black box   [ ] white box   ==> goal   <- reads"
+    return "\n".join([*lines, "", legend])
 
 
 def _mermaid(nodes: list[DrawnNode]) -> str:
-    shapes = {
-        "variable": ("([", "])"),
-        "black": ("[", "]"),
-        "white": ("[", "]"),
-        "goal": ("{{", "}}"),
-    }
+    shapes = {"variable": ("([", "])"), "goal": ("{{", "}}")}
     lines = ["flowchart LR"]
     for i, node in enumerate(nodes):
-        opening, closing = shapes[node.kind]
+        opening, closing = shapes.get(node.kind, ("[", "]"))
         label = node.label.replace('"', "'").replace("<", "&lt;").replace(">", "&gt;")
         lines.append(f'    n{i}{opening}"{label}"{closing}:::{node.kind}')
     lines += [f"    n{p} --> n{i}" for i, node in enumerate(nodes) for p in node.reads]
-    lines.append("    classDef black fill:#222,color:#fff,stroke:#000")
-    lines.append("    classDef white fill:#fff,color:#000,stroke:#555")
-    lines.append("    classDef variable fill:#eee,color:#000,stroke:#555")
-    lines.append("    classDef goal fill:#bbb,color:#000,stroke:#000")
-    return "\n".join(lines)
+    return "\n".join([*lines, _MERMAID_STYLES])
 
 
 def _dot(nodes: list[DrawnNode]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,47 +19,14 @@ from grisaille.language.expression import (
     reduce,
 )
 
-_ATOM_OF_UFUNC = {
-    np.add: atoms.add,
-    np.subtract: atoms.subtract,
-    np.multiply: atoms.multiply,
-    np.divide: atoms.divide,
-    np.power: atoms.power,
-    np.float_power: atoms.power,
-    np.matmul: atoms.matmul,
-    np.negative: atoms.negative,
-    np.reciprocal: atoms.reciprocal,
-    np.absolute: atoms.absolute,
-    np.fabs: atoms.absolute,
-    np.minimum: atoms.minimum,
-    np.fmin: atoms.minimum,
-    np.maximum: atoms.maximum,
-    np.fmax: atoms.maximum,
-    np.arctan2: atoms.arctan2,
-    np.exp: atoms.exp,
-    np.expm1: atoms.expm1,
-    np.log: atoms.log,
-    np.log1p: atoms.log1p,
-    np.log2: atoms.log2,
-    np.log10: atoms.log10,
-    np.sqrt: atoms.sqrt,
-    np.square: atoms.square,
-    np.sin: atoms.sin,
-    np.cos: atoms.cos,
-    np.tan: atoms.tan,
-    np.arcsin: atoms.arcsin,
-    np.arccos: atoms.arccos,
-    np.arctan: atoms.arctan,
-    np.sinh: atoms.sinh,
-    np.cosh: atoms.cosh,
-    np.tanh: atoms.tanh,
-    np.arcsinh: atoms.arcsinh,
-    np.arccosh: atoms.arccosh,
-    np.arctanh: atoms.arctanh,
-    np.sign: atoms.sign,
-    np.floor: atoms.floor,
-    np.ceil: atoms.ceil,
+# The module `atoms` names each atom as NumPy names its ufunc; some ufuncs have two names.
+_ATOM_OF_UFUNC: dict[Any, atoms.Atom] = {
+    getattr(np, name): atom
+    for name, atom in vars(atoms).items()
+    if isinstance(atom, atoms.Atom) and isinstance(getattr(np, name, None), np.ufunc)
 }
+_ATOM_OF_UFUNC |= {np.float_power: atoms.power, np.fabs: atoms.absolute}
+_ATOM_OF_UFUNC |= {np.fmin: atoms.minimum, np.fmax: atoms.maximum}
 
 _RECORD_UFUNC: dict[Any, Callable[..., Any]] = {
     np.positive: lambda a: a,
@@ -162,14 +130,6 @@ def _norm(x: Any, ord: Any = None, axis: Any = None) -> Expression:
     raise ModelError(f"np.linalg.norm with ord={ord!r} cannot be recorded: use 1, 2 or np.inf")
 
 
-def _stack(arrays: Sequence[Any], axis: int = 0) -> Expression:
-    return join(list(arrays), lambda parts: np.stack(parts, axis=axis))
-
-
-def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Expression:
-    return join(list(arrays), lambda parts: np.concatenate(parts, axis=axis))
-
-
 _RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
     np.sum: lambda a, axis=None: reduce(atoms.total, a, axis),
     np.mean: lambda a, axis=None: as_expression(a).mean(axis),
@@ -182,8 +142,8 @@ _RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.dot: _dot,
     np.linalg.norm: _norm,
-    np.stack: _stack,
-    np.concatenate: _concatenate,
+    np.stack: lambda arrays, axis=0: join(list(arrays), partial(np.stack, axis=axis)),
+    np.concatenate: lambda arrays, axis=0: join(list(arrays), partial(np.concatenate, axis=axis)),
     np.hstack: lambda parts: join(list(parts), np.hstack),
     np.vstack: lambda parts: join(list(parts), np.vstack),
     np.reshape: lambda a, shape: a.reshape(shape),

@@ -33,7 +33,6 @@ class Problem:
         sense: 1 when minimizing, -1 when maximizing.
         constraints: The constraints as the user wrote them.
         program: `sense * objective` and then the body of each constraint, compiled.
-        causal: The causal model of a problem over interventions (`causal_problem`); else None.
     """
 
     def __init__(

@@ -162,9 +162,8 @@ class Program:
         for number, call in enumerate(self.calls):
             if call.first_layer:
                 parts = Program(call.arguments, self.variables).run(point, _no_answer)
-                states[number] = np.concatenate(
-                    [np.zeros(0), *(p[0].numpy().ravel() for p in parts)]
-                )
+                flat = (p[0].numpy().ravel() for p in parts)
+                states[number] = np.concatenate([np.zeros(0), *flat])
         return states
 
     def _compile(self, expressions: Iterable[Expression]) -> None:
@@ -191,9 +190,7 @@ class Program:
                 key = _digest(local_key[0], (self.nodes[a].key for a in arguments))
                 position_of_key[local_key] = len(self.nodes)
                 if isinstance(expression, Constant):
-                    self.constants[len(self.nodes)] = torch.as_tensor(
-                        np.array(expression.value)
-                    ).unsqueeze(0)
+                    self.constants[len(self.nodes)] = torch.tensor(expression.value).unsqueeze(0)
                 self.nodes.append(Node(expression, arguments, key))
             self.position[expression] = position_of_key[local_key]
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Constraint, Expression
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import BoxCall, Program
 
@@ -46,7 +46,7 @@ def collapse(
     inside = Program([p for p in parts if _is_unknown(p)], problem.variables)
     if not inside.calls:
         raise ModelError("the problem has no black box: there is nothing to collapse")
-    if noise is None and all(b.noise is not None and not b.noise.any() for b in inside.boxes):
+    if noise is None and all(box.is_exact for box in inside.boxes):
         noise = 0.0
 
     def chain(*values: Any) -> Array:
@@ -68,15 +68,13 @@ def collapse(
     bodies: list[Expression] = []
     start = 0
     for part in parts:
-        body = part
-        if _is_unknown(part):
-            body = outputs if box.outputs == 1 else outputs[start : start + part.size]
-            body = body.reshape(part.shape)
-            start += part.size
-        bodies.append(body)
-    objective, *rest = bodies
-    constraints: list[Constraint] = [body <= 0 for body in rest]
-    return rewritten(problem, objective, constraints)
+        if not _is_unknown(part):
+            bodies.append(part)
+            continue
+        body = outputs if box.outputs == 1 else outputs[start : start + part.size]
+        bodies.append(body.reshape(part.shape))
+        start += part.size
+    return rewritten(problem, bodies[0], [body <= 0 for body in bodies[1:]])
 
 
 def unknown_outputs(problem: Problem) -> NDArray[np.bool_]:

@@ -114,8 +114,8 @@ class WhiteBox:
         except Exception as error:
             example = ", ".join(np.array2string(a[0], precision=6) for a in arrays)
             raise EvaluationError(
-                f"white box {self.name!r} (outputs={int(np.prod(self.output_shape))}, "
-                f"vectorized={self.vectorized}) failed near {example}: {error}"
+                f"white box {self.name!r} (outputs={self.outputs}, vectorized={self.vectorized}) "
+                f"failed near {example}: {error}"
             ) from error
 
     @property
@@ -203,18 +203,15 @@ class WhiteBox:
                     self.interval(*((low[region], high[region]) for low, high in pairs))
                     for region in range(regions)
                 ]
-            parts = [[real_numbers(end) for end in self._pair(answer)] for answer in answers]
-            rows = regions // len(parts)
-            sides = [
-                np.concatenate([self._rows(part[side], rows) for part in parts]) for side in (0, 1)
-            ]
+            rows = regions // len(answers)
+            sides = np.concatenate([self._sides(answer, rows) for answer in answers], 1)
         except Exception as error:
             raise EvaluationError(
                 f"interval of white box {self.name!r} (outputs={self.outputs}, "
                 f"vectorized={self.vectorized}) failed near "
                 f"{_region_text(lower, upper, 0)}: {error}"
             ) from error
-        ends = torch.tensor(np.stack(sides))
+        ends = torch.tensor(sides)
         if wrong := _out_of_order(ends):
             region, output, low, high = wrong
             raise EvaluationError(
@@ -224,16 +221,16 @@ class WhiteBox:
             )
         return widened(ends)
 
-    def _pair(self, answer: Any) -> tuple[Any, Any]:
+    def _sides(self, answer: Any, rows: int) -> Array:
+        """What an `interval` function returned for so many regions, (2, rows, outputs)."""
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise TypeError(f"it returned {answer!r}: return the pair (lower, upper)")
-        return answer[0], answer[1]
-
-    def _rows(self, end: Array, rows: int) -> Array:
         shape = (rows, *self.output_shape) if self.vectorized else self.output_shape
-        if end.shape != shape:
-            raise ValueError(f"it returned an end of shape {end.shape}, expected {shape}")
-        return end.reshape(rows, self.outputs)
+        ends = [real_numbers(end) for end in answer]
+        for end in ends:
+            if end.shape != shape:
+                raise ValueError(f"it returned an end of shape {end.shape}, expected {shape}")
+        return np.stack(ends).reshape(2, rows, self.outputs)
 
     def __repr__(self) -> str:
         return f"WhiteBox({self.name!r})"

@@ -92,14 +92,8 @@ def complete_graph(seed: int = 0, *, runs: int = 100, observations: int = 100) -
     y = _mechanism("Y")(d, e, a, f, natural(b))
     set_b, set_d = do(b, lower=-5, upper=4), do(d, lower=-5, upper=5)
     set_e = do(e, lower=-6, upper=3)
-    sets: list[Do | list[Do]] = [
-        set_b,
-        set_d,
-        set_e,
-        [set_b, set_d],
-        [set_b, set_e],
-        [set_d, set_e],
-    ]
+    sets: list[Do | list[Do]] = [set_b, set_d, set_e]
+    sets += [[set_b, set_d], [set_b, set_e], [set_d, set_e]]
     rows = _observed(_complete_run, observations, seed)
     problem = causal_problem(
         Problem(minimize=y), sets, system=_complete_run, runs=runs, observations=rows, seed=seed

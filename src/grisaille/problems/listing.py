@@ -5,46 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from grisaille.problems.causal import complete_graph, constrained_toy_graph, toy_graph
-from grisaille.problems.composite import environmental, goldstein_price, langermann
-from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
+from grisaille.problems import causal, composite, constrained, networks, paper_examples, reactor
 from grisaille.problems.known_problem import KnownProblem
-from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
-from grisaille.problems.paper_examples import (
-    additive,
-    chain,
-    lp_with_embedded_gp,
-    shifted_square,
-    sum_of_squares,
-)
-from grisaille.problems.reactor import williams_otto
 
 Maker = Callable[[int], KnownProblem]
 
 _DRAWN: tuple[Maker, ...] = (
-    additive,
-    sum_of_squares,
-    shifted_square,
-    chain,
-    lp_with_embedded_gp,
-    toy_graph,
-    constrained_toy_graph,
-    complete_graph,
+    paper_examples.additive,
+    paper_examples.sum_of_squares,
+    paper_examples.shifted_square,
+    paper_examples.chain,
+    paper_examples.lp_with_embedded_gp,
+    causal.toy_graph,
+    causal.constrained_toy_graph,
+    causal.complete_graph,
 )
 """Problems that depend on the seed; causal ones only by their data."""
 
 _FIXED: tuple[Callable[[], KnownProblem], ...] = (
-    environmental,
-    langermann,
-    goldstein_price,
-    rosen_suzuki,
-    bazaraa,
-    sinusoidal,
-    williams_otto,
-    drop_wave,
-    ackley,
-    rosenbrock,
-    ackley_sine,
+    composite.environmental,
+    composite.langermann,
+    composite.goldstein_price,
+    constrained.rosen_suzuki,
+    constrained.bazaraa,
+    constrained.sinusoidal,
+    reactor.williams_otto,
+    networks.drop_wave,
+    networks.ackley,
+    networks.rosenbrock,
+    networks.ackley_sine,
 )
 """Problems that do not depend on the seed."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 
 import numpy as np
 import torch
@@ -161,11 +162,8 @@ def shifted_square(seed: int) -> KnownProblem:
 def true_optimum(problem: Problem) -> Solution:
     """The optimum of a problem whose black boxes are draws, by a search far finer than usual."""
     program = problem.program
-
-    def evaluate(x: Tensor) -> tuple[Tensor, Tensor]:
-        return true_values(problem, x)
-
-    search = SearchProblem(torch.tensor(program.lower), torch.tensor(program.upper), evaluate)
+    lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
+    search = SearchProblem(lower, upper, partial(true_values, problem))
     no_starts = search.lower.new_zeros(0, program.size)
     return MultiStart(starts=32, samples=16384).solve(search, no_starts, 0)
 
@@ -187,10 +185,7 @@ def _box(generator: np.random.Generator, name: str, ranges: list[tuple[float, fl
 
 
 def _generators(seed: int) -> Iterator[np.random.Generator]:
-    attempt = 0
-    while True:
-        yield np.random.default_rng([seed, attempt])
-        attempt += 1
+    return (np.random.default_rng([seed, attempt]) for attempt in count())
 
 
 def _known(name: str, problem: Problem, solution: Solution, kind: Structure) -> KnownProblem:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,7 +24,6 @@ _FIRST_CUTS = 4
 _LARGEST_BATCH = 512
 # The round after which to search for a better point than a known one for the first time.
 _FIRST_SEARCH = 8
-
 
 Improve = Callable[[Tensor, Tensor], float]
 """Searches promising regions, (regions, D) twice; returns the least feasible objective known."""
@@ -65,7 +65,6 @@ def branch_and_bound(
         improve: Called now and then to search the most promising regions for better points.
     """
     tree = _Tree(relaxation, scale, upper, limits)
-    tree.add(*_first_regions(relaxation.lower, relaxation.upper))
     next_search = 1 if upper == torch.inf else _FIRST_SEARCH
     rounds = 0
     while tree.unfinished():
@@ -103,30 +102,30 @@ class _Tree:
         self._pause = self._idle = 1
         dimensions = len(relaxation.lower)
         self._width = (relaxation.upper - relaxation.lower).clamp_min(1e-300)
-        nothing = relaxation.lower.new_zeros(0)
-        self._lower = relaxation.lower.new_zeros(0, dimensions)
-        self._upper = self._lower
-        # Each region contracted to where points of the problem can be.
-        self._inner_lower, self._inner_upper = self._lower, self._lower
-        self._bound = nothing
-        self._violation = nothing
-        self._group = torch.zeros(0, dtype=torch.long)
         self._group_of = torch.zeros(dimensions, dtype=torch.long)
         for number, members in enumerate(relaxation.groups):
             self._group_of[members] = number
         # What splits along each variable gained, and the sum of their squared relative widths.
         self._gain = relaxation.lower.new_zeros(dimensions)
         self._tried = relaxation.lower.new_zeros(dimensions)
+        first = self._examine(*_first_regions(relaxation.lower, relaxation.upper))
+        self._open = first.pick(slice(0))
+        self._take(first)
 
     @property
     def lower(self) -> float:
         """No feasible point has an objective below this."""
-        open_bound = float(self._bound.min()) if len(self._bound) else torch.inf
+        open_bound = float(self._open.bound.min()) if len(self._open.bound) else torch.inf
         return min(open_bound, self._closed_bound, self.upper)
+
+    @property
+    def _target(self) -> float:
+        """A region with at least this bound needs no more work."""
+        return self.upper - self._limits.tolerance(self.upper)
 
     def unfinished(self) -> bool:
         """Whether the gap is still open and no limit is reached."""
-        if not len(self._bound) or self.lower >= self.upper - self._limits.tolerance(self.upper):
+        if not len(self._open.bound) or self.lower >= self._target:
             return False
         if self._regions >= self._limits.regions:
             return False
@@ -136,35 +135,30 @@ class _Tree:
     def most_promising(self, count: int) -> tuple[Tensor, Tensor]:
         """Open regions of small bound; some are skipped, because neighbours are alike."""
         order = self._order()[: count * count : count]
-        return self._inner_lower[order], self._inner_upper[order]
+        return self._open.inner_lower[order], self._open.inner_upper[order]
 
     def split(self) -> None:
         """Split the most promising regions, bound the halves, and learn a multiplier."""
         order = self._order()
         batch = max(self._limits.batch, min(_LARGEST_BATCH, len(order) // 4))
-        chosen, kept = order[:batch], order[batch:]
-        lower, upper = self._lower[chosen], self._upper[chosen]
-        inner = self._inner_lower[chosen], self._inner_upper[chosen]
-        parent, excess = self._bound[chosen], self._violation[chosen]
-        relative = ((inner[1] - inner[0]) / self._width).square()
-        middle = (inner[0] + inner[1]) / 2
+        parents, self._open = self._open.pick(order[:batch]), self._open.pick(order[batch:])
+        relative = ((parents.inner_upper - parents.inner_lower) / self._width).square()
+        middle = (parents.inner_lower + parents.inner_upper) / 2
         score = relative * self._rates()
         # Only variables of the group to be split.
-        score = torch.where(self._group_of == self._group[chosen].unsqueeze(1), score, -1.0)
+        score = torch.where(self._group_of == parents.group.unsqueeze(1), score, -1.0)
         variable = score.argmax(1)
-        self._keep(kept)
-        found = self._examine(*_halves(lower, upper, middle, variable))
-        found = found.at_least(parent.repeat(2), excess.repeat(2))
-        target = self.upper - self._limits.tolerance(self.upper)
-        reached = found.bound.reshape(2, -1).amin(0).clamp_max(target)
-        gain = torch.nan_to_num(reached - parent, nan=0.0, posinf=0.0).clamp_min(0)
+        halves = self._examine(*_halves(parents.lower, parents.upper, middle, variable))
+        # What is known of a region holds for its parts.
+        found = halves._replace(
+            bound=torch.maximum(halves.bound, parents.bound.repeat(2)),
+            excess=torch.maximum(halves.excess, parents.excess.repeat(2)),
+        )
+        reached = found.bound.reshape(2, -1).amin(0).clamp_max(self._target)
+        gain = torch.nan_to_num(reached - parents.bound, nan=0.0, posinf=0.0).clamp_min(0)
         self._gain.index_add_(0, variable, gain)
-        self._tried.index_add_(0, variable, relative[torch.arange(len(lower)), variable])
+        self._tried.index_add_(0, variable, relative[torch.arange(len(variable)), variable])
         self._take(found)
-
-    def add(self, lower: Tensor, upper: Tensor) -> None:
-        """Bound new regions, and keep those that may contain a better point."""
-        self._take(self._examine(lower, upper))
 
     def _examine(self, lower: Tensor, upper: Tensor) -> _Findings:
         regions = self._relaxation.over(lower, upper)
@@ -172,12 +166,14 @@ class _Tree:
         self._regions += len(lower)
         self._slack = max(self._slack, regions.slack)
         return _Findings(
-            torch.where(regions.empty | (excess > 0), torch.inf, bound),
-            torch.where(regions.empty, torch.inf, excess),
-            multipliers,
-            (lower, upper),
-            (regions.lower, regions.upper),
-            regions.looser,
+            bound=torch.where(regions.empty | (excess > 0), torch.inf, bound),
+            excess=torch.where(regions.empty, torch.inf, excess),
+            multipliers=multipliers,
+            lower=lower,
+            upper=upper,
+            inner_lower=regions.lower,
+            inner_upper=regions.upper,
+            group=regions.looser,
         )
 
     def _take(self, found: _Findings) -> None:
@@ -185,26 +181,20 @@ class _Tree:
         infeasible = found.excess > 0
         if self.upper == torch.inf:
             self._refuted += found.refuted(infeasible)
-        enough = found.bound >= self.upper - self._limits.tolerance(self.upper)
+        enough = found.bound >= self._target
         closed = found.bound[enough & ~infeasible]
         if len(closed):
             self._closed_bound = min(self._closed_bound, float(closed.min()))
-        keep = ~(infeasible | enough)
-        self._lower = torch.cat([self._lower, found.regions[0][keep]])
-        self._upper = torch.cat([self._upper, found.regions[1][keep]])
-        self._inner_lower = torch.cat([self._inner_lower, found.contracted[0][keep]])
-        self._inner_upper = torch.cat([self._inner_upper, found.contracted[1][keep]])
-        self._bound = torch.cat([self._bound, found.bound[keep]])
-        self._violation = torch.cat([self._violation, found.excess[keep]])
-        self._group = torch.cat([self._group, found.group[keep]])
+        kept = found.pick(~(infeasible | enough))
+        self._open = _Findings(*map(torch.cat, zip(self._open, kept, strict=True)))
         self._learn()
 
     def proof(self) -> Proof:
         """What has been shown."""
         lower = self.lower
-        if self.upper == torch.inf and not len(self._bound) and self._closed_bound == torch.inf:
+        if min(self.upper, self._closed_bound) == torch.inf and not len(self._open.bound):
             status = ProofStatus.INFEASIBLE
-        elif self.upper < torch.inf and lower >= self.upper - self._limits.tolerance(self.upper):
+        elif self.upper < torch.inf and lower >= self._target:
             status = ProofStatus.OPTIMAL
         else:
             status = ProofStatus.GAP if lower > -torch.inf else ProofStatus.UNKNOWN
@@ -221,19 +211,12 @@ class _Tree:
     def _order(self) -> Tensor:
         """Open regions, the most promising first, without those that cannot improve."""
         if self.upper == torch.inf:
-            return self._violation.argsort()
-        enough = self._bound >= self.upper - self._limits.tolerance(self.upper)
+            return self._open.excess.argsort()
+        enough = self._open.bound >= self._target
         if enough.any():
-            self._closed_bound = min(self._closed_bound, float(self._bound[enough].min()))
-            self._keep(~enough)
-        return self._bound.argsort()
-
-    def _keep(self, which: Tensor) -> None:
-        self._lower, self._upper = self._lower[which], self._upper[which]
-        self._inner_lower = self._inner_lower[which]
-        self._inner_upper = self._inner_upper[which]
-        self._bound, self._violation = self._bound[which], self._violation[which]
-        self._group = self._group[which]
+            self._closed_bound = min(self._closed_bound, float(self._open.bound[enough].min()))
+            self._open = self._open.pick(~enough)
+        return self._open.bound.argsort()
 
     def _rates(self) -> Tensor:
         """How much splits of each variable have raised the bound, per squared relative width."""
@@ -247,53 +230,52 @@ class _Tree:
 
     def _learn(self) -> None:
         """Learn a multiplier for the worst region; less often while that does not help."""
-        if not self._relaxation.constraints or not len(self._bound):
+        if not self._relaxation.constraints or not len(self._open.bound):
             return
         self._idle -= 1
         if self._idle > 0:
             return
-        worst = self._order()[:1]
-        regions = self._relaxation.over(self._lower[worst], self._upper[worst])
-        target = self.upper - self._limits.tolerance(self.upper)
-        learned = self._pool.learn(lambda weights: regions.dual(weights)[0], target)
+        order = self._order()
+        worst = self._open.pick(order[:1])
+        regions = self._relaxation.over(worst.lower, worst.upper)
+        learned = self._pool.learn(lambda weights: regions.dual(weights)[0], self._target)
         self._pause = 1 if learned else min(2 * self._pause, 8)
         self._idle = self._pause
 
 
-@dataclass(frozen=True, slots=True)
-class _Findings:
+class _Findings(NamedTuple):
     """What is known of a batch of regions.
 
     Attributes:
         bound: (regions,), lower bounds of the objective; infinite without a feasible point.
         excess: (regions,), positive if the region contains no feasible point.
         multipliers: (regions, K), the weights of the constraints that show it.
-        regions: The regions, (regions, D) twice.
-        contracted: The regions contracted to where points of the problem can be.
+        lower: (regions, D), the regions.
+        upper: (regions, D).
+        inner_lower: (regions, D), the regions contracted to where points of the problem can be.
+        inner_upper: (regions, D).
         group: (regions,), the group of variables to split each region in.
     """
 
     bound: Tensor
     excess: Tensor
     multipliers: Tensor
-    regions: tuple[Tensor, Tensor]
-    contracted: tuple[Tensor, Tensor]
+    lower: Tensor
+    upper: Tensor
+    inner_lower: Tensor
+    inner_upper: Tensor
     group: Tensor
 
-    def at_least(self, bound: Tensor, excess: Tensor) -> _Findings:
-        """Combine with what is known of the regions that these are parts of."""
-        return replace(
-            self,
-            bound=torch.maximum(self.bound, bound),
-            excess=torch.maximum(self.excess, excess),
-        )
+    def pick(self, which: Tensor | slice) -> _Findings:
+        """The same of some of the regions."""
+        return _Findings(*(column[which] for column in self))
 
     def refuted(self, which: Tensor) -> list[RefutedRegion]:
         """Records of the regions without a feasible point."""
         return [
             RefutedRegion(
-                lower=self.regions[0][i],
-                upper=self.regions[1][i],
+                lower=self.lower[i],
+                upper=self.upper[i],
                 multipliers=self.multipliers[i] * (self.excess[i] < torch.inf),
                 margin=float(self.excess[i]),
             )

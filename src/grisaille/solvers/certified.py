@@ -28,7 +28,6 @@ _SAMPLES = 256
 _POLISHED = 12
 _POLISHING = 40
 
-
 _Class = TypeVar("_Class", bound=type[Any])
 
 

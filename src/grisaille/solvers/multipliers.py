@@ -30,11 +30,7 @@ class MultiplierPool:
 
     def __init__(self, scale: Tensor) -> None:
         self._scale = scale.to(torch.float64)
-        constraints = len(scale) - 1
-        plain = torch.zeros(1, 1 + constraints, dtype=torch.float64)
-        plain[0, 0] = 1.0
-        rays = torch.eye(1 + constraints, dtype=torch.float64)[1:]
-        self.weights = torch.cat([plain, rays]).to(scale.device)
+        self.weights = torch.eye(len(scale), dtype=torch.float64, device=scale.device)
         # When each was last the best for a region. The first K + 1 are never dropped.
         self._fixed = len(self.weights)
         self._used = [0] * len(self.weights)
@@ -50,19 +46,19 @@ class MultiplierPool:
         """
         self._clock += 1
         dual = self.weights[:, 0] > 0
-        objective = values[:, dual]
-        bound, best_dual = objective.max(1)
-        dual_rows = torch.nonzero(dual).flatten()
-        for row in set(dual_rows[best_dual].tolist()):
-            self._used[row] = self._clock
+        bound, best = values[:, dual].max(1)
+        self._note_use(torch.nonzero(dual).flatten()[best])
         if self.weights.shape[1] == 1:
             nothing = torch.full_like(bound, -torch.inf)
             return bound, nothing, values.new_zeros(len(values), 0)
-        excess, best_ray = values[:, ~dual].max(1)
-        ray_rows = torch.nonzero(~dual).flatten()
-        for row in set(ray_rows[best_ray].tolist()):
+        excess, best = values[:, ~dual].max(1)
+        rays = torch.nonzero(~dual).flatten()[best]
+        self._note_use(rays)
+        return bound, excess, self.weights[rays, 1:]
+
+    def _note_use(self, rows: Tensor) -> None:
+        for row in set(rows.tolist()):
             self._used[row] = self._clock
-        return bound, excess, self.weights[ray_rows[best_ray], 1:]
 
     def learn(self, bound: Callable[[Tensor], Tensor], target: float) -> bool:
         """Add weights that are better for one region than those in the pool; False if none are.

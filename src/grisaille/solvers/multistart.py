@@ -84,14 +84,7 @@ class MultiStart:
             more, further = _local_search(problem, scale, crossed, self.iterations, target)
             ends = torch.cat([ends, more])
             steps += further
-        final = evaluate_in_chunks(problem, ends)
-        return best_of(
-            torch.cat([points, ends]),
-            torch.cat([objectives, final[0]]),
-            torch.cat([constraints, final[1]]),
-            scale,
-            len(points) + steps + len(ends),
-        )
+        return _best_of_both(problem, scale, points, (objectives, constraints), ends, steps)
 
     def _cover(self, problem: SearchProblem, seed: int) -> Tensor:
         """Sobol points, half of them with some coordinates moved to a bound."""
@@ -141,14 +134,21 @@ def polish(
     values = evaluate_in_chunks(problem, points)
     best = _merit(*values, scale, _SCREEN_PENALTY).argsort()[:starts]
     ends, steps = _local_search(problem, scale, points[best], iterations)
-    final = evaluate_in_chunks(problem, ends)
-    return best_of(
-        torch.cat([points, ends]),
-        torch.cat([values[0], final[0]]),
-        torch.cat([values[1], final[1]]),
-        scale,
-        len(points) + steps + len(ends),
-    )
+    return _best_of_both(problem, scale, points, values, ends, steps)
+
+
+def _best_of_both(
+    problem: SearchProblem,
+    scale: Scale,
+    points: Tensor,
+    values: tuple[Tensor, Tensor],
+    ends: Tensor,
+    steps: int,
+) -> Solution:
+    """The best of screened points with known values, and of the ends of local searches."""
+    pairs = zip((points, *values), (ends, *evaluate_in_chunks(problem, ends)), strict=True)
+    everything, objectives, constraints = map(torch.cat, pairs)
+    return best_of(everything, objectives, constraints, scale, len(everything) + steps)
 
 
 def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float) -> Tensor:
@@ -239,10 +239,9 @@ def _cross_flat_coordinates(
     dimensions = len(problem.lower)
     sides = torch.stack([problem.lower, problem.upper])
     eye = torch.eye(dimensions, dtype=torch.bool)
-    jumps = torch.where(eye, sides[:, None, None, :], center[None, :, None, :])
-    moved = _merit(
-        *evaluate_in_chunks(problem, jumps.reshape(-1, dimensions)), scale, _SCREEN_PENALTY
-    ).reshape(2, len(center), dimensions)
+    jumps = torch.where(eye, sides[:, None, None, :], center[None, :, None, :]).flatten(0, 2)
+    moved = _merit(*evaluate_in_chunks(problem, jumps), scale, _SCREEN_PENALTY)
+    moved = moved.reshape(2, len(center), dimensions)
     flat = (moved - level[:, None]).abs().amax(0) <= _FLAT
     generator = torch.Generator().manual_seed(seed + 2)
     shape = (_CROSSINGS, *center.shape)
@@ -252,7 +251,7 @@ def _cross_flat_coordinates(
     near = torch.clamp(center + _ASIDE * aside, sides[0], sides[1])
     starts = torch.where(flat, torch.where(upper, sides[1], sides[0]), near)
     starts = starts[:, flat.any(1)].reshape(-1, dimensions)
-    return starts, len(jumps.reshape(-1, dimensions)) + len(ends)
+    return starts, len(jumps) + len(ends)
 
 
 def _trust_region(

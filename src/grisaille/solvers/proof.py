@@ -34,7 +34,6 @@ class Regions(Protocol):
         lower: (regions, D), the regions contracted to where points of the problem can be.
         upper: (regions, D).
         empty: (regions,), whether a region was shown to contain no point of the problem at all.
-        looser: (regions,), which of the relaxation's groups of variables to split a region in.
         slack: The largest amount subtracted from a bound for rounding so far.
     """
 
@@ -45,7 +44,7 @@ class Regions(Protocol):
 
     @property
     def looser(self) -> Tensor:
-        """Which group to split each region in, (regions,)."""
+        """Which of the relaxation's groups of variables to split each region in, (regions,)."""
 
     def bound(self, weights: Tensor) -> Tensor:
         """Lower bounds of weighted sums of objective and constraints.

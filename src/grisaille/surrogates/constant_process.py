@@ -17,12 +17,12 @@ class ConstantProcess:
 
     Attributes:
         mean: (k,).
-        disturbance: s, (k,).
+        noise: s, (k,).
         answers: n; 1 if there is none, so that the deviation stays finite.
     """
 
     mean: Tensor
-    disturbance: Tensor
+    noise: Tensor
     answers: int
 
     @staticmethod
@@ -36,23 +36,18 @@ class ConstantProcess:
             noise = outputs.std(0) if n > 1 else guess
         return ConstantProcess(mean, noise, max(n, 1))
 
-    @property
-    def noise(self) -> Tensor:
-        """Standard deviation of the noise, (k,)."""
-        return self.disturbance
-
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of the mean, (batch, 0) to (batch, k) twice."""
-        deviation = self.disturbance / self.answers**0.5
+        deviation = self.noise / self.answers**0.5
         return self.mean.expand(len(states), -1), deviation.expand(len(states), -1)
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """The same for q states each, which are all alike: (batch, q, k) and (batch, k, q, q)."""
         batch, q = states.shape[:2]
-        variance = self.disturbance**2 / self.answers
+        variance = self.noise**2 / self.answers
         return self.mean.expand(batch, q, -1), variance[:, None, None].expand(batch, -1, q, q)
 
     def hallucinated(self, state: Tensor) -> ConstantProcess:
         """The same mean, one answer more."""
         del state
-        return ConstantProcess(self.mean, self.disturbance, self.answers + 1)
+        return ConstantProcess(self.mean, self.noise, self.answers + 1)

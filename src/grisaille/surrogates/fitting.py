@@ -80,14 +80,12 @@ def _learned(
 
     # Constants from here on: a search must not differentiate through them.
     lengthscale, variance = (v.detach() for v in _kernel_values(model.covar_module, kernel, d, k))
-    learned_noise = (
-        model.likelihood.noise.detach().reshape(k) if deviation is None else deviation**2
-    )
+    fitted = model.likelihood.noise.detach().reshape(k) if deviation is None else deviation**2
     mean = model.mean_module.constant.detach().reshape(k)
     return Hyperparameters(
         lengthscale=lengthscale * (upper - lower),
         variance=variance * spread**2,
-        noise=learned_noise * spread**2,
+        noise=fitted * spread**2,
         mean=center + mean * spread,
         center=lower,
     )

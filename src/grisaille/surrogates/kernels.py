@@ -208,12 +208,11 @@ def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
             f"black box {box!r} has kernel={kernel!r}: pass gs.SquaredExponential(), gs.Matern() "
             "or gs.Linear()"
         )
-    if inputs is None or kernel.lengthscale is None:
-        return
-    if len(kernel.lengthscale) not in (1, inputs):
+    scales = kernel.lengthscale
+    if inputs is not None and scales is not None and len(scales) not in (1, inputs):
         raise ModelError(
             f"black box {box!r} takes {counted(inputs, 'number')}, but its kernel has "
-            f"{len(kernel.lengthscale)} length-scales: pass one, or one per input"
+            f"{len(scales)} length-scales: pass one, or one per input"
         )
 
 

@@ -6,6 +6,7 @@ gradients, and plain tensors are several times faster than its lazy operators.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,6 +71,18 @@ class Hyperparameters:
         """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
         return self.variance[:, None, None] * kernel.correlation(first, second)
 
+    def joint_covariance(self, kernel: Kernel, scaled: Tensor, known: Tensor, q: int) -> Tensor:
+        """Posterior covariances (batch, k, q, q) of q states each, (k, batch * q, d).
+
+        Inner products of the columns of `known`, (k, n, batch * q), are what observations explain.
+        """
+        k, total, d = scaled.shape
+        known = known.reshape(k, known.shape[1], total // q, q).permute(2, 0, 3, 1)
+        pairs = scaled.reshape(k * (total // q), q, d)
+        correlation = kernel.correlation(pairs, pairs).reshape(k, total // q, q, q)
+        prior = (self.variance[:, None, None, None] * correlation).transpose(0, 1)
+        return prior - known @ known.transpose(-1, -2)
+
 
 class Posterior:
     """Independent Gaussian processes for the outputs of one black box, given observations.
@@ -103,9 +116,7 @@ class Posterior:
 
     def extended(self, inputs: Tensor, outputs: Tensor) -> Posterior:
         """The posterior with one more observation, inputs (d,) and outputs (k,), in O(n^2)."""
-        longer = object.__new__(Posterior)
-        longer.kernel = self.kernel
-        longer.hyperparameters = self.hyperparameters
+        longer = copy(self)
         longer.inputs = torch.cat([self.inputs, inputs.unsqueeze(0)])
         longer.outputs = torch.cat([self.outputs, outputs.unsqueeze(0)])
         longer.scaled = self.scale(longer.inputs)
@@ -138,13 +149,8 @@ class Posterior:
         cross = self.covariance(self.scaled, scaled)
         mean = self.hyperparameters.mean[:, None] + (self.weights * cross).sum(1)
         solved = torch.linalg.solve_triangular(self.factor, cross, upper=False)
-        k, n = solved.shape[:2]
-        solved = solved.reshape(k, n, batch, q).permute(2, 0, 3, 1)  # (batch, k, q, n)
-        pairs = scaled.reshape(k * batch, q, d)
-        correlation = self.kernel.correlation(pairs, pairs).reshape(k, batch, q, q)
-        prior = (self.hyperparameters.variance[:, None, None, None] * correlation).transpose(0, 1)
-        covariance = prior - solved @ solved.transpose(-1, -2)
-        return mean.T.reshape(batch, q, k), covariance
+        covariance = self.hyperparameters.joint_covariance(self.kernel, scaled, solved, q)
+        return mean.T.reshape(batch, q, len(mean)), covariance
 
     def hallucinated(self, state: Tensor) -> Posterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
@@ -165,9 +171,8 @@ class Posterior:
 
     def regularization(self, scaled: Tensor) -> Tensor:
         """Lambda as used: the noise, but not less than rounding needs; (k, n, d) to (k, n)."""
-        prior = torch.maximum(
-            self.covariance_diagonal(scaled), self.hyperparameters.variance[:, None]
-        )
+        variance = self.hyperparameters.variance[:, None]
+        prior = torch.maximum(self.covariance_diagonal(scaled), variance)
         return torch.maximum(self.hyperparameters.noise[:, None], LEAST_NOISE * prior)
 
     def covariance_diagonal(self, scaled: Tensor) -> Tensor:

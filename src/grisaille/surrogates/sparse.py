@@ -6,6 +6,8 @@ to others, so that a few of them hold nearly all information.
 
 from __future__ import annotations
 
+from copy import copy
+
 import torch
 from torch import Tensor
 
@@ -40,17 +42,18 @@ class CondensedPosterior:
     ) -> None:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
-        self._least = LEAST_NOISE * hyperparameters.variance
+        variance = hyperparameters.variance
+        self._noise_variance = torch.maximum(hyperparameters.noise, LEAST_NOISE * variance)
         scaled = self.hyperparameters.scale(inputs)
-        share = (self._noise_variance() / hyperparameters.variance).min() / max(len(inputs), 1)
+        share = (self._noise_variance / variance).min() / max(len(inputs), 1)
         chosen = _chosen(kernel, scaled, _ENOUGH * float(share))
         self._chosen = scaled[:, chosen]
         prior = self._covariance(self._chosen, self._chosen)
-        jitter = _JITTER * hyperparameters.variance[:, None, None]
+        jitter = _JITTER * variance[:, None, None]
         self._factor = torch.linalg.cholesky(prior + jitter * torch.eye(len(chosen)).to(prior))
         cross = self._covariance(self._chosen, scaled)  # (k, m, n)
         white = torch.linalg.solve_triangular(self._factor, cross, upper=False)
-        noise = self._noise_variance()[:, None, None]
+        noise = self._noise_variance[:, None, None]
         # In whitened form, S = L (I + W W' / lambda) L', which is well conditioned.
         information = white @ white.transpose(1, 2) / noise
         residual = (outputs - hyperparameters.mean).T.unsqueeze(-1)
@@ -76,27 +79,19 @@ class CondensedPosterior:
         batch, q, d = states.shape
         scaled = self.hyperparameters.scale(states.reshape(batch * q, d))
         cross = self._covariance(self._chosen, scaled)
-        k, m = cross.shape[:2]
         mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
-        known = (self._root @ cross).reshape(k, m, batch, q).permute(2, 0, 3, 1)
-        pairs = scaled.reshape(k * batch, q, d)
-        correlation = self.kernel.correlation(pairs, pairs).reshape(k, batch, q, q)
-        prior = (self.hyperparameters.variance[:, None, None, None] * correlation).transpose(0, 1)
-        return mean.T.reshape(batch, q, k), prior - known @ known.transpose(-1, -2)
+        known = self._root @ cross
+        covariance = self.hyperparameters.joint_covariance(self.kernel, scaled, known, q)
+        return mean.T.reshape(batch, q, len(mean)), covariance
 
     def hallucinated(self, state: Tensor) -> CondensedPosterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         scaled = self.hyperparameters.scale(state.unsqueeze(0))
         cross = self._covariance(self._chosen, scaled)  # (k, m, 1)
         white = torch.linalg.solve_triangular(self._factor, cross, upper=False)
-        noise = self._noise_variance()[:, None, None]
+        noise = self._noise_variance[:, None, None]
         predicted = (cross * self._weights).sum(1, keepdim=True)
-        longer = object.__new__(CondensedPosterior)
-        longer.kernel = self.kernel
-        longer.hyperparameters = self.hyperparameters
-        longer._least = self._least
-        longer._chosen = self._chosen
-        longer._factor = self._factor
+        longer = copy(self)
         information = self._information + white @ white.transpose(1, 2) / noise
         longer._set(information, self._right + white * predicted / noise)
         return longer
@@ -117,9 +112,6 @@ class CondensedPosterior:
         self._weights = torch.linalg.solve_triangular(upper, solved, upper=True)  # (k, m, 1)
         self._root = torch.linalg.solve_triangular(upper, known.transpose(1, 2), upper=True)
         self._root = self._root.transpose(1, 2).contiguous()
-
-    def _noise_variance(self) -> Tensor:
-        return torch.maximum(self.hyperparameters.noise, self._least)
 
     def _covariance(self, first: Tensor, second: Tensor) -> Tensor:
         return self.hyperparameters.covariance(self.kernel, first, second)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from grisaille.language import atoms
-from grisaille.language.expression import Call, Constant, Operation
+from grisaille.language.expression import Call, Operation
 from grisaille.language.program import Program
 from grisaille.language.variable import Variable
 
 _LINEAR = (atoms.add, atoms.subtract, atoms.negative, atoms.total, atoms.take, atoms.join)
 _BILINEAR = (atoms.multiply, atoms.matmul)
+_PASSING = (atoms.take, atoms.join, atoms.negative)
 
 
 def affine_nodes(program: Program) -> list[bool]:
@@ -20,12 +21,9 @@ def affine_nodes(program: Program) -> list[bool]:
         constant_arguments = [constant[a] for a in node.arguments]
         affine_arguments = [affine[a] for a in node.arguments]
         expression = node.expression
-        if isinstance(expression, Variable | Call):
-            constant.append(False)
-            affine.append(True)
-            continue
-        constant.append(isinstance(expression, Constant) or all(constant_arguments))
-        if not reads_black_box[position]:  # no black box changes it
+        free = isinstance(expression, Variable | Call)
+        constant.append(not free and all(constant_arguments))
+        if free or not reads_black_box[position]:  # no black box changes it, or it is one
             affine.append(True)
             continue
         assert isinstance(expression, Operation)
@@ -65,11 +63,7 @@ def passing_nodes(program: Program) -> list[bool]:
     passes: list[bool] = []
     for node in program.nodes:
         expression = node.expression
-        plain = not isinstance(expression, Operation) or expression.atom in (
-            atoms.take,
-            atoms.join,
-            atoms.negative,
-        )
+        plain = not isinstance(expression, Operation) or expression.atom in _PASSING
         inherits = isinstance(expression, Call) or all(passes[a] for a in node.arguments)
         passes.append(plain and inherits)
     return passes

@@ -98,9 +98,8 @@ def maximum_information_gain(
     spread = features * np.log1p(count * most / (regularization * np.maximum(features, 1)))
     bounds.append(float((spread + count * left / regularization).min()) / 2)
     if count <= _MOST_CHOICES:
-        length = min(
-            _MOST_CHOICES, 1 << (count - 1).bit_length()
-        )  # few different lengths make the cache useful
+        # Few different lengths make the cache useful.
+        length = min(_MOST_CHOICES, 1 << (count - 1).bit_length())
         bounds.append(_greedy_bound(domain, length, regularization, count))
     return min(bounds)
 
@@ -142,10 +141,8 @@ class _Domain:
             return points, 0.0
         # Half the diagonal of a cell, in length-scales, and the correlation at that distance.
         radius = math.hypot(*(w / max(n - 1, 1) / 2 for w, n in zip(widths, counts, strict=True)))
-        near = self.kernel.correlation(
-            torch.zeros(1, 1, dtype=torch.float64),
-            torch.full((1, 1), radius, dtype=torch.float64),
-        )
+        center = torch.zeros(1, 1, dtype=torch.float64)
+        near = self.kernel.correlation(center, torch.full_like(center, radius))
         assert self.kernel.variance is not None
         return points, math.sqrt(2 * self.kernel.variance * (1 - float(near)))
 
@@ -178,9 +175,8 @@ def _greedy_bound_parts(
     if not len(candidates):
         return None
     gains, misses = [], []
-    for deviation in itertools.islice(
-        _largest_deviations(domain.kernel, candidates, regularization), length
-    ):
+    deviations = _largest_deviations(domain.kernel, candidates, regularization)
+    for deviation in itertools.islice(deviations, length):
         gain = math.log1p(deviation**2 / regularization) / 2
         gains.append(gain)
         misses.append(math.log1p((deviation + reach) ** 2 / regularization) / 2 - gain)
@@ -229,7 +225,9 @@ def _largest_deviations(
     """The largest posterior deviation, which is where the next point is chosen, in turn."""
     if not len(candidates):
         return
-    variance = _variances(kernel, candidates)
+    assert kernel.variance is not None
+    scale = torch.tensor(kernel.lengthscale, dtype=torch.float64)
+    variance = kernel.variance * kernel.diagonal(candidates / scale)
     rows: list[Tensor] = []
     while True:
         chosen = int(variance.argmax())
@@ -249,12 +247,6 @@ def _covariance(kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
     scale = torch.tensor(kernel.lengthscale, dtype=torch.float64)
     assert kernel.variance is not None
     return kernel.variance * kernel.correlation(first / scale, second / scale)
-
-
-def _variances(kernel: Kernel, points: Tensor) -> Tensor:
-    scale = torch.tensor(kernel.lengthscale, dtype=torch.float64)
-    assert kernel.variance is not None
-    return kernel.variance * kernel.diagonal(points / scale)
 
 
 def _check_dimension(kernel: Kernel, dimension: int) -> None:

@@ -105,9 +105,9 @@ def lipschitz(
 
 def _check_declared(box: BlackBox, constants: Array, history: History) -> None:
     """Raise AssumptionError if two answers without noise contradict the constants."""
-    inputs, outputs = history.data(box.name, box.inputs, box.outputs)
     if not box.is_exact:
         return
+    inputs, outputs = history.data(box.name, box.inputs, box.outputs)
     allowed = np.abs(inputs[:, None] - inputs[None]) @ constants.T
     change = np.abs(outputs[:, None] - outputs[None])
     wrong = np.argwhere(change > allowed * (1 + 1e-9) + 1e-9 * np.abs(outputs).max(initial=0.0))
@@ -154,10 +154,8 @@ def known_slopes(program: Program, history: History) -> KnownSlopes:
             "a known part is infinitely steep somewhere in the range that its black boxes are "
             "declared to have: narrow lower= and upper=, or there is no bound (Assumption Lip)"
         )
-    exact = all(affine_nodes(program))
-    return KnownSlopes(
-        tuple(states), np.concatenate(rows), Source.EXACT if exact else Source.ESTIMATED
-    )
+    source = Source.EXACT if all(affine_nodes(program)) else Source.ESTIMATED
+    return KnownSlopes(tuple(states), np.concatenate(rows), source)
 
 
 def _steepness(kernel: Kernel) -> float | None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
 from grisaille.errors import ModelError
 from grisaille.language.atoms import Atom
@@ -22,10 +21,6 @@ from grisaille.language.expression import Call, Constraint, Expression, Operatio
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
 from grisaille.language.variable import Variable
-
-
-def _same(value: Tensor) -> Tensor:
-    return value
 
 
 class _Unreached(Atom):
@@ -37,7 +32,7 @@ class _Unreached(Atom):
         return "unreached"
 
 
-unreached = _Unreached("natural", _same, lambda shape: shape)
+unreached = _Unreached("natural", lambda value: value, lambda shape: shape)
 """The identity. Interventions replace nothing that it reads."""
 
 
@@ -206,29 +201,19 @@ def is_natural(expression: Expression) -> bool:
 
 def natural_reads(parts: Sequence[Expression]) -> set[str]:
     """Names of the variables whose natural values expressions read, not counting calls' reads."""
-    found: set[str] = set()
-    stack = list(parts)
+    reached = _walk(parts, lambda part: isinstance(part, Call) or is_natural(part))
+    behind = [argument for part in reached if is_natural(part) for argument in part.arguments]
+    calls = _walk(behind, lambda part: isinstance(part, Call))
+    return {part.box.name for part in calls if isinstance(part, Call)}
+
+
+def _walk(parts: Sequence[Expression], is_end: Callable[[Expression], bool]) -> set[Expression]:
+    """All that expressions read, up to and including the ends."""
     seen: set[Expression] = set()
-    while stack:
-        part = stack.pop()
-        if part in seen:
-            continue
-        seen.add(part)
-        if is_natural(part):
-            found |= _read_calls(part.arguments)
-        elif not isinstance(part, Call):
-            stack.extend(part.arguments)
-    return found
-
-
-def _read_calls(parts: Sequence[Expression]) -> set[str]:
-    """Names of the calls that expressions read, directly or through known parts."""
-    found: set[str] = set()
     stack = list(parts)
     while stack:
         part = stack.pop()
-        if isinstance(part, Call):
-            found.add(part.box.name)
-        else:
-            stack.extend(part.arguments)
-    return found
+        if part not in seen:
+            seen.add(part)
+            stack.extend(() if is_end(part) else part.arguments)
+    return seen

@@ -7,7 +7,7 @@ mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,34 +62,26 @@ class CausalModel:
         return self._problems[number]
 
     def read(self, x: Array) -> tuple[int, Array]:
-        """Number of the set, and a flat point of `intervened(number)`.
-
-        Args:
-            x: A flat design point of the problem over interventions.
-        """
-        values = self._values(x)
-        number = set_number(values.get(INTERVENTION), len(self.sets))
+        """Number of the set of a flat design point, and its point of `intervened(number)`."""
+        number = set_number(_by_variable(self.variables, x).get(INTERVENTION), len(self.sets))
         return number, self.under(number, x)
 
     def under(self, number: int, x: Array) -> Array:
         """The entries of a design point that belong to a set, as a flat point of that set."""
-        values = self._values(x)
+        values = _by_variable(self.variables, x)
         wanted = self.intervened(number).variables
         return np.concatenate([np.zeros(0), *(values[v.name] for v in wanted)])
 
     def design(self, number: int, values: Array) -> Array:
         """The inverse of `read`: entries outside the set are in mid-range."""
-        known = {INTERVENTION: np.array([float(number)])}
-        start = 0
-        for variable in self.intervened(number).variables:
-            known[variable.name] = np.asarray(values[start : start + variable.size], dtype=float)
-            start += variable.size
-        middle = {v.name: (v.lower.ravel() + v.upper.ravel()) / 2 for v in self.variables}
-        return np.concatenate([known.get(v.name, middle[v.name]) for v in self.variables])
+        known = {v.name: (v.lower.ravel() + v.upper.ravel()) / 2 for v in self.variables}
+        known[INTERVENTION] = np.array([float(number)])
+        known |= _by_variable(self.intervened(number).variables, values)
+        return np.concatenate([known[v.name] for v in self.variables])
 
     def describe(self, x: Array) -> dict[str, float]:
         """What a design point sets: the value of each target of its set, by name."""
-        values = self._values(x)
+        values = _by_variable(self.variables, x)
         return {d.name: float(values[d.name][0]) for d in self.sets[self.read(x)[0]]}
 
     def runs_of(self, outputs: Array) -> dict[str, Array]:
@@ -99,7 +91,7 @@ class CausalModel:
 
     def rows(self, x: Array, outputs: Array) -> dict[str, Array]:
         """The runs of a trial, with the model's own variables as they were set in all of them."""
-        values = self._values(x)
+        values = _by_variable(self.variables, x)
         own = {v.name: np.tile(values[v.name], (self.runs, 1)) for v in self.model.variables}
         return {**self.runs_of(outputs), **own}
 
@@ -149,7 +141,9 @@ class CausalModel:
             found.append((name, inputs[usable], outputs[usable]))
         return tuple(found)
 
-    def _values(self, x: Array) -> dict[str, Array]:
-        ends = np.cumsum([v.size for v in self.variables])[:-1]
-        parts = np.split(np.asarray(x, dtype=float), ends)
-        return {v.name: part for v, part in zip(self.variables, parts, strict=True)}
+
+def _by_variable(variables: Sequence[Variable], x: Array) -> dict[str, Array]:
+    """A flat point as the values of each variable by name."""
+    ends = np.cumsum([0, *(v.size for v in variables)])
+    point = np.asarray(x, dtype=float)
+    return {v.name: point[end - v.size : end] for v, end in zip(variables, ends[1:], strict=True)}

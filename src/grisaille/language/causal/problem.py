@@ -76,7 +76,6 @@ def causal_problem(
         )
     targets = tuple(tuple(d.name for d in dos) for dos in sets)
     own = tuple(v.name for v in model.variables)
-
     performed = Simulation(model) if system is None else system
 
     def build(order: Sequence[Variable], causal: CausalModel | None = None) -> Problem:
@@ -181,8 +180,7 @@ def _check_model(model: Problem) -> None:
                 "runs as a whole, so that no mechanism is given up by itself; leave timeout= out, "
                 "and limit the time within the function"
             )
-        exact = call.box.noise is not None and not call.box.noise.any()
-        if not call.box.process_noise and not exact:
+        if not call.box.process_noise and not call.box.is_exact:
             raise ModelError(
                 f"causal_problem: black box {name!r} has observation noise: in a causal model "
                 "noise acts on what lies downstream; declare process_noise=True, or noise=0"

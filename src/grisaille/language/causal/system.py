@@ -23,7 +23,6 @@ from grisaille.language.variable import Variable
 System = Callable[[dict[str, Any], np.random.Generator], Mapping[str, float]]
 """One run: `(what is set, by name; generator) -> every variable of the system, by name`."""
 
-
 INTERVENTION = "intervention"
 """Name of the variable that chooses the intervention set."""
 
@@ -60,9 +59,8 @@ class Simulation:
     def __call__(self, values: dict[str, Any], generator: np.random.Generator) -> dict[str, float]:
         """One run of the system with some of its variables, and all of the model's, set."""
         program = self._program(frozenset(values))
-        point = np.concatenate(
-            [np.zeros(0), *(np.ravel(values[v.name]) for v in program.variables)]
-        )
+        flat = (np.ravel(values[v.name]) for v in program.variables)
+        point = np.concatenate([np.zeros(0), *flat])
 
         def resolve(call: BoxCall, states: Tensor) -> Tensor:
             assert call.box.noise is not None
