@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test format lint types contracts tests reproduce compare benchmarks clean
+.PHONY: demo test format lint types contracts tests quick reproduce compare benchmarks clean
 
 demo: $(READY)
 	$(BIN)/grisaille demo
@@ -31,6 +31,10 @@ contracts: $(READY)
 
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# What to run while working on something: the checks, and the tests that take little time.
+quick: format lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --quiet
 
 reproduce: $(READY)
 	$(BIN)/python -m benchmarks.reproduction

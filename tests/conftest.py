@@ -17,8 +17,35 @@ settings.register_profile("grisaille", deadline=None, derandomize=True)
 settings.load_profile("grisaille")
 
 
+# Files that `make quick` leaves out: whole runs, many processes, databases, long proofs.
+SLOW_ROOMS = {"benchmarks", "cli", "execution", "interoperation", "problems", "storage", "theory"}
+SLOW_FILES = {
+    "certification": {"test_band_minorants", "test_certificate", "test_propagation"},
+    "confidence": {"test_beliefs", "test_knowledge"},
+    "enclosures": {"test_interval"},
+    "language": {"test_expression_indexing", "test_fingerprint", "test_system"},
+    "reporting": {"test_progress"},
+    "solvers": {"test_branch_and_bound", "test_certified", "test_multistart"},
+    "strategies": {
+        "test_cbo",
+        "test_config",
+        "test_expected_improvement",
+        "test_log_ei",
+        "test_mcbo",
+        "test_optimistic",
+        "test_strategy_contract",
+    },
+    "study": {"test_runner", "test_solve", "test_study", "test_study_hard_cases"},
+    "test_examples.py": {"test_examples"},
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the examples, the longest file, so that both workers end at the same time."""
+    """Mark slow files, and begin with the longest so that both workers end at the same time."""
+    for item in items:
+        room = item.path.relative_to(Path(__file__).parent).parts[0]
+        if room in SLOW_ROOMS or item.path.stem in SLOW_FILES.get(room, set()):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.path.name != "test_examples.py")
 
 
