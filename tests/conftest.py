@@ -18,13 +18,28 @@ settings.load_profile("grisaille")
 
 
 # Files that `make quick` leaves out: whole runs, many processes, databases, long proofs.
-SLOW_ROOMS = {"benchmarks", "cli", "execution", "interoperation", "problems", "storage", "theory"}
+SLOW_ROOMS = {
+    "benchmarks",
+    "cli",
+    "execution",
+    "interoperation",
+    "problems",
+    "reporting",
+    "storage",
+    "study",
+    "theory",
+}
 SLOW_FILES = {
-    "certification": {"test_band_minorants", "test_certificate", "test_propagation"},
+    "certification": {
+        "test_band_minorants",
+        "test_certificate",
+        "test_propagation",
+        "test_regions",
+        "test_relaxation",
+    },
     "confidence": {"test_beliefs", "test_knowledge"},
     "enclosures": {"test_interval"},
     "language": {"test_expression_indexing", "test_fingerprint", "test_system"},
-    "reporting": {"test_progress"},
     "solvers": {"test_branch_and_bound", "test_certified", "test_multistart"},
     "strategies": {
         "test_cbo",
@@ -35,7 +50,6 @@ SLOW_FILES = {
         "test_optimistic",
         "test_strategy_contract",
     },
-    "study": {"test_runner", "test_solve", "test_study", "test_study_hard_cases"},
     "test_examples.py": {"test_examples"},
 }
 
