@@ -103,7 +103,7 @@ class Suggestion:
             problem has no feasible point: then x is not worth a trial. None otherwise.
         optimum: The solution (x, z̄) of the auxiliary problem, z̄ the outputs of all calls: where
             the next search may start. None when no auxiliary problem was solved.
-        pending: How many trials were under way when this was decided.
+        pending: How many trials were pending when this was decided.
         chain: Whether to evaluate the chain at x. False when only the probes are worth their cost.
     """
 
@@ -216,7 +216,7 @@ class History:
 
     Attributes:
         trials: The complete trials.
-        loose: Answers that belong to no complete trial: of one that is under way or broke off, or
+        loose: Answers that belong to no complete trial: of one that is pending or broke off, or
             made elsewhere.
         failures: Where black boxes gave no answer.
     """
@@ -267,7 +267,7 @@ class Situation:
         seed: The study's seed.
         evaluation: "separate" when black boxes may be evaluated on their own at an invented state.
         remaining: Trials left, this one included; None when the budget is open.
-        pending: Trials under way.
+        pending: The pending trials.
         incomplete: How many trials ended without an objective: they broke off, or were partial.
         budget: Cost left for evaluations; None when it is open.
     """
@@ -288,7 +288,7 @@ class Situation:
 
     @property
     def at_once(self) -> int:
-        """How many evaluations are under way, this trial's first one included."""
+        """How many evaluations are pending, this trial's first one included."""
         calls = len(self.problem.program.calls)
         return 1 + sum(
             len(p.probes) + (calls - len(p.answers) if p.suggestion.chain else 0)

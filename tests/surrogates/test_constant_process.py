@@ -20,7 +20,7 @@ def test_a_constant_is_known_to_the_error_of_its_average():
     assert deviation[0].item() == pytest.approx(spread / np.sqrt(3))
     assert process.noise.item() == pytest.approx(spread)
     assert ConstantProcess.of(answers, tensor(0.5)).noise.item() == 0.5
-    _, after = process.hallucinated(torch.zeros(0)).predict(torch.zeros(1, 0).double())
+    _, after = process.with_predicted(torch.zeros(0)).predict(torch.zeros(1, 0).double())
     assert after.item() == pytest.approx(spread / 2)
     means, covariances = process.predict_jointly(torch.zeros(2, 3, 0).double())
     assert (means.shape, covariances.shape) == ((2, 3, 1), (2, 1, 3, 3))

@@ -68,8 +68,8 @@ def test_rows_that_repeat_one_input_need_no_more_chosen_inputs():
 def test_a_hallucinated_answer_narrows_the_band_and_leaves_the_mean():
     whole, condensed = both(Matern(2.5))
     state, near = tensor(1.0), tensor([0.9], [3.5])
-    before, after = condensed.predict(near), condensed.hallucinated(state).predict(near)
+    before, after = condensed.predict(near), condensed.with_predicted(state).predict(near)
     assert after[0].numpy() == pytest.approx(before[0].numpy(), abs=1e-9)
     assert (after[1] < before[1]).all()
-    exact = whole.hallucinated(state).predict(near)[1]
+    exact = whole.with_predicted(state).predict(near)[1]
     assert after[1].numpy() == pytest.approx(exact.numpy(), abs=3e-3)

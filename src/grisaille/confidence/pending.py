@@ -30,7 +30,7 @@ def with_pending(program: Program, beliefs: Beliefs, pending: Iterable[Pending])
     updated = dict(beliefs)
     for trial in pending:
         for box, state in _unanswered(program, beliefs, trial):
-            updated[box] = updated[box].hallucinated(state)
+            updated[box] = updated[box].with_predicted(state)
     return updated
 
 

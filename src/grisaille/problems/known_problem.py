@@ -44,7 +44,7 @@ class KnownProblem:
     def __post_init__(self) -> None:
         if self.truth is None:
             for box in self.problem.boxes:
-                if box.noise is None or box.noise.any():
+                if not box.is_exact:
                     noise = "noise to be learned" if box.noise is None else f"noise {box.noise}"
                     raise ModelError(
                         f"known problem {self.name!r} has black box {box.name!r} with {noise}, so "

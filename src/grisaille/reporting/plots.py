@@ -65,7 +65,7 @@ def plot_convergence(
                 markeredgewidth=0.6,
                 label=f"{kind} trial",
             )
-    noisy = any(box.noise is None or box.noise.any() for box in problem.boxes)
+    noisy = not problem.is_exact
     if noisy:  # the best raw sample is only the luckiest one
         upper.axhline(fun, color="black", lw=1.8, label="recommended (posterior mean)")
         best[:] = np.nan

@@ -158,7 +158,7 @@ class EICF(EIFN):
 
 
 def check_samples(who: str, samples: object) -> None:
-    """Refuse a number of draws that is none.
+    """Raise ModelError if the number of draws is not a whole number of at least 1.
 
     Raises:
         ModelError: It is not a whole number of at least 1.

@@ -18,7 +18,7 @@ _MOST_POINTS = 20
 
 
 def check_initial(who: str, initial: object) -> None:
-    """Refuse a number of initial points that is none.
+    """Raise ModelError if the number of initial points is neither None nor at least 1.
 
     Raises:
         ModelError: It is neither None nor a whole number of at least 1.

@@ -153,7 +153,7 @@ def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
 
 
 def _taken(situation: Situation) -> Tensor:
-    """Points under way, and points where a trial broke off, in the unit box."""
+    """Pending points, and points where a trial broke off, in the unit box."""
     program = situation.problem.program
     points = [p.suggestion.x for p in situation.pending]
     points += [f.inputs for f in situation.history.failures]

@@ -150,8 +150,8 @@ class Study:
     ) -> list[Query]:
         """Take the next evaluations to make; nobody else will get them.
 
-        Evaluations that trials under way still need come first. When there are none, a new trial is
-        suggested as if those under way had come out as predicted, so a batch is spread out.
+        Evaluations that pending trials still need come first. When there are none, a new trial is
+        suggested as if the pending ones had come out as predicted, so a batch is spread out.
 
         Args:
             n: How many.
@@ -160,7 +160,7 @@ class Study:
             lease: Seconds after which they may be given to somebody else; None for never.
 
         Returns:
-            The queries: fewer than n, or none, if the trials are used up, if what is under way
+            The queries: fewer than n, or none, if the trials are used up, if what is pending
             must be answered first, or if the problem is proved to be infeasible.
         """
         check_ask(n, trials, lease)

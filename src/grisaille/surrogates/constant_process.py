@@ -47,7 +47,7 @@ class ConstantProcess:
         variance = self.noise**2 / self.answers
         return self.mean.expand(batch, q, -1), variance[:, None, None].expand(batch, -1, q, q)
 
-    def hallucinated(self, state: Tensor) -> ConstantProcess:
+    def with_predicted(self, state: Tensor) -> ConstantProcess:
         """The same mean, one answer more."""
         del state
         return ConstantProcess(self.mean, self.noise, self.answers + 1)

@@ -40,7 +40,7 @@ class Surrogate(Protocol):
         """
         ...
 
-    def hallucinated(self, state: Tensor) -> Surrogate:
+    def with_predicted(self, state: Tensor) -> Surrogate:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         ...
 
@@ -152,7 +152,7 @@ class Posterior:
         covariance = self.hyperparameters.joint_covariance(self.kernel, scaled, solved, q)
         return mean.T.reshape(batch, q, len(mean)), covariance
 
-    def hallucinated(self, state: Tensor) -> Posterior:
+    def with_predicted(self, state: Tensor) -> Posterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         return self.extended(state, self.predict(state.unsqueeze(0))[0][0])
 
@@ -229,7 +229,7 @@ class ModelSurrogate:
         covariance = torch.stack([p.distribution.covariance_matrix for p in parts], 1)
         return mean, covariance
 
-    def hallucinated(self, state: Tensor) -> ModelSurrogate:
+    def with_predicted(self, state: Tensor) -> ModelSurrogate:
         """The same mean, with narrower deviations if the model can be conditioned; else itself."""
         if not hasattr(self.model, "condition_on_observations"):
             return self

@@ -84,7 +84,7 @@ class CondensedPosterior:
         covariance = self.hyperparameters.joint_covariance(self.kernel, scaled, known, q)
         return mean.T.reshape(batch, q, len(mean)), covariance
 
-    def hallucinated(self, state: Tensor) -> CondensedPosterior:
+    def with_predicted(self, state: Tensor) -> CondensedPosterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         scaled = self.hyperparameters.scale(state.unsqueeze(0))
         cross = self._covariance(self._chosen, scaled)  # (k, m, 1)

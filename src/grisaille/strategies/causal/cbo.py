@@ -127,9 +127,9 @@ class CBO:
         if any(watches(causal, number) for number in knowledge.failed):
             return False
         given = len(causal.observations[causal.nodes[0]])
-        under_way = sum(watches(causal, causal.read(p.suggestion.x)[0]) for p in situation.pending)
+        watched = sum(watches(causal, causal.read(p.suggestion.x)[0]) for p in situation.pending)
         rows, lower, upper = knowledge.watched_rows()
-        count = len(rows) + causal.runs * under_way
+        count = len(rows) + causal.runs * watched
         most = given + _MORE_ROWS if self.most_observations is None else self.most_observations
         chance = chance_of_watching(coverage(rows, lower, upper), count, most)
         return bool(np.random.default_rng(situation.trial_seed).uniform() < chance)
@@ -158,8 +158,8 @@ class CBO:
     def _acquired(self, situation: Situation, knowledge: CausalKnowledge, sets: list[int]) -> Array:
         """The intervention of greatest expected improvement per cost."""
         causal = knowledge.causal
-        under_way = [causal.read(p.suggestion.x) for p in situation.pending]
-        expected = {n: _expected(under_way, n, knowledge.effects(n)) for n in sets}
+        pending = [causal.read(p.suggestion.x) for p in situation.pending]
+        expected = {n: _expected(pending, n, knowledge.effects(n)) for n in sets}
         hopes = [_reference(knowledge), *(hope for _, hope in expected.values())]
         best = min((hope for hope in hopes if hope is not None), default=None)
         failed = FailedInterventions(causal, situation.history, knowledge.useless)
@@ -202,7 +202,7 @@ def _checked(who: str, problem: Problem) -> CausalModel:
     """What a problem over interventions is about.
 
     Raises:
-        ModelError: The problem is none.
+        ModelError: The problem has no interventions.
     """
     if problem.causal is None:
         raise ModelError(
@@ -246,12 +246,12 @@ def _reference(knowledge: CausalKnowledge) -> float | None:
 
 
 def _expected(
-    under_way: list[tuple[int, Array]], number: int, effects: Effects
+    pending: list[tuple[int, Array]], number: int, effects: Effects
 ) -> tuple[Effects, float | None]:
-    """What is believed if trials under way had come out as expected, and the best of them.
+    """What is believed if pending trials had come out as expected, and the best of them.
 
     Args:
-        under_way: Set and values of the trials under way.
+        pending: Set and values of the pending trials.
         number: The set in question.
         effects: What is believed of it.
 
@@ -259,7 +259,7 @@ def _expected(
         The belief, and the least posterior mean at those trials of the set whose constraints are
         expected to hold; None if there is none.
     """
-    here = [values for s, values in under_way if s == number]
+    here = [values for s, values in pending if s == number]
     if not here:
         return effects, None
     values = torch.tensor(np.array(here))
