@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import grisaille as gs
+from grisaille.confidence.bands import mean_and_reach
 from grisaille.confidence.plausible_set import plausible_set
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box, covariance
@@ -34,7 +35,8 @@ def always_covered(problem, function, theory, steps, generator, factor=1.0):
     truth = function.values(GRID)
     for _ in range(steps):
         plausible = plausible_set(problem.program, with_observations(xs, ys), theory)
-        mean, reach = plausible._mean_and_reach(call, torch.tensor(GRID))
+        belief, beta = plausible.beliefs[call.box.name], plausible.beta[call.box.name]
+        mean, reach = mean_and_reach(belief, beta, call, torch.tensor(GRID))
         error = np.abs(mean.numpy()[:, 0] - truth)
         if (error > factor * reach.numpy()[:, 0] + 1e-9).any():
             return False
