@@ -1,0 +1,19 @@
+"""What a result says about the run it comes from."""
+
+from __future__ import annotations
+
+from benchmarks.comparison.same_start import SameStart
+
+import grisaille as gs
+
+
+def test_a_certificate_is_for_the_bands_of_the_strategy_inside_a_wrapper():
+    x = gs.Variable("x", lower=-1, upper=1)
+    kernel = gs.SquaredExponential(lengthscale=1.0, variance=1.0)
+    f = gs.BlackBox(lambda x: x, name="f", noise=0, kernel=kernel)
+    problem = gs.Problem(minimize=x, subject_to=[f(x) <= -30])
+    strategy = SameStart(gs.Optimistic(beta=3.0), 1)  # has no beta of its own
+    result = problem.solve(4, strategy=strategy, progress=False)
+    assert result.status == "infeasible"
+    assert result.certificate.beta == 3.0
+    assert result.certificate.verify()
