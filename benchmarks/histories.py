@@ -28,6 +28,18 @@ def random_history(problem: Problem, trials: int, seed: int) -> History:
     )
 
 
+def clustered_history(problem: Problem, trials: int, near: int, seed: int) -> History:
+    """A Sobol history and `near` points within 5 % of its best one, as in an optimizer's run."""
+    program = problem.program
+    history = sobol_history(problem, trials, seed)
+    best = min(history, key=lambda trial: (trial.violation, trial.objective))
+    reach = 0.05 * (program.upper - program.lower)
+    generator = np.random.default_rng(seed)
+    design = best.x + reach * generator.uniform(-1, 1, (near, program.size))
+    design = np.clip(design, program.lower, program.upper)
+    return _evaluated(problem, np.concatenate([[trial.x for trial in history], design]))
+
+
 def _evaluated(problem: Problem, design: NDArray[np.float64]) -> History:
     return History(
         tuple(

@@ -2,6 +2,8 @@
 
 from . import problems as problems
 from .certification.certificate import Certificate as Certificate
+from .confidence.audit import BoxCalibration as BoxCalibration
+from .confidence.declared_bands import Declared as Declared
 from .errors import AssumptionError as AssumptionError
 from .errors import EvaluationError as EvaluationError
 from .errors import GrisailleError as GrisailleError
@@ -47,6 +49,7 @@ from .strategies.optimistic import Optimistic as Optimistic
 from .strategies.quantile_bound import CUQB as CUQB
 from .strategies.random_search import RandomSearch as RandomSearch
 from .strategies.random_search import SobolSearch as SobolSearch
+from .study.result import Assurance as Assurance
 from .study.result import Result as Result
 from .study.result import Status as Status
 from .study.session import Query as Query

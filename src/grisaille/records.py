@@ -62,11 +62,20 @@ class Bound:
             plausible feasible point was found, or the strategy knows no bound.
         proved: A lower bound on that optimum, from a global search. None when there is none.
         reason: Why nothing closer is known, if that can be said.
+        withheld: Whether the answers contradict what is believed of a black box, so that no bound
+            holds, and none of an earlier trial either.
+        is_declared: Whether the bands hold by declared constants, so that what is proved about
+            them is proved about the problem.
+        refutation: Proof that no plausible point is feasible, for bands that passed their audit
+            and are then doubled; None if there is none.
     """
 
     estimated: float | None = None
     proved: float | None = None
     reason: str = ""
+    withheld: bool = False
+    is_declared: bool = False
+    refutation: Refutation | None = None
 
 
 NO_BOUND = Bound()
@@ -136,11 +145,19 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One answer of one black box, flat."""
+    """One answer of one black box, flat.
+
+    Attributes:
+        box: Its name.
+        inputs: What it was called with.
+        outputs: What it answered.
+        recorded: Number of the study's event that recorded it; 0 outside a study.
+    """
 
     box: str
     inputs: Array
     outputs: Array
+    recorded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +206,7 @@ class Trial:
         chain: Outputs of all calls along the real chain at x.
         observations: Every black-box answer, in the order made.
         seconds: Time spent on suggesting and on evaluating.
+        known: Number of the last event that the study knew when it was suggested.
     """
 
     number: int
@@ -198,6 +216,7 @@ class Trial:
     chain: Array
     observations: tuple[Observation, ...]
     seconds: tuple[float, float] = (0.0, 0.0)
+    known: int = 0
 
     @property
     def x(self) -> Array:
@@ -235,6 +254,12 @@ class History:
         """The history with one more trial."""
         return replace(self, trials=(*self.trials, trial))
 
+    def before(self, trial: Trial) -> History:
+        """What was observed when a trial was suggested, if no other trial was pending then."""
+        earlier = tuple(other for other in self.trials if other.number < trial.number)
+        loose = tuple(seen for seen in self.loose if seen.recorded <= trial.known)
+        return History(earlier, loose)
+
     def observations(self) -> Iterator[Observation]:
         """All answers of all black boxes, those of complete trials first."""
         for trial in self.trials:
@@ -270,6 +295,7 @@ class Situation:
         pending: The pending trials.
         incomplete: How many trials ended without an objective: they broke off, or were partial.
         budget: Cost left for evaluations; None when it is open.
+        widening: By how much the bands behind a bound are widened, to doubt what they say.
     """
 
     problem: Problem
@@ -280,6 +306,7 @@ class Situation:
     pending: tuple[Pending, ...] = ()
     incomplete: int = 0
     budget: float | None = None
+    widening: float = 1.0
 
     @property
     def started(self) -> int:

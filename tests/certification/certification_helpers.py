@@ -186,6 +186,46 @@ def linear_kernels():
     return gs.Problem(minimize=f(x) - x[0] ** 2, subject_to=[g(f(x)) - f(x) * x[1] <= 5])
 
 
+def norm_bounds_of_linear_kernels():
+    x = gs.Variable("x", 2, lower=[-1, 0.5], upper=[2, 3])
+    f = black_box("f", lambda s: s[0] - s[1], kernel=gs.Linear([1.0, 2.0], 0.5), norm_bound=5.0)
+    g = black_box("g", lambda s: 0.3 * s, kernel=gs.Linear(1.0, 0.5), norm_bound=0.6, lower=-1.0)
+    return gs.Problem(minimize=f(x) - x[0] ** 2, subject_to=[g(f(x)) - f(x) * x[1] <= 5])
+
+
+def declared_slopes():
+    x = gs.Variable("x", 2, lower=-1, upper=1)
+    f = black_box("f", lambda s: np.sin(s[0]) - s[1] ** 3, noise=0, lipschitz=[1.0, 3.0])
+    g = black_box(
+        "g",
+        lambda s: np.array([np.tanh(s[0]) + s[1], s[0] * s[1]]),
+        outputs=2,
+        noise=0,
+        monotone=[["increasing", "increasing"], [None, None]],
+        lipschitz=[[1.0, 1.0], [3.0, 3.0]],
+    )
+    rising = {"monotone": "increasing", "input_lower": -0.5, "input_upper": 0.5}
+    h = black_box("h", np.tanh, noise=0, **rising)
+    z = g(np.stack([f(x), x[0]]))
+    return gs.Problem(
+        minimize=f(x) - z[0] + h(x[1]), subject_to=[z[1] - h(z[0]) * x[0] <= 0.3, -z[0] <= 1]
+    )
+
+
+def bands_off_their_declared_intervals():
+    # Bands of a kernel that is far too stiff are wrong, and lie mostly outside the intervals.
+    x = gs.Variable("x", 2, lower=-1, upper=1)
+    stiff = gs.SquaredExponential(5.0, 0.04)
+    f = bump("f", kernel=stiff, noise=0, lipschitz=2.0)
+    g = black_box("g", lambda s: s[0] ** 3, kernel=stiff, noise=0, monotone=["increasing", None])
+    h = black_box(
+        "h", lambda s: 4 - s, kernel=gs.Linear(1.0, 1.0), noise=0, lipschitz=1.5, upper=9.0
+    )
+    return gs.Problem(
+        minimize=f(x) - 2 * g(x) + h(1 / (x[0] + 1)), subject_to=[g(x) + h(f(x)) - f(x) <= 1]
+    )
+
+
 def rough_kernels():
     x = gs.Variable("x", 2, lower=-1, upper=1)
     f = bump("f", kernel=gs.Matern(0.5, 1.0, 1.0))
@@ -231,6 +271,9 @@ PROBLEMS = {
         declared_ranges,
         off_its_declared_range,
         linear_kernels,
+        norm_bounds_of_linear_kernels,
+        declared_slopes,
+        bands_off_their_declared_intervals,
         rough_kernels,
         known_functions,
         learned,

@@ -12,6 +12,7 @@ import torch
 import grisaille as gs
 from grisaille.certification.certificate import Certificate, _is_partition
 from grisaille.certification.relaxation import PlausibleRelaxation
+from grisaille.confidence.audit import Audited
 from grisaille.records import History
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.proof import ProofStatus
@@ -22,15 +23,14 @@ DESIGN = [[-1.0], [-0.5], [0.0], [0.5], [1.0]]
 
 
 def wave(name, offset=0.0, **options):
-    return gs.BlackBox(
-        lambda s: np.sin(2 * s) + offset, name=name, noise=0.02, kernel=known_kernel(0.8), **options
-    )
+    options = {"noise": 0.02, "kernel": known_kernel(0.8), **options}
+    return gs.BlackBox(lambda s: np.sin(2 * s) + offset, name=name, **options)
 
 
-def alone():
+def alone(**options):
     """One constraint is never met, another one always, a third one here and there."""
     x = gs.Variable("x", lower=-1, upper=1)
-    g = wave("g")
+    g = wave("g", **options)
     return gs.Problem(minimize=x, subject_to=[x <= 2, g(x) + 1.3 <= 0, g(x) - x <= 0])
 
 
@@ -103,6 +103,13 @@ def test_a_certificate_with_a_smaller_region_does_not(name):
             assert not with_region(certificate, index, lower=lower).verify()
             upper[axis] -= step
             assert not with_region(certificate, index, upper=upper).verify()
+
+
+def test_a_certificate_without_regions_does_not():
+    empty = dataclasses.replace(certified(pair()), regions=())
+    assert not empty.verify()
+    assert empty.least_violation == 0
+    assert empty.multipliers.shape == (0, 3)
 
 
 def test_a_certificate_that_leaves_out_an_end_of_the_range_does_not():
@@ -217,10 +224,25 @@ def test_no_plausible_point_violates_less_than_the_least_violation(name):
 
 
 def test_a_study_that_ends_infeasible_carries_its_certificate():
-    problem = alone()
-    strategy = gs.Optimistic(beta=2.0, solver=gs.Certified())
+    problem = alone(noise=0, norm_bound=2.5)
+    strategy = gs.Optimistic(beta=gs.Declared(), solver=gs.Certified())
     result = problem.solve(20, strategy=strategy, progress=False)
     assert result.status == "infeasible"
+    assert len(result.history) < 20
+    assert result.certificate.beta == gs.Declared()
+    assert result.certificate.verify()
+    assert result.certificate.blame() == [problem.constraint_labels[1]]
+    assert not result.success
+
+
+def test_a_study_that_is_likely_infeasible_carries_a_certificate_of_doubted_bands():
+    problem = alone()
+    strategy = gs.Optimistic(beta=2.0, solver=gs.Certified())
+    result = problem.solve(12, strategy=strategy, progress=False, stop_if_infeasible=True)
+    assert result.status == "likely_infeasible"
+    assert 5 <= len(result.history) < 12
+    assert isinstance(result.certificate.beta, Audited)
+    assert result.certificate.beta.widening > 1
     assert result.certificate.verify()
     assert result.certificate.blame() == [problem.constraint_labels[1]]
     assert not result.success

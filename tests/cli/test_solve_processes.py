@@ -101,4 +101,4 @@ def test_a_worker_wants_to_know_how_many_trials(model, place, capsys):
     assert main(["worker", "toy", "--storage", place]) == 2
     assert "pass --trials" in capsys.readouterr().err
     assert main(["worker", "toy", "--storage", place, "--trials", "2"]) == 0
-    assert "trial 2  recommended  objective" in capsys.readouterr().out
+    assert "trial 2  narrowed  objective" in capsys.readouterr().out

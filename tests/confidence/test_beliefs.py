@@ -8,7 +8,7 @@ import torch
 
 import grisaille as gs
 from grisaille.confidence import beliefs
-from grisaille.confidence.beliefs import believe, milestone
+from grisaille.confidence.beliefs import believe, contradiction, milestone
 from grisaille.errors import ModelError
 from grisaille.records import History, Observation
 from grisaille.surrogates.fitting import given, learned
@@ -35,7 +35,7 @@ def asked(monkeypatch):
     """What `learned` was asked to learn from, in order."""
     requests = []
 
-    def spy(kernel, noise, inputs, outputs, lower, upper):
+    def spy(kernel, noise, inputs, outputs, lower, upper, surely_noisy):
         requests.append(
             {
                 "kernel": kernel,
@@ -44,6 +44,7 @@ def asked(monkeypatch):
                 "outputs": outputs,
                 "lower": lower.tolist(),
                 "upper": upper.tolist(),
+                "surely_noisy": surely_noisy,
             }
         )
         return given(known_kernel(), np.zeros(outputs.shape[1]), *map(np.size, (lower, outputs[0])))
@@ -144,6 +145,7 @@ def test_without_a_kernel_a_matern_of_smoothness_two_and_a_half_is_learned(asked
     believe(problem.program, observed("h", [[0.1, 0.2]], [1.0]))
     assert asked[0]["kernel"] == gs.Matern(2.5)
     assert asked[0]["noise"] is None
+    assert not asked[0]["surely_noisy"]
 
 
 @pytest.mark.parametrize("kernel", [gs.SquaredExponential(), gs.Matern(0.5), gs.Linear()])
@@ -343,3 +345,46 @@ def test_a_problem_with_a_user_s_own_model_is_solved():
     strategy = gs.Optimistic(solver=gs.MultiStart(starts=3, samples=64, iterations=15), initial=4)
     result = gs.Problem(minimize=h(x)).solve(trials=8, strategy=strategy, progress=False)
     assert result[x] == pytest.approx(7, abs=0.3)
+
+
+# --- answers that no function of the kernel's gives ----------------------------------------------
+def contradiction_of(function, **options):
+    box = gs.BlackBox(None, name="f", **{"noise": 0, **options})
+    x = gs.Variable("x", lower=-1, upper=1)
+    program = gs.Problem(minimize=box(x)).program
+    # As at the end of a study: some answers all over, many in one place.
+    inputs = np.concatenate([np.linspace(-1, 1, 7), 0.3 + np.array([1e-3, 1e-5, 1e-6, 2e-6])])
+    history = observed("f", inputs, function(inputs))
+    return contradiction(box, believe(program, history)["f"])
+
+
+@pytest.mark.parametrize("kernel", [gs.Linear(), gs.Linear(1.0, 1.0)])
+def test_a_parabola_contradicts_a_linear_kernel_without_noise(kernel):
+    text = contradiction_of(np.square, kernel=kernel)
+    assert text.startswith("the answers of black box 'f' contradict its Linear kernel with noise 0")
+    assert text.endswith("use kernel=gs.Matern() or noise=None")
+    assert not contradiction_of(np.square, kernel=kernel, noise=0.1)
+
+
+@pytest.mark.parametrize(
+    ("function", "kernel"),
+    [
+        (lambda x: 2 * x, gs.Linear(1.0, 1.0)),
+        (lambda x: 2 * x + 1, gs.Linear()),
+        (np.square, None),
+        (lambda x: 1e8 * np.exp(3 * x), None),
+        (lambda x: 0 * x + 3, None),
+        (np.abs, gs.Matern(1.5)),
+        (lambda x: np.sin(20 * x), gs.SquaredExponential(0.1, 1.0)),
+    ],
+)
+def test_answers_that_a_kernel_describes_do_not_contradict_it(function, kernel):
+    assert contradiction_of(function, kernel=kernel) == ""
+
+
+def test_two_exact_answers_that_differ_contradict_any_kernel():
+    x = gs.Variable("x", lower=-1, upper=1)
+    box = gs.BlackBox(None, name="f", noise=0, kernel=known_kernel())
+    program = gs.Problem(minimize=box(x)).program
+    surrogate = believe(program, observed("f", [0.0, 0.5, 0.5], [0.0, 0.2, 0.4]))["f"]
+    assert "misses them by up to 0.1: use noise=None" in contradiction(box, surrogate)

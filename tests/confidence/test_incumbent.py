@@ -174,10 +174,21 @@ def test_one_box_whose_noise_is_not_zero_is_enough_to_judge_by_the_posterior(noi
     x = gs.Variable("x", lower=0, upper=4)
     exact = gs.BlackBox(lambda x: x, name="exact", kernel=known_kernel(), noise=0)
     kernel = None if noise is None else known_kernel()
-    noisy = gs.BlackBox(lambda x: 0.0, name="noisy", kernel=kernel, noise=noise)
+    # Asked twice at 1, it answers differently: that is noise, also where none is declared.
+    answers = iter([0.0, 0.5, 0.0, 0.0])
+    noisy = gs.BlackBox(lambda x: next(answers), name="noisy", kernel=kernel, noise=noise)
     problem = gs.Problem(minimize=exact(x) + noisy(x))
-    history = history_at(problem, [[1.0], [2.0], [3.0]], noises=[0.0, 0.0, 0.5])
+    history = history_at(problem, [[1.0], [1.0], [2.0], [3.0]])
     best = gs.Optimistic().incumbent(Situation(problem, history, 0))
     believed = plausible_set(problem, history).predict(torch.tensor([[1.0], [2.0], [3.0]]).double())
     assert best.objective == pytest.approx(float(believed[0].min()), abs=1e-12)
     assert best.objective != history.trials[best.position].objective
+
+
+def test_a_box_whose_answers_show_no_noise_is_judged_as_observed():
+    x = gs.Variable("x", lower=0, upper=4)
+    h = gs.BlackBox(lambda x: (x - 1) ** 2, name="h")
+    problem = gs.Problem(minimize=h(x))
+    history = history_at(problem, [[1.25], [2.0], [3.0], [0.25], [1.25]])
+    best = gs.Optimistic().incumbent(Situation(problem, history, 0))
+    assert (best.position, best.objective, best.upper) == (0, 0.0625, None)

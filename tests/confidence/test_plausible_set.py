@@ -371,3 +371,14 @@ def test_constraints_of_any_shape_become_columns():
     assert objective.shape == (3,)
     assert constraints.tolist() == [[1, 2, 2, 3, 3]] * 3
     assert split_outputs([torch.zeros(3)])[1].shape == (3, 0)
+
+
+def test_the_highest_objective_at_a_point_is_not_below_that_of_any_corner_of_the_bands():
+    problem, history = nested()
+    bands = plausible_set(problem, history, 2.0)
+    x = np.array([0.3, 1.7])
+    controls = len(bands.lower) - 2
+    corners = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=torch.float64)] * controls)
+    points = torch.cat([torch.tensor(x).expand(len(corners), -1), corners], 1)
+    values, _ = bands.evaluate(points)
+    assert bands.highest(x) >= values[torch.isfinite(values)].max().item() * (1 - 1e-9)

@@ -6,7 +6,7 @@ import torch
 
 import grisaille as gs
 from grisaille.confidence.bands import clip_band
-from grisaille.confidence.beliefs import accepted
+from grisaille.confidence.beliefs import accepted, known_range
 from grisaille.errors import AssumptionError
 from tests.confidence.confidence_helpers import (
     Fixed,
@@ -18,6 +18,8 @@ from tests.confidence.confidence_helpers import (
 
 
 def box(**options):
+    if "norm_bound" in options:
+        options = {"noise": 0, "kernel": known_kernel(), **options}
     return gs.BlackBox(None, name="h", **options)
 
 
@@ -28,7 +30,7 @@ def band(*rows):
 
 
 def clipped(declared, *rows):
-    lower, upper = clip_band(declared, *band(*rows))
+    lower, upper = clip_band(declared, torch.zeros(len(rows), 1), *band(*rows))
     return torch.cat([lower, upper], 1).tolist()
 
 
@@ -66,9 +68,38 @@ def test_a_norm_bound_cuts_both_ends():
 
 def test_a_kernel_of_larger_variance_allows_larger_values_for_the_same_norm():
     # 2 exp(-x^2 / 2) has norm 1 under a kernel of variance 4.
-    declared = box(norm_bound=1, noise=0, kernel=known_kernel(1.0, 4.0))
+    declared = box(norm_bound=1, kernel=known_kernel(1.0, 4.0))
     assert clipped(declared, (-5, 1.9), (-1, 5)) == [[-2, 1.9], [-1, 2]]
-    assert clipped(box(norm_bound=1, noise=0, kernel=known_kernel(1.0, 0.25)), (-5, 5)) == [[-1, 1]]
+    declared = box(norm_bound=1, kernel=known_kernel(1.0, 0.25))
+    assert clipped(declared, (-5, 5)) == [[-0.5, 0.5]]
+
+
+def test_the_norm_bound_of_a_linear_kernel_grows_with_the_distance_from_the_origin():
+    # 2 s has norm 2 under a kernel of variance 1, and reaches 6 at s = 3.
+    declared = box(norm_bound=2, kernel=gs.Linear(1.0, 1.0))
+    states = torch.tensor([[3.0], [-0.5], [0.0]]).double()
+    ends = clip_band(declared, states, *band(*[(-9, 9)] * 3))
+    torch.testing.assert_close(
+        torch.cat(ends, 1), torch.tensor([[-6.0, 6], [-1, 1], [0, 0]]).double()
+    )
+
+
+def test_a_linear_function_beyond_its_norm_bound_far_from_the_origin_is_not_infeasible():
+    x = gs.Variable("x", lower=1, upper=3)
+    kernel, twice = gs.Linear(1.0, 1.0), lambda x: 2 * x
+    f = gs.BlackBox(twice, name="f", noise=0, kernel=kernel, norm_bound=2.0)
+    result = gs.Problem(minimize=x, subject_to=[f(x) >= 5]).solve(2, progress=False)
+    assert result.status == gs.Status.MAX_TRIALS
+    assert result.lower_bound <= 2.5
+
+
+def test_the_known_range_of_a_linear_kernel_follows_from_the_range_of_its_inputs():
+    x = gs.Variable("x", 2, lower=[-1, 0], upper=[0.5, 2])
+    f = box(norm_bound=2, kernel=gs.Linear([1.0, 4.0], 1.0))
+    lower, upper = known_range(f(x))
+    assert upper[0] == pytest.approx(2 * np.hypot(1, 0.5))
+    assert lower[0] == -upper[0]
+    assert np.isnan(known_range(box(norm_bound=2, kernel=gs.Linear(1.0, 1.0))(x[0] ** 2))).all()
 
 
 @pytest.mark.parametrize("row", [(2.1, 5), (-5, -2.1)])
@@ -78,7 +109,7 @@ def test_a_band_beyond_the_norm_bound_is_a_broken_assumption(row):
         match=r"the data put black box 'h' outside ±2, which its norm bound allows: raise "
         r"norm_bound \(Assumption bounded_norm\) or leave it out",
     ):
-        clip_band(box(norm_bound=2), *band((-1, 1), row))
+        clip_band(box(norm_bound=2), torch.zeros(2, 1), *band((-1, 1), row))
 
 
 @pytest.mark.parametrize("row", [(2 + 1e-12, 2 + 2e-12), (-2 - 2e-12, -2 - 1e-12)])
@@ -117,7 +148,7 @@ def test_a_band_beyond_the_output_range_comes_to_rest_on_its_end():
 def test_each_output_has_its_own_range():
     declared = box(outputs=2, lower=[0, -np.inf], upper=[np.inf, 5])
     lower, upper = torch.full((1, 2), -9.0).double(), torch.full((1, 2), 9.0).double()
-    ends = clip_band(declared, lower, upper)
+    ends = clip_band(declared, torch.zeros(1, 1), lower, upper)
     assert [e.tolist() for e in ends] == [[[0, -9]], [[9, 5]]]
 
 
@@ -127,7 +158,7 @@ def test_norm_bound_and_output_range_both_cut():
 
 def test_clipped_ends_pass_gradients_only_where_they_are_free():
     lower, upper = (e.requires_grad_() for e in band((-5, 0.5), (0.25, 7)))
-    ends = clip_band(box(lower=0, upper=1), lower, upper)
+    ends = clip_band(box(lower=0, upper=1), torch.zeros(2, 1), lower, upper)
     (ends[0].sum() + ends[1].sum()).backward()
     assert lower.grad.ravel().tolist() == [0, 1]
     assert upper.grad.ravel().tolist() == [1, 0]

@@ -240,12 +240,10 @@ def test_a_generator_on_a_stored_study_goes_on_with_what_was_given_back(tmp_path
 
 def test_a_problem_without_a_feasible_point_suggests_nothing_more():
     x = gs.Variable("x", lower=0, upper=1)
-    kernel = gs.SquaredExponential(lengthscale=0.5, variance=1.0)
-    f = gs.BlackBox(None, name="f", noise=0, kernel=kernel, lower=-1, upper=1)
+    f = gs.BlackBox(None, name="f", noise=0, lower=-1, upper=1)
     problem = gs.Problem(minimize=x, subject_to=[f(x) >= 2])
-    generator = Generator(
-        gs.Study(problem, strategy=gs.Optimistic(solver=gs.Certified()), evaluation="chained")
-    )
+    strategy = gs.Optimistic(beta=gs.Declared(), solver=gs.Certified())
+    generator = Generator(gs.Study(problem, strategy=strategy, evaluation="chained"))
     assert generator.suggest() == []
     with pytest.raises(ValueError, match="no feasible point"):
         generator.suggest(2)

@@ -93,6 +93,16 @@ def scaled(y):
         ({"norm_bound": 0}, r"has norm_bound=\[0\.0\]: it must be positive"),
         ({"norm_bound": np.inf}, r"has norm_bound=\[inf\]: it must be positive"),
         ({"norm_bound": [1, 2]}, r"has 1 output but norm_bound=\[1, 2\]"),
+        *(
+            ({"norm_bound": 2, **kernel}, r"norm_bound=2.*space of a given kernel: pass kernel=gs")
+            for kernel in ({}, {"kernel": gs.Linear()}, {"model": lambda x, y: None})
+        ),
+        (
+            {"monotone": "rising"},
+            r"'scaled' has monotone='rising': pass 'increasing', 'decreasing'",
+        ),
+        ({"monotone": 1}, r"has monotone=1: pass 'increasing', 'decreasing' or None, one for all"),
+        ({"monotone": [["increasing"], []]}, r"has monotone=\[\['increasing'\], \[\]\]: pass"),
         ({"lipschitz": -2}, r"has lipschitz=-2\.0: it must be positive"),
         ({"lipschitz": [1, np.inf]}, r"has lipschitz=\[1\.0, inf\]: it must be positive"),
         ({"kernel": gs.Matern(), "model": lambda x, y: None}, "both kernel= and model=: choose"),
@@ -113,6 +123,18 @@ def test_lipschitz_constants_must_fit_inputs_and_outputs():
         gs.BlackBox(scaled, outputs=2, lipschitz=fitting)(x)
     with pytest.raises(ModelError, match=r"2 outputs of 3 inputs.*an array of shape \(2, 3\)"):
         gs.BlackBox(scaled, outputs=2, lipschitz=[1, 2])(x)
+
+
+def test_directions_are_words_and_must_fit_inputs_and_outputs():
+    x = gs.Variable("x", 2, lower=0, upper=1)
+    box = gs.BlackBox(scaled, monotone=["increasing", None])
+    assert box.monotone.tolist() == [1, 0]
+    assert gs.BlackBox(scaled, monotone="decreasing").monotone.tolist() == -1
+    assert gs.BlackBox(scaled).monotone is None
+    gs.BlackBox(scaled, outputs=2, monotone=[["increasing", None], [None, "decreasing"]])(x)
+    box(x)
+    with pytest.raises(ModelError, match=r"1 output of 2 inputs, but monotone has shape \(3,\)"):
+        gs.BlackBox(scaled, monotone=["increasing"] * 3)(x)
 
 
 @pytest.mark.parametrize("mistake", ["h", 2])

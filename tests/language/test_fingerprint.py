@@ -91,7 +91,9 @@ CHANGES: dict[str, dict[str, Any]] = {
     "a variance": {"box": {"noise": 0, "kernel": gs.SquaredExponential(1.0, 3.0)}},
     "a length-scale": {"box": {"noise": 0, "kernel": gs.SquaredExponential([1.0, 2.0], 2.0)}},
     "a linear kernel": {"box": {"noise": 0, "kernel": gs.Linear(1.0, 2.0)}},
-    "a norm bound": {"box": {"norm_bound": 3}},
+    "a norm bound": {
+        "box": {"noise": 0, "kernel": gs.SquaredExponential(1.0, 2.0), "norm_bound": 3}
+    },
     "a lower range": {"box": {"lower": 0}},
     "an upper range": {"box": {"upper": 0}},
     "smallest inputs": {"box": {"input_lower": [0, 1]}},
@@ -99,6 +101,10 @@ CHANGES: dict[str, dict[str, Any]] = {
     "a Lipschitz constant": {"box": {"lipschitz": 2}},
     "Lipschitz constants": {"box": {"lipschitz": [2, 3]}},
     "a matrix of Lipschitz constants": {"box": {"lipschitz": [[2, 3], [4, 5]]}},
+    "a direction": {"box": {"monotone": "increasing"}},
+    "another direction": {"box": {"monotone": "decreasing"}},
+    "directions": {"box": {"monotone": ["increasing", None]}},
+    "a matrix of directions": {"box": {"monotone": [["increasing", None], [None, "decreasing"]]}},
     "an own model": {"box": {"model": lambda inputs, outputs: None}},
     "not separable": {"box": {"separable": False}},
     "the name of a white box": {"white": {"name": "v"}},

@@ -60,7 +60,9 @@ def test_noise_is_zero_only_if_it_is_zero_inside():
 def test_one_unknown_output_is_a_scalar():
     x = gs.Variable("x", 2, lower=-1, upper=1)
     h = gs.BlackBox(lambda x: x[0], name="h", noise=0)
-    collapsed = gs.collapse(gs.Problem(minimize=h(x) + x[1]), norm_bound=2.0)
+    collapsed = gs.collapse(
+        gs.Problem(minimize=h(x) + x[1]), kernel=gs.Matern(2.5, 1.0, 1.0), norm_bound=2.0
+    )
     assert collapsed.boxes[0].outputs == 1
     assert collapsed.boxes[0].norm_bound.tolist() == [2.0]
     assert collapsed.solve(6, progress=False).success

@@ -61,6 +61,7 @@ def test_certified_finds_a_point_that_its_first_search_misses():
     assert found.value < Blind().solve(problem, no_hints(problem), 0).value - 1
     assert found.value == pytest.approx(optimum, abs=0.05)
     assert found.proof.status is ProofStatus.OPTIMAL
+    assert found.stationarity is not None
 
 
 def test_without_bounds_over_regions_nothing_is_proved_and_it_says_why():

@@ -9,7 +9,7 @@ from scipy.optimize import linprog, minimize
 
 import grisaille as gs
 from grisaille.errors import ModelError
-from grisaille.solvers.multistart import _have_better_neighbour, _spread_out
+from grisaille.solvers.multistart import _spread_out
 from grisaille.solvers.search_problem import SearchProblem
 from tests.solvers.solver_helpers import (
     Counting,
@@ -420,12 +420,6 @@ def test_as_many_starts_as_asked_for_are_chosen_even_among_copies():
     chosen = _spread_out(points, torch.zeros(30).double(), 12, problem)
     assert len(set(chosen.tolist())) == 12
     assert len(_spread_out(points[:3], torch.zeros(3).double(), 12, problem)) == 3
-
-
-def test_of_starts_in_one_valley_only_the_best_goes_on():
-    unit = torch.tensor([[0.1, 0.1], [0.11, 0.1], [0.105, 0.1], [0.9, 0.9], [0.9, 0.9]]).double()
-    merit = torch.tensor([3.0, 1.0, 2.0, 5.0, 5.0]).double()
-    assert _have_better_neighbour(unit, merit).tolist() == [True, False, True, False, True]
 
 
 # --- least violation -----------------------------------------------------------------------------

@@ -1,11 +1,10 @@
-"""A proof takes as many regions as are cheap beside a trial."""
+"""How much a proof may take, and that nothing depends on what trials took."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 import grisaille as gs
 from grisaille.certification.relaxation import relaxed
@@ -16,18 +15,18 @@ from grisaille.strategies import auxiliary_problem
 from tests.strategies.practical.practical_helpers import line_problem, tried
 
 
-def knowledge_after(seconds: float, problem: gs.Problem | None = None) -> Knowledge:
-    problem = problem or line_problem()
-    if problem.program.size == 1:
-        trials = tried(problem, [-2.0, -1.0, 0.5, 2.0], TrialKind.INITIAL).trials
-    else:
-        trials = problem.solve(4, strategy=gs.SobolSearch(), progress=False).history.trials
-    history = History(tuple(replace(t, seconds=(0.0, seconds)) for t in trials))
-    return Knowledge(Situation(problem, history, 0))
+def seven_variables() -> gs.Problem:
+    x = gs.Variable("x", 7, lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: np.sum(x**2), name="f", noise=0)
+    return gs.Problem(minimize=f(x))
 
 
-@pytest.mark.parametrize(("seconds", "regions"), [(0.1, 2000), (5.0, 8000), (20.0, 32000)])
-def test_longer_trials_allow_longer_proofs(monkeypatch, seconds, regions):
+def history_of(problem: gs.Problem, seconds: float = 0.1) -> History:
+    trials = problem.solve(4, strategy=gs.SobolSearch(), progress=False).history.trials
+    return History(tuple(replace(t, seconds=(0.0, seconds)) for t in trials))
+
+
+def test_a_proof_takes_as_many_regions_as_are_allowed_and_no_more(monkeypatch):
     asked = []
 
     class Counting(Certified):
@@ -36,19 +35,38 @@ def test_longer_trials_allow_longer_proofs(monkeypatch, seconds, regions):
             return Certified(gap, violation, most)
 
     monkeypatch.setattr(auxiliary_problem, "Certified", Counting)
-    knowledge = knowledge_after(seconds)
-    problem = relaxed(knowledge.plausible)
-    solution = auxiliary_problem.search_and_prove(problem, problem.lower.new_zeros(0, 2), knowledge)
-    assert asked == [regions]
+    problem = line_problem()
+    history = tried(problem, [-2.0, -1.0, 0.5, 2.0], TrialKind.INITIAL)
+    knowledge = Knowledge(Situation(problem, history, 0))
+    box = relaxed(knowledge.plausible)
+    solution = auxiliary_problem.search_and_prove(box, box.lower.new_zeros(0, 2), knowledge)
+    assert asked == [2000]
     assert solution.proof is not None
 
 
-def test_with_many_variables_a_quick_trial_has_no_proof_and_says_why():
-    x = gs.Variable("x", 7, lower=-1, upper=1)
-    f = gs.BlackBox(lambda x: np.sum(x**2), name="f", noise=0)
-    knowledge = knowledge_after(0.1, gs.Problem(minimize=f(x)))
-    problem = relaxed(knowledge.plausible)
-    solution = auxiliary_problem.search_and_prove(problem, problem.lower.new_zeros(0, 8), knowledge)
+def test_with_many_variables_there_is_no_proof_and_it_says_why():
+    problem = seven_variables()
+    knowledge = Knowledge(Situation(problem, history_of(problem), 0))
+    box = relaxed(knowledge.plausible)
+    solution = auxiliary_problem.search_and_prove(box, box.lower.new_zeros(0, 8), knowledge)
     assert solution.proof is not None
     assert "more than 6 variables" in solution.proof.reason
     assert solution.proof.lower == -np.inf
+
+
+def test_what_trials_took_does_not_change_what_is_decided():
+    problem = seven_variables()
+    quick, slow = (
+        gs.Optimistic(initial=4).suggest(Situation(problem, history_of(problem, seconds), 0))
+        for seconds in (3.9, 4.1)
+    )
+    np.testing.assert_array_equal(quick.x, slow.x)
+    assert quick.bound == slow.bound
+    assert quick.kind is slow.kind
+
+
+def test_a_known_part_that_overflows_does_not_end_a_study():
+    x = gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: 2 * x, name="f", noise=0)
+    result = gs.Problem(minimize=-np.exp(800 * f(x))).solve(6, progress=False)
+    assert result.nit == 6

@@ -7,7 +7,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.confidence.plausible_set import plausible_set
+from grisaille.confidence.audit import Audited
 from grisaille.records import Situation, Suggestion, TrialKind
 
 KERNEL = gs.SquaredExponential(lengthscale=0.7, variance=0.5)
@@ -107,13 +107,13 @@ def test_learned_bands_are_doubted_once_they_leave_nothing_to_gain_and_given_one
 def test_the_promise_is_the_least_value_that_the_bands_allow():
     known = problems.lp_with_embedded_gp(1)
     history = known.problem.solve(5, progress=False).history
-    suggestion = gs.Optimistic().suggest(Situation(known.problem, history, 0, "separate", 9))
-    plausible = plausible_set(known.problem.program, history, 2.0)
+    bound = gs.Optimistic().bound(Situation(known.problem, history, 0, "separate", 9))
+    plausible = Audited(2.0).plausible_set(known.problem.program, history)
     grid = gs.Grid(25).solve(plausible.search_problem(), plausible.lower.new_zeros(0, 4), 0)
-    assert suggestion.bound.estimated is not None
-    assert suggestion.bound.estimated <= grid.value + 1e-9
-    assert suggestion.bound.estimated == pytest.approx(grid.value, abs=0.15)
-    assert suggestion.bound.estimated <= known.optimum  # the bands of the true kernel hold here
+    assert bound.estimated is not None
+    assert bound.estimated <= grid.value + 1e-9
+    assert bound.estimated == pytest.approx(grid.value, abs=0.15)
+    assert bound.estimated <= known.optimum
 
 
 def test_grid_search_can_solve_the_auxiliary_problem():
@@ -162,7 +162,7 @@ def after_some_points(trials: int) -> Situation:
 
 
 def test_where_hyper_parameters_are_learned_points_are_chosen_with_half_of_beta():
-    situation = after_some_points(7)
+    situation = after_some_points(7)  # no bound is due then, and no exploring
     ours = gs.Optimistic(solver=SEARCH, initial=6).suggest(situation)
     half = gs.Optimistic(beta=1.0, solver=SEARCH, initial=6, exploit=False).suggest(situation)
     assert ours.kind is TrialKind.NARROWED
@@ -189,3 +189,24 @@ def test_without_exploitation_and_with_given_kernels_every_point_is_the_algorith
     assert kinds <= {TrialKind.INITIAL, TrialKind.OPTIMISTIC, TrialKind.DOUBTING}
     given = two_layers().solve(4, progress=False)
     assert TrialKind.NARROWED not in {t.suggestion.kind for t in given.history}
+
+
+@pytest.mark.parametrize("kernel", [gs.Linear(), gs.Linear(1.0, 1.0)])
+def test_bands_that_the_answers_contradict_bound_nothing(kernel):
+    x = gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: 1 + x**2, name="f", noise=0, kernel=kernel)
+    result = gs.Problem(minimize=f(x)).solve(
+        6, strategy=gs.Optimistic(solver=SEARCH), progress=False
+    )
+    assert (result.lower_bound, result.certified) == (-np.inf, False)
+    assert "there is no bound: the answers of black box 'f' contradict" in result.message
+    assert result.nit == 6
+
+
+def test_bands_that_the_answers_contradict_prove_nothing_infeasible():
+    x = gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: -3.0 if x > 0.9 else 0.0, name="f", noise=0, kernel=KERNEL)
+    study = gs.Study(gs.Problem(minimize=x, subject_to=[f(x) <= -2]))
+    study.observe("f", [-1.0, -0.5, 0.0, 0.5, 0.5, 1.0], [0.0, 0.0, 0.0, 1e-4, -1e-4, 0.0])
+    result = study.run(1, progress=False)
+    assert (result.status, result.certificate) == ("max_trials", None)

@@ -8,10 +8,10 @@ import numpy as np
 
 import grisaille as gs
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.records import Bound, History, Situation, Suggestion, Trial
+from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
-from tests.study.study_helpers import parabola
+from tests.study.study_helpers import nested, parabola
 
 
 @dataclass
@@ -59,12 +59,13 @@ def test_a_bound_above_the_best_value_is_not_shown():
     assert (result.fun, result.lower_bound, result.certified) == (1.0, -np.inf, False)
 
 
-def test_the_best_proved_bound_of_all_trials_is_shown_while_bands_are_given():
-    bounds = [Bound(0.902, 0.9), Bound(0.902, 0.2)]
-    shown = summary_of(*bounds).result(Status.RUNNING, bounds[-1])
-    assert (shown.lower_bound, shown.certified) == (0.9, True)
-    learned = summary_of(*bounds, bands_are_learned=True).result(Status.RUNNING, bounds[-1])
-    assert (learned.lower_bound, learned.certified) == (0.902, False)
+def test_the_best_proved_bound_of_all_trials_is_shown_while_bands_are_declared():
+    declared = [Bound(0.902, proved, is_declared=True) for proved in (0.9, 0.2)]
+    shown = summary_of(*declared).result(Status.RUNNING, declared[-1])
+    assert (shown.lower_bound, shown.assurance) == (0.9, "proved")
+    guessed = [Bound(0.902, 0.9), Bound(0.902, 0.2)]
+    latest = summary_of(*guessed).result(Status.RUNNING, guessed[-1])
+    assert (latest.lower_bound, latest.assurance) == (0.902, "estimated")
 
 
 def test_an_estimate_is_shown_with_the_reason_why_nothing_is_proved():
@@ -75,6 +76,69 @@ def test_an_estimate_is_shown_with_the_reason_why_nothing_is_proved():
 
 def test_a_proved_gap_that_is_closed_is_optimal_and_an_estimated_one_is_not():
     summary = summary_of(Bound())
-    assert summary.reached(Bound(0.999, 0.999), 0.01) is Status.OPTIMAL
+    assert summary.reached(Bound(0.999, 0.999, is_declared=True), 0.01) is Status.OPTIMAL
+    assert summary.reached(Bound(0.999, 0.999), 0.01) is Status.GAP_TOL
     assert summary.reached(Bound(0.999), 0.01) is Status.GAP_TOL
     assert summary.reached(Bound(0.5, 0.5), 0.01) is None
+
+
+def test_a_study_in_which_every_evaluation_fails_says_so_and_why():
+    def broken(x):
+        raise ValueError("no licence")
+
+    x = gs.Variable("x", lower=0, upper=1)
+    result = gs.Problem(minimize=gs.BlackBox(broken, name="f")(x)).solve(2, progress=False)
+    assert result.status == "max_trials"
+    assert "; 2 of 2 evaluations failed (black box 'f' 2 times), the last one: " in result.message
+    assert result.message.endswith("raised ValueError: no licence")
+    assert "nothing was evaluated" not in str(result)
+    assert "every evaluation failed" in str(result)
+
+
+def test_failures_that_were_told_are_named_with_their_black_boxes():
+    study = gs.Study(nested(noise=0), retries=0)
+    (query,) = study.ask()
+    study.fail(query, "the reactor is cold")
+    (query,) = study.ask()
+    study.tell(query, [0.5, 0.5])
+    (query,) = study.ask()
+    study.fail(query, "the reactor is hot")
+    message = study.result().message
+    assert "2 of 3 evaluations failed (black box 'first' 1 time, 'second' 1 time)" in message
+    assert message.endswith("the last one: the reactor is hot")
+
+
+def test_a_study_with_a_complete_trial_counts_failures_apart():
+    study = gs.Study(parabola())
+    (query,) = study.ask()
+    study.tell(query, 1.0)
+    assert "failed" not in study.result().message
+
+
+def test_an_optimal_result_shows_the_bound_that_its_status_rests_on():
+    summary = summary_of(Bound(), Bound())
+    bound = Bound(estimated=0.999, proved=0.9, is_declared=True)
+    assert summary.reached(bound, gap_tol=0.2) is Status.OPTIMAL
+    optimal = summary.result(Status.OPTIMAL, bound)
+    assert (optimal.lower_bound, optimal.certified) == (0.9, True)
+    other = summary.result(Status.MAX_TRIALS, bound)
+    assert (other.lower_bound, other.certified) == (0.999, False)
+
+
+def test_the_bound_that_stopped_a_run_is_the_one_of_its_result():
+    strategy = gs.Optimistic(beta=gs.Declared())
+    result = parabola(lipschitz=6).solve(40, strategy=strategy, gap_tol=0.5, progress=False)
+    assert (result.status, result.certified) == ("optimal", True)
+    assert result.gap <= 0.5
+
+
+def test_a_refutation_is_a_proof_only_for_bands_that_hold_by_declaration():
+    x = gs.Variable("x", lower=0, upper=1)
+    f = gs.BlackBox(lambda x: x, name="f", noise=0)
+    problem = gs.Problem(minimize=x, subject_to=[f(x) <= -1])
+    refutation = Refutation(problem, History(), 2.0, ())
+    summary = ProgressSummary(Counting(), Situation(problem, History(), 0))  # type: ignore[arg-type]
+    guessed = summary.result(Status.MAX_TRIALS, Bound(refutation=refutation))
+    proved = summary.result(Status.MAX_TRIALS, Bound(refutation=refutation, is_declared=True))
+    assert guessed.status is Status.LIKELY_INFEASIBLE
+    assert proved.status is Status.INFEASIBLE

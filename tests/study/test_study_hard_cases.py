@@ -36,19 +36,20 @@ def test_no_bound_survives_a_change_of_the_problem(tmp_path):
 
     def problem(lower: float) -> gs.Problem:
         x = gs.Variable("x", lower=lower, upper=3)
-        kernel = gs.SquaredExponential(1.0, 10.0)
-        return gs.Problem(minimize=gs.BlackBox(lambda x: x**2, name="f", noise=0, kernel=kernel)(x))
+        box = gs.BlackBox(lambda x: x**2, name="f", noise=0, lipschitz=6)
+        return gs.Problem(minimize=box(x))
 
-    narrow = gs.Study(problem(1.0), storage=storage, name="s")
-    assert narrow.run(12, gap_tol=0.01, progress=False).status == gs.Status.OPTIMAL
+    strategy = gs.Optimistic(beta=gs.Declared())
+    narrow = gs.Study(problem(1.0), strategy=strategy, storage=storage, name="s")
+    assert narrow.run(40, gap_tol=0.1, progress=False).status == gs.Status.OPTIMAL
     narrow.close()
-    wide = gs.Study(problem(-3.0), storage=storage, name="s", allow_changes=True)
+    wide = gs.Study(problem(-3.0), strategy=strategy, storage=storage, name="s", allow_changes=True)
     assert wide.result().lower_bound <= 0
     with pytest.raises(gs.ModelError, match="cannot be derived again"):
         wide.replay(1)
-    result = wide.run(30, gap_tol=0.1, progress=False)
+    result = wide.run(60, gap_tol=0.5, progress=False)
     assert result.lower_bound <= 0
-    assert result.fun <= 0.1
+    assert result.fun <= 0.5
     wide.close()
 
 

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from botorch.models import SingleTaskGP
-from gpytorch.mlls import ExactMarginalLogLikelihood
 from scipy.stats import lognorm
 
 import grisaille as gs
@@ -26,9 +24,10 @@ def some_data(n=14, seed=0):
     return inputs, answers
 
 
-def learn(kernel, noise, inputs, outputs, lower=(0, 0), upper=(1, 1)):
+def learn(kernel, noise, inputs, outputs, lower=(0, 0), upper=(1, 1), surely_noisy=False):
     noise = None if noise is None else np.asarray(noise, float)
-    return learned(kernel, noise, inputs, outputs, np.array(lower, float), np.array(upper, float))
+    ends = np.array(lower, float), np.array(upper, float)
+    return learned(kernel, noise, inputs, outputs, *ends, surely_noisy)
 
 
 def assert_all_finite(values):
@@ -54,41 +53,6 @@ def test_one_given_length_scale_serves_every_input():
     assert values.noise.tolist() == [0.0, 0.0]
 
 
-# --- the loss ------------------------------------------------------------------------------------
-@every_family
-@pytest.mark.parametrize("noise", [None, 0.3])
-def test_the_loss_and_its_gradients_are_those_of_gpytorch(kernel, noise):
-    inputs, outputs = (torch.tensor(a) for a in some_data())
-    known = None if noise is None else torch.full_like(outputs, noise**2)
-    model = SingleTaskGP(
-        inputs,
-        outputs,
-        train_Yvar=known,
-        covar_module=fitting._covariance_module(kernel, 2, 1),
-        outcome_transform=None,
-    )
-    likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
-    likelihood.train()
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():  # not only where they start
-        for parameter in likelihood.parameters():
-            shift = torch.rand(parameter.shape, generator=generator, dtype=torch.float64)
-            parameter.add_(0.3 * shift)
-    parameters = [p for p in likelihood.parameters() if p.requires_grad]
-    assert len(parameters) == {True: 3, False: 4}[isinstance(kernel, gs.Linear)] - (
-        noise is not None
-    )
-
-    theirs = -likelihood(model(inputs), model.train_targets)
-    expected = torch.autograd.grad(theirs, parameters)
-    loss, gradients = fitting._Loss(likelihood, kernel, inputs, outputs)()
-    # GPyTorch keeps the constants of its priors in single precision.
-    assert loss.item() == pytest.approx(theirs.item() - 0.5 * np.log(2 * np.pi), abs=1e-8)
-    for parameter, ours, wanted in zip(parameters, gradients, expected, strict=True):
-        np.testing.assert_allclose(ours, wanted, rtol=1e-6, atol=1e-8)
-        assert torch.equal(parameter.grad, ours)
-
-
 @every_stationary
 def test_learned_values_are_where_the_posterior_density_is_largest(kernel):
     inputs, outputs = some_data()
@@ -104,7 +68,7 @@ def test_learned_values_are_where_the_posterior_density_is_largest(kernel):
         fit = residual @ np.linalg.solve(system, residual) + np.linalg.slogdet(system)[1]
         return prior - fit / 2
 
-    values = learn(kernel, None, inputs, outputs)
+    values = learn(kernel, None, inputs, outputs, surely_noisy=True)
     spread, center = outputs.std(ddof=1), outputs.mean()
     best = [
         values.lengthscale[0].numpy(),
@@ -172,7 +136,74 @@ def test_declared_noise_is_kept_and_undeclared_noise_is_learned(kernel):
     inputs, outputs = some_data()
     assert learn(kernel, [0.0], inputs, outputs).noise.item() == 0.0
     assert learn(kernel, [0.2], inputs, outputs).noise.item() == pytest.approx(0.04, rel=1e-12)
-    assert learn(kernel, None, inputs, outputs).noise.item() > 0
+    assert learn(kernel, None, inputs, outputs, surely_noisy=True).noise.item() > 0
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_noise_left_out_is_concluded_from_the_answers(scale):
+    rng = np.random.default_rng(0)
+    inputs = np.linspace(0, 1, 25)[:, None]
+    smooth = scale * np.sin(6 * inputs)
+    exact = learn(gs.Matern(), None, inputs, smooth, [0], [1])
+    assert exact.noise.item() == 0
+    assert exact.remarks[0].startswith("without noise: ")
+    disturbed = smooth + 0.05 * smooth.std() * rng.normal(size=smooth.shape)
+    noisy = learn(gs.Matern(), None, inputs, disturbed, [0], [1])
+    assert 0.02 < noisy.noise.sqrt().item() / smooth.std() < 0.1
+    assert noisy.remarks[0].startswith("noisy: ")
+
+
+# --- learning never fails ------------------------------------------------------------------------
+def hard_data(kind, n, outputs):
+    rng = np.random.default_rng(n)
+    inputs = rng.uniform(size=(n, 2))
+    answers = {
+        "constant": np.full((n, outputs), 3.0),
+        "linear": inputs @ rng.normal(size=(2, outputs)),
+        "steep": np.exp(40 * inputs[:, :1]) * np.ones(outputs),
+        "step": np.sign(inputs[:, :1] - 0.5) * np.ones(outputs),
+        "noise": rng.normal(size=(n, outputs)),
+        "one outlier": np.eye(n)[:, :1] * np.ones(outputs),
+    }
+    if kind == "repeated":
+        return np.repeat(inputs[:1], n, 0), rng.normal(size=(n, outputs))
+    return inputs, answers[kind]
+
+
+@every_family
+@pytest.mark.parametrize("noise", ["left out", "zero"])
+@pytest.mark.parametrize(
+    "kind", ["constant", "linear", "steep", "step", "noise", "one outlier", "repeated"]
+)
+def test_learning_ends_in_numbers_whatever_the_answers_are(kernel, noise, kind):
+    for n, outputs, scale in [(2, 1, 1e-12), (3, 3, 1e12), (25, 2, 1.0)]:
+        inputs, answers = hard_data(kind, n, outputs)
+        declared = None if noise == "left out" else np.zeros(outputs)
+        values = learn(kernel, declared, inputs, scale * answers)
+        assert_all_finite(values)
+        mean, deviation = Posterior(
+            kernel, values, torch.tensor(inputs), torch.tensor(scale * answers)
+        ).predict(torch.tensor([[0.3, 0.9]]))
+        assert torch.isfinite(mean).all()
+        assert (deviation > 0).all()
+
+
+def test_many_observations_are_learned_from():
+    inputs, answers = hard_data("linear", 500, 1)
+    assert_all_finite(learn(gs.Matern(), None, inputs, np.sin(9 * answers)))
+
+
+@pytest.mark.parametrize("failure", ["infinite", "not a number"])
+def test_a_search_that_ends_nowhere_is_replaced_by_typical_values(monkeypatch, failure):
+    value = {"infinite": np.inf, "not a number": np.nan}[failure]
+    spoilt = lambda _self, logarithms: (value, np.zeros_like(logarithms))  # noqa: E731
+    monkeypatch.setattr(fitting.Likelihood, "__call__", spoilt)
+    fitting._learned.cache_clear()
+    inputs, outputs = some_data(n=7)
+    values = learn(gs.Matern(), [0.0], inputs, outputs)
+    fitting._learned.cache_clear()  # what was learned so must not be remembered
+    assert_all_finite(values)
+    assert "could not be learned" in values.remarks[0]
 
 
 def test_learned_noise_follows_the_noise_of_the_data():

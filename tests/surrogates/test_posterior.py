@@ -2,10 +2,12 @@
 
 import math
 
+import gpytorch
 import mpmath
 import numpy as np
 import pytest
 import torch
+from botorch.models import SingleTaskGP
 
 import grisaille as gs
 from grisaille.surrogates import fitting
@@ -342,28 +344,53 @@ def test_an_ill_conditioned_posterior_agrees_with_fifty_digits(kernel):
 
 
 # --- against BoTorch -----------------------------------------------------------------------------
+def botorch_model(kernel, values, j, inputs, outputs, spread):
+    """BoTorch's model of output j in units of its spread; inputs are in length-scales."""
+    variance, noise = values.variance[j] / spread**2, values.noise[j] / spread**2
+    if isinstance(kernel, gs.Linear):
+        covariance = gpytorch.kernels.LinearKernel()
+        covariance.variance = variance
+    else:
+        smoothness = getattr(kernel, "smoothness", None)
+        shape = (
+            gpytorch.kernels.MaternKernel(smoothness)
+            if smoothness
+            else gpytorch.kernels.RBFKernel()
+        )
+        shape.lengthscale = 1.0
+        covariance = gpytorch.kernels.ScaleKernel(shape)
+        covariance.outputscale = variance
+    noises = noise.expand(len(inputs), 1)
+    answers = outputs[:, j : j + 1] / spread
+    model = SingleTaskGP(
+        inputs, answers, noises, covar_module=covariance, outcome_transform=None
+    ).double()
+    model.mean_module.initialize(constant=values.mean[j] / spread)
+    return model.eval()
+
+
+@pytest.mark.filterwarnings("ignore::botorch.exceptions.InputDataWarning")
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_a_fitted_model_predicts_what_botorch_predicts(kernel, outputs, monkeypatch):
+def test_a_fitted_model_predicts_what_botorch_predicts(kernel, outputs):
     rng = np.random.default_rng(3)
     lower, upper = np.array([-5.0, 100.0]), np.array([5.0, 300.0])
     unit = rng.uniform(size=(18, 2))
     inputs = lower + (upper - lower) * unit
     clean = np.stack([1e3 + 50 * np.sin(4 * unit[:, 0]) * unit[:, 1], 1e-2 * unit.sum(1) ** 2], 1)
     answers = (clean * (1 + 1e-3 * rng.normal(size=clean.shape)))[:, :outputs]
-    at = rng.uniform(size=(30, 2))
+    at = lower + (upper - lower) * rng.uniform(size=(30, 2))
 
-    models, fit = [], fitting._fit
-    monkeypatch.setattr(fitting, "_fit", lambda *a: models.append(fit(*a)) or models[-1])
-    values = fitting.learned(kernel, None, inputs, answers, lower, upper)
-    mean, deviation = Posterior(kernel, values, tensor(inputs), tensor(answers)).predict(
-        tensor(lower + (upper - lower) * at)
-    )
-
-    center, spread = answers.mean(0), answers.std(0, ddof=1)
-    with torch.no_grad():
-        theirs = models[0].posterior(tensor(at))  # of unit inputs and standardized outputs
-        expected_mean = center + spread * theirs.mean.numpy()
-        expected_deviation = spread * theirs.variance.sqrt().numpy()
-    np.testing.assert_allclose((mean.numpy() - expected_mean) / spread, 0, atol=2e-6)
-    np.testing.assert_allclose(deviation, expected_deviation, rtol=1e-5)
+    values = fitting.learned(kernel, None, inputs, answers, lower, upper, surely_noisy=True)
+    posterior = Posterior(kernel, values, tensor(inputs), tensor(answers))
+    mean, deviation = posterior.predict(tensor(at))
+    for j in range(outputs):
+        scale = values.lengthscale[j]
+        seen, states = (tensor(points - lower) / scale for points in (inputs, at))
+        spread = answers[:, j].std(ddof=1)
+        model = botorch_model(kernel, values, j, seen, tensor(answers), spread)
+        with torch.no_grad():
+            theirs = model.posterior(states)
+        expected = theirs.mean[:, 0], theirs.variance[:, 0].sqrt()
+        np.testing.assert_allclose(mean[:, j] / spread, expected[0], rtol=0, atol=2e-6)
+        np.testing.assert_allclose(deviation[:, j] / spread, expected[1], rtol=1e-5)

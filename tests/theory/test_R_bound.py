@@ -136,6 +136,47 @@ def test_bounds_beforehand_need_every_box_at_its_optimistic_state():
         chained.regret_bound(realized=False)
 
 
+def noisy_study_with_given_answers():
+    """Forty noisy answers at one end of the domain, then trials, then an answer nobody needs."""
+    problem, _ = one_box(1.0, None)
+    theory = gs.Theory(delta=0.05, horizon=3, gain="observed")
+    study = gs.Study(problem, strategy=gs.Optimistic(beta=theory, solver=gs.Grid(11)))
+    inputs = np.linspace(0.5, 1.5, 40)  # some lie outside the domain
+    study.observe("f", inputs, np.zeros(40))
+    study.run(2, progress=False)
+    study.observe("f", [-1.0], [0.0])
+    study.run(3, progress=False)
+    return study, theory
+
+
+def test_bounds_know_the_answers_that_were_given_before_each_trial():
+    study, theory = noisy_study_with_given_answers()
+    result = study.result()
+    factors = gs.Guarantee(study.problem, theory).amplification
+    bounds = result.discrepancy_bounds()
+    for t, given in enumerate((40, 40, 41)):
+        known = gs.History(result.history.trials[:t], result.history.loose[:given])
+        bands = theory.plausible_set(study.problem.program, known)
+        optimum = result.history.trials[t].suggestion.optimum
+        assert bounds[t] == pytest.approx(factors @ bands.reaches(*optimum))
+
+
+def test_the_promised_bound_has_the_beta_of_the_answers_that_were_given():
+    study, theory = noisy_study_with_given_answers()
+    result = study.result()
+    assert result.regret_bound() <= result.regret_bound(realized=False)
+    program, (f,) = study.problem.program, study.problem.boxes
+    inputs = np.array([seen.inputs for seen in result.history.loose])
+    promised = theory.beta(program, f, 2, theory.round(0), inputs)
+    for trial in result.history:
+        used = theory.plausible_set(program, result.history.before(trial)).beta["f"]
+        assert used.numpy() <= promised
+    alone = gs.Guarantee(study.problem, theory).regret(3)
+    assert result.regret_bound(realized=False) / alone == pytest.approx(
+        float((promised / theory.beta(program, f, 2, theory.round(0)))[0])
+    )
+
+
 def test_trials_of_a_hopeless_problem_have_no_regret_bound():
     x = gs.Variable("x", 1, lower=-1, upper=1)
     f = box(KnownNorm(KERNEL, 1.0, np.random.default_rng(0)), "f", 1.0)
@@ -163,6 +204,7 @@ def test_recommended_points_are_covered_by_no_theorem():
         (np.sign, "may jump with a black box's output"),
         (np.floor, "may jump with a black box's output"),
         (lambda y: np.sqrt(y + 1.0), "infinitely steep somewhere in the range"),
+        (lambda y: np.sqrt(1.0 - y), "infinitely steep somewhere in the range"),
     ],
 )
 def test_what_has_no_lipschitz_constant_has_no_bound(known, message):
@@ -187,9 +229,12 @@ def test_a_lipschitz_constant_that_the_answers_contradict_is_refused():
     x = gs.Variable("x", 1, lower=-1, upper=1)
     f = gs.BlackBox(lambda x: 3 * x[0], name="f", noise=0, kernel=KERNEL, lipschitz=1.0)
     strategy = gs.Optimistic(solver=gs.Grid(11), exploit=False)
-    result = gs.Problem(minimize=f(x)).solve(3, strategy=strategy, progress=False)
-    with pytest.raises(gs.AssumptionError, match=r"output 0 of black box 'f' changes.*raise it"):
-        result.regret_bound()
+    with pytest.raises(
+        gs.AssumptionError, match=r"output 0 of black box 'f' changes.*correct the declaration"
+    ) as error:
+        gs.Problem(minimize=f(x)).solve(3, strategy=strategy, progress=False)
+    with pytest.raises(gs.AssumptionError, match="output 0 of black box 'f' changes"):
+        error.value.result.regret_bound()
 
 
 def test_numpy_integers_count_too():

@@ -25,9 +25,18 @@ def solve(problem, theory, trials=3):
     ("options", "message"),
     [
         ({"norm_bound": None}, r"black box 'plant' has no norm_bound, B_i"),
-        ({"kernel": None}, r"black box 'plant' has no kernel with hyper-parameters"),
-        ({"kernel": gs.Matern()}, r"'plant' has no kernel with hyper-parameters.*nothing may be"),
-        ({"kernel": None, "noise": None}, r"'plant' has no noise: pass noise=0"),
+        (
+            {"kernel": None, "norm_bound": None},
+            r"black box 'plant' has no kernel with hyper-parameters",
+        ),
+        (
+            {"kernel": gs.Matern(), "norm_bound": None},
+            r"'plant' has no kernel with hyper-parameters.*nothing may be",
+        ),
+        (
+            {"kernel": None, "noise": None, "norm_bound": None},
+            r"'plant' has no noise: pass noise=0",
+        ),
         (
             {"kernel": known_kernel(1.0, 2.25)},
             r"reaches k\(s, s\) = 2\.25, more than 1.*by 2\.25 and multiply norm_bound by 1\.5",
@@ -63,7 +72,7 @@ def test_an_input_range_is_asked_for_where_gamma_needs_it():
 
 def test_a_model_of_ones_own_is_refused():
     x = gs.Variable("x", 1, lower=-1, upper=1)
-    h = gs.BlackBox(lambda x: x[0], name="h", noise=0, norm_bound=1, model=lambda x, y: None)
+    h = gs.BlackBox(lambda x: x[0], name="h", noise=0, model=lambda x, y: None)
     with pytest.raises(gs.ModelError, match="'h' has no kernel with hyper-parameters"):
         solve(gs.Problem(minimize=h(x)), gs.Theory())
 

@@ -56,12 +56,13 @@ class Certificate:
     @property
     def least_violation(self) -> float:
         """Every design point violates some constraint by at least this much, in its units."""
-        return min(region.margin for region in self.regions)
+        return min((region.margin for region in self.regions), default=0.0)
 
     @property
     def multipliers(self) -> Array:
         """Weights of the constraints in each region, (regions, K); 0 if no point is plausible."""
-        return np.array([region.multipliers.numpy() for region in self.regions])
+        rows = [region.multipliers.numpy() for region in self.regions]
+        return np.array(rows).reshape(len(rows), len(self.problem.constraint_labels))
 
     def blame(self) -> list[str]:
         """Constraints that cannot be met together, without any that the proof does not need.
@@ -89,7 +90,12 @@ class Certificate:
         The surrogates are learned again. The regions must fill the search space without a hole, and
         each must be refuted with its own weights. Thousands of plausible points, evaluated as in
         any search, must all violate some constraint by `least_violation`.
+
+        Returns:
+            Whether all of that is so. A certificate without regions proves nothing.
         """
+        if not self.regions:
+            return False
         plausible = self._plausible()
         relaxation = PlausibleRelaxation(plausible)
         lower = torch.stack([region.lower for region in self.regions])

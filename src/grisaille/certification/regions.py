@@ -64,7 +64,7 @@ class PlausibleRegions:
         if self._tabulate:
             band.tabulate(states)
         center, half = center_and_half(states)
-        quadratics = band.quadratics(center, half, center)
+        quadratics = band.quadratics(states, center)
         self._note_freedom(call, center)
         self._states.append(states)
         self._clips.append(clips)
@@ -158,7 +158,7 @@ class PlausibleRegions:
             if weight is None:  # the band is not needed
                 bands.append(self._bands[i])
                 continue
-            center, half = center_and_half(self._states[i])
+            center, _ = center_and_half(self._states[i])
             source = torch.tensor(relaxation.sources[i])
             target = torch.where(source >= 0, minimum.minimizer[:, source.clamp_min(0)], center)
             steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
@@ -170,7 +170,7 @@ class PlausibleRegions:
             ends = weight * mean - weight.abs() * reach
             best = ends.sum(-1).argmin(0)
             touch = points[best, torch.arange(len(center))]
-            bands.append(relaxation.bands[call.node].quadratics(center, half, touch))
+            bands.append(relaxation.bands[call.node].quadratics(self._states[i], touch))
         return bands
 
     def _minimize(self, weights: Tensor, bands: list[Quadratics], by_bands: bool) -> Minimum:

@@ -75,7 +75,7 @@ class PlausibleRelaxation:
         reasons = obstacles(self.program) + [
             f"black box {name!r} has a model of its own"
             for name, belief in plausible.beliefs.items()
-            if not isinstance(belief, Posterior)
+            if not isinstance(belief, Posterior) and name not in plausible.intervals
         ]
         if reasons:
             raise NoRelaxation(", ".join(reasons))
@@ -85,7 +85,9 @@ class PlausibleRelaxation:
             if isinstance(belief, Posterior)
         }
         self.bands = {
-            call.node: ClippedBands(call.box, minorants[call.box.name])
+            call.node: ClippedBands(
+                call.box, minorants.get(call.box.name), plausible.intervals.get(call.box.name)
+            )
             for call in self.program.calls
         }
         n = self.program.size

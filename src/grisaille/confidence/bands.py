@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from grisaille.confidence.beliefs import accepted, returned, value_bound
+from grisaille.confidence.declared_intervals import DeclaredInterval
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program
@@ -13,11 +14,15 @@ from grisaille.surrogates.posterior import Surrogate
 
 
 def confidence_band(
-    surrogate: Surrogate, beta: Tensor, call: BoxCall, states: Tensor
+    surrogate: Surrogate,
+    beta: Tensor,
+    call: BoxCall,
+    states: Tensor,
+    interval: DeclaredInterval | None = None,
 ) -> tuple[Tensor, Tensor]:
     """L and u of a call's outputs at states (batch, inputs), (batch, k) each."""
     mean, reach = mean_and_reach(surrogate, beta, call, states)
-    return clip_band(call.box, mean - reach, mean + reach)
+    return clip_band(call.box, accepted(call.box, states), mean - reach, mean + reach, interval)
 
 
 def mean_and_reach(
@@ -28,33 +33,54 @@ def mean_and_reach(
     return mean, beta * deviation
 
 
-def clip_band(box: BlackBox, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
-    """Narrow a band, (batch, k) twice, to the norm bound and the declared output range.
+def clip_band(
+    box: BlackBox,
+    states: Tensor,
+    lower: Tensor,
+    upper: Tensor,
+    interval: DeclaredInterval | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Narrow a band to the norm bound, the declared output range and the declared interval.
 
-    l = max(mu - beta sigma, -B), u = min(mu + beta sigma, B) (Def. hpb_int).
+    l = max(mu - beta sigma, -B), u = min(mu + beta sigma, B) (Def. hpb_int), where B sqrt(k(s, s))
+    takes the place of B for kernels that are not 1 everywhere.
+
+    Args:
+        box: The black box.
+        states: (batch, d), where the band is.
+        lower: (batch, k).
+        upper: (batch, k).
+        interval: What declarations and answers leave to its outputs, if they cut the band.
 
     Raises:
         AssumptionError: The whole band lies outside the norm bound.
     """
     if box.norm_bound is not None:
-        bound = torch.tensor(value_bound(box))
+        bound = value_bound(box, states)
         outside = (lower > bound * (1 + 1e-9)) | (upper < -bound * (1 + 1e-9))
         if outside.any():
-            limit = float(bound[outside.any(0)][0])
+            limit = float(bound[outside][0])
             raise AssumptionError(
                 f"the data put black box {box.name!r} outside ±{limit:g}, which its norm bound "
                 "allows: raise norm_bound (Assumption bounded_norm) or leave it out"
             )
         lower, upper = lower.clamp(-bound, bound), upper.clamp(-bound, bound)
-    # A band wholly outside a declared range is a poor fit, not a contradiction: both ends come to
-    # rest on the range.
-    return returned(box, lower), returned(box, upper)
+    # A band wholly outside a declared range or interval is a poor fit, not a contradiction: the
+    # declaration wins, and both ends come to rest on it.
+    lower, upper = returned(box, lower), returned(box, upper)
+    if interval is None:
+        return lower, upper
+    least, most = interval.ends(states)
+    return lower.clamp(least, most), upper.clamp(least, most)
 
 
-def predicted(surrogate: Surrogate, call: BoxCall, states: Tensor) -> Tensor:
-    """Posterior mean of a call's outputs at states, moved into its declared range."""
-    mean, _ = surrogate.predict(accepted(call.box, states))
-    return clip_band(call.box, mean, mean)[0]
+def predicted(
+    surrogate: Surrogate, call: BoxCall, states: Tensor, interval: DeclaredInterval | None = None
+) -> Tensor:
+    """Posterior mean of a call's outputs at states, moved into what was declared."""
+    states = accepted(call.box, states)
+    mean, _ = surrogate.predict(states)
+    return clip_band(call.box, states, mean, mean, interval)[0]
 
 
 def constant_widths(program: Program, beta: float) -> dict[str, Tensor]:

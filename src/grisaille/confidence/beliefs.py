@@ -33,6 +33,11 @@ DEFAULT_KERNEL = Matern(2.5)
 _MANY_ROWS = 250
 _LEARNED_FROM = 200
 
+# A mean contradicts exact answers if it misses one by this part of their spread, and by so many of
+# the standard deviations that are taken for rounding.
+_MISS = 1e-3
+_MISSES = 10.0
+
 
 def given_kernel(box: BlackBox) -> Kernel:
     """The kernel of a black box that was given one."""
@@ -41,15 +46,25 @@ def given_kernel(box: BlackBox) -> Kernel:
     return kernel
 
 
-def value_bound(box: BlackBox) -> Array:
-    """How far from 0 the values of a black box can be by its norm bound, (k,).
+def value_bound(box: BlackBox, states: Tensor) -> Tensor:
+    """How far from 0 the values of a black box can be by its norm bound.
 
     |f(s)| <= B sqrt(k(s, s)): B in the paper, where k(s, s) <= 1 (Assumption regular_kernel).
+
+    Args:
+        box: A black box with a norm bound, and so with a given kernel.
+        states: (batch, d).
+
+    Returns:
+        (batch, k).
     """
     assert box.norm_bound is not None
-    if box.kernel is None or box.kernel.variance is None or isinstance(box.kernel, Linear):
-        return box.norm_bound
-    return np.asarray(box.norm_bound * math.sqrt(max(1.0, box.kernel.variance)))
+    kernel = given_kernel(box)
+    assert kernel.variance is not None
+    correlation = kernel.diagonal(states / torch.tensor(kernel.lengthscale))
+    # The floor keeps the root differentiable at the origin of a linear kernel.
+    deviation = (kernel.variance * correlation).clamp_min(1e-300).sqrt()
+    return torch.tensor(box.norm_bound) * deviation.unsqueeze(-1)
 
 
 def disturbance(box: BlackBox, surrogate: Surrogate) -> Tensor:
@@ -60,6 +75,18 @@ def disturbance(box: BlackBox, surrogate: Surrogate) -> Tensor:
         return surrogate.hyperparameters.noise.sqrt()
     assert isinstance(surrogate, ConstantProcess | CondensedPosterior)
     return surrogate.noise
+
+
+def is_believed_exact(box: BlackBox, surrogate: Surrogate) -> bool:
+    """Whether the answers of a black box have no noise: as declared, else as concluded."""
+    if box.noise is not None or not isinstance(surrogate, Posterior):
+        return box.is_exact
+    return not surrogate.hyperparameters.noise.any()
+
+
+def conclusions(surrogate: Surrogate) -> tuple[str, ...]:
+    """What was concluded while learning a black box, in a few words each."""
+    return surrogate.hyperparameters.remarks if isinstance(surrogate, Posterior) else ()
 
 
 def believe(
@@ -123,7 +150,8 @@ def _surrogate(
     first = milestone(len(inputs), at_once)
     if box.is_learned:
         lower, upper = input_range(program, box, inputs[:first])
-        hyperparameters = learned(kernel, box.noise, inputs[:first], outputs[:first], lower, upper)
+        seen = inputs[:first], outputs[:first]
+        hyperparameters = learned(kernel, box.noise, *seen, lower, upper, box.process_noise)
     else:
         noise = box.noise if regularization is None else np.full(box.outputs, regularization**0.5)
         hyperparameters = given(kernel, noise, box.inputs, box.outputs)
@@ -134,13 +162,37 @@ def _surrogate(
     return posterior
 
 
+def contradiction(box: BlackBox, surrogate: Surrogate) -> str:
+    """Why the answers of a black box contradict its kernel, in a sentence; empty if they do not.
+
+    With noise 0 the mean goes through all answers, up to rounding, unless no function that the
+    kernel describes does.
+    """
+    if not (box.is_exact and isinstance(surrogate, Posterior)) or not len(surrogate.outputs):
+        return ""
+    rounding = surrogate.regularization(surrogate.scaled)
+    if (surrogate.hyperparameters.noise[:, None] > rounding.min()).any():  # a lambda of the theory
+        return ""
+    misses, outputs = surrogate.misses(), surrogate.outputs
+    spread = outputs.amax(0) - outputs.amin(0)
+    if (misses <= torch.maximum(_MISS * spread, _MISSES * rounding.sqrt().T)).all():
+        return ""
+    kernel = type(surrogate.kernel).__name__
+    other = "kernel=gs.Matern() or " if isinstance(surrogate.kernel, Linear) else ""
+    return (
+        f"the answers of black box {box.name!r} contradict its {kernel} kernel with noise 0, which "
+        f"misses them by up to {float(misses.max()):.3g}: use {other}noise=None"
+    )
+
+
 def _condensed(
     program: Program, box: BlackBox, kernel: Kernel, inputs: Array, outputs: Array
 ) -> CondensedPosterior:
     if box.is_learned:
         some = np.linspace(0, len(inputs) - 1, _LEARNED_FROM).astype(int)
         lower, upper = input_range(program, box, inputs)
-        hyperparameters = learned(kernel, box.noise, inputs[some], outputs[some], lower, upper)
+        seen = inputs[some], outputs[some]
+        hyperparameters = learned(kernel, box.noise, *seen, lower, upper, box.process_noise)
     else:
         hyperparameters = given(kernel, box.noise, box.inputs, box.outputs)
     return CondensedPosterior(kernel, hyperparameters, torch.tensor(inputs), torch.tensor(outputs))
@@ -188,7 +240,7 @@ def known_range(expression: Expression) -> tuple[Array, Array]:
     unknown = np.full(expression.size, np.nan)
     if isinstance(expression, Call):
         box = expression.box
-        bound = np.inf if box.norm_bound is None else value_bound(box)
+        bound = np.inf if box.norm_bound is None else _largest_value(expression)
         lower = np.maximum(-np.inf if box.lower is None else box.lower, -bound)
         upper = np.minimum(np.inf if box.upper is None else box.upper, bound)
         return (
@@ -204,6 +256,15 @@ def known_range(expression: Expression) -> tuple[Array, Array]:
         ends = [known_range(a) for a in expression.arguments]
         return np.concatenate([e[0] for e in ends]), np.concatenate([e[1] for e in ends])
     return unknown, unknown
+
+
+def _largest_value(call: Call) -> Array:
+    """The largest value that the norm bound of a black box allows for its known inputs, (k,)."""
+    ends = zip(*map(known_range, call.arguments), strict=True)
+    lower, upper = (torch.tensor(np.concatenate(end)) for end in ends)
+    farthest = torch.maximum(accepted(call.box, lower).abs(), accepted(call.box, upper).abs())
+    # An input without a known range has no farthest value, but k(s, s) may not depend on it.
+    return value_bound(call.box, farthest.unsqueeze(0))[0].numpy()
 
 
 def accepted(box: BlackBox, states: Tensor) -> Tensor:

@@ -45,8 +45,9 @@ class FailedInputs:
             answered, _ = history.data(box.name, box.inputs, box.outputs)
             if len(failed) and len(answered):
                 low, high = input_range(program, box, np.concatenate([answered, failed]))
-                scale = torch.tensor(high - low)
-                self._tried[box.name] = scale, torch.tensor(answered), torch.tensor(failed)
+                scale, where = torch.tensor(high - low), torch.tensor(failed)
+                where = where[(accepted(box, where) == where).all(1)]
+                self._tried[box.name] = scale, torch.tensor(answered), where
 
     def __bool__(self) -> bool:
         return bool(self._tried)
@@ -66,8 +67,13 @@ class FailedInputs:
         def look(call: BoxCall, states: Tensor) -> None:
             if call.box.name in self._tried:
                 scale, answered, failed = self._tried[call.box.name]
-                scaled = accepted(call.box, states) / scale
-                found.append(too_near(scaled, answered / scale, failed / scale))
+                inside = accepted(call.box, states)
+                # A chain that leaves the accepted range fails, which says nothing of its inside.
+                excess = ((states - inside) / scale).abs().amax(1)
+                if len(failed):
+                    near = too_near(inside / scale, answered / scale, failed / scale)
+                    excess = torch.maximum(excess, near)
+                found.append(excess)
 
         plausible.visit(points, look)
         return torch.stack(found, 1)

@@ -24,12 +24,19 @@ class Incumbent:
         violation: Its largest constraint violation, likewise; 0 when all constraints are met.
         feasible: Whether it counts as feasible. With noise, constraints must hold with the
             confidence of the bands.
+        upper: The most that its objective can be, by the bands; None if observed without noise.
     """
 
     position: int
     objective: float
     violation: float
     feasible: bool
+    upper: float | None = None
+
+    @property
+    def most(self) -> float:
+        """The most that its objective can be."""
+        return self.objective if self.upper is None else self.upper
 
 
 def find_incumbent(history: History, plausible: PlausibleSet | None) -> Incumbent | None:

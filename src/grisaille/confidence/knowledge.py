@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
-from grisaille.confidence.beliefs import Beliefs
+from grisaille.array_types import Array
+from grisaille.confidence.audit import BoxCalibration, standardized_errors, widening_factors
+from grisaille.confidence.beliefs import Beliefs, conclusions, contradiction, is_believed_exact
 from grisaille.confidence.failures import FailedInputs
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.pending import with_pending
-from grisaille.confidence.plausible_set import Beta, PlausibleSet, plausible_set
+from grisaille.confidence.plausible_set import BandRule, Beta, PlausibleSet, plausible_set
 from grisaille.language.program import Program
 from grisaille.records import History, Situation
 
@@ -44,7 +47,22 @@ class Knowledge:
     @property
     def is_learned(self) -> bool:
         """Whether the bands rest on learned hyper-parameters, so that they are a guess."""
-        return any(box.is_learned for box in self.program.boxes)
+        by_rule = isinstance(self.beta, BandRule)
+        return not by_rule and any(box.is_learned for box in self.program.boxes)
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the bands hold by declared constants, so that what they prove is proved."""
+        return isinstance(self.beta, BandRule)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether no black box is noisy: as declared, else as concluded from its answers."""
+        problem = self.situation.problem
+        if problem.is_exact or problem.causal is not None or not len(self.history):
+            return problem.is_exact
+        believed = self.answered.beliefs
+        return all(is_believed_exact(box, believed[box.name]) for box in self.program.boxes)
 
     @cached_property
     def answered(self) -> PlausibleSet:
@@ -52,15 +70,60 @@ class Knowledge:
         return _learned_once(self.program, self.history, self.beta, self.situation.at_once)
 
     @cached_property
+    def contradiction(self) -> str:
+        """Why the answers contradict what is believed of a black box; empty if they do not."""
+        beliefs = self.answered.beliefs
+        found = (contradiction(box, beliefs[box.name]) for box in self.program.boxes)
+        return next(filter(None, found), "")
+
+    @cached_property
     def beliefs(self) -> Beliefs:
         """A surrogate for each black box, as if pending evaluations had come out as predicted."""
-        beliefs, pending = self.answered.beliefs, self.situation.pending
-        return with_pending(self.program, beliefs, pending) if pending else beliefs
+        answered, pending = self.answered, self.situation.pending
+        if not pending:
+            return answered.beliefs
+        return with_pending(self.program, answered.beliefs, pending, answered.intervals)
 
     @cached_property
     def plausible(self) -> PlausibleSet:
         """The plausible set, as if pending evaluations had come out as predicted."""
-        return PlausibleSet(self.program, self.beliefs, self.answered.beta)
+        answered = self.answered
+        return PlausibleSet(self.program, self.beliefs, answered.beta, answered.intervals)
+
+    @cached_property
+    def audited(self) -> PlausibleSet:
+        """The plausible set that bounds come from: bands are as wide as their audit asks for.
+
+        Bands that hold by declaration need no audit.
+        """
+        if isinstance(self.beta, BandRule):
+            return self.plausible
+        factors = widening_factors(self.program, self._errors, self.beta)
+        wider = {name: self.situation.widening * factor for name, factor in factors.items()}
+        right = all(factor == 1 for factor in wider.values())
+        return self.plausible if right else self.plausible.scaled(wider)
+
+    @cached_property
+    def calibration(self) -> tuple[BoxCalibration, ...]:
+        """How well the bands of each black box predicted its answers."""
+        if isinstance(self.beta, BandRule) or not len(self.history):
+            return ()
+        factors = widening_factors(self.program, self._errors, self.beta)
+        return tuple(
+            BoxCalibration(
+                name,
+                answers=len(errors),
+                inside=int((errors <= self.beta).all(1).sum()),
+                largest=float(errors.max(initial=0.0)),
+                factor=factors[name],
+                conclusions=conclusions(self.answered.beliefs[name]),
+            )
+            for name, errors in self._errors.items()
+        )
+
+    @cached_property
+    def _errors(self) -> dict[str, Array]:
+        return standardized_errors(self.program, self.history, self.answered.beliefs)
 
     @cached_property
     def incumbent(self) -> Incumbent | None:
@@ -70,8 +133,12 @@ class Knowledge:
         with every variable of every run; their average counts, which a trial has already.
         """
         problem = self.situation.problem
-        exact = not len(self.history) or problem.is_exact or problem.causal is not None
-        return find_incumbent(self.history, None if exact else self.answered)
+        exact = not len(self.history) or problem.causal is not None or self.is_exact
+        found = find_incumbent(self.history, None if exact else self.answered)
+        if found is None or exact:
+            return found
+        x = self.history.trials[found.position].x
+        return replace(found, upper=self.audited.highest(x))
 
     @cached_property
     def failures(self) -> FailedInputs | None:

@@ -8,33 +8,42 @@ to bound anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
 
 from grisaille.confidence.bands import predicted
 from grisaille.confidence.beliefs import Beliefs
+from grisaille.confidence.declared_intervals import DeclaredInterval
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import Pending
 
 
-def with_pending(program: Program, beliefs: Beliefs, pending: Iterable[Pending]) -> Beliefs:
+def with_pending(
+    program: Program,
+    beliefs: Beliefs,
+    pending: Iterable[Pending],
+    intervals: Mapping[str, DeclaredInterval] | None = None,
+) -> Beliefs:
     """Beliefs once pending trials have come out as `beliefs` predict.
 
     Args:
         program: Objective and constraints.
         beliefs: A surrogate for each black box, after all answers.
         pending: The pending trials.
+        intervals: What declarations and answers leave to the black boxes whose bands they cut.
     """
     updated = dict(beliefs)
     for trial in pending:
-        for box, state in _unanswered(program, beliefs, trial):
+        for box, state in _unanswered(program, beliefs, trial, intervals or {}):
             updated[box] = updated[box].with_predicted(state)
     return updated
 
 
-def _unanswered(program: Program, beliefs: Beliefs, trial: Pending) -> list[tuple[str, Tensor]]:
+def _unanswered(
+    program: Program, beliefs: Beliefs, trial: Pending, intervals: Mapping[str, DeclaredInterval]
+) -> list[tuple[str, Tensor]]:
     """Every box that will be evaluated, and where: for deep calls, where it is predicted to be."""
     places = [(program.calls[p.call].box.name, torch.tensor(p.inputs)) for p in trial.probes]
     if not trial.suggestion.chain:
@@ -47,7 +56,8 @@ def _unanswered(program: Program, beliefs: Beliefs, trial: Pending) -> list[tupl
             return torch.tensor(answer).unsqueeze(0)
         if torch.isfinite(states).all():
             places.append((call.box.name, states[0]))
-        return predicted(beliefs[call.box.name], call, states)
+        name = call.box.name
+        return predicted(beliefs[name], call, states, intervals.get(name))
 
     with torch.no_grad():
         program.run(torch.tensor(trial.suggestion.x).unsqueeze(0), resolve)

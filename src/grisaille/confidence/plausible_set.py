@@ -22,6 +22,7 @@ from grisaille.confidence.beliefs import (
     believe,
     disturbance,
 )
+from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals
 from grisaille.confidence.process_noise import Disturbances
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
@@ -38,12 +39,20 @@ class PlausibleSet:
         program: Objective and constraints.
         beliefs: A surrogate for each black box.
         beta: Half-width of the bands in posterior standard deviations, (k,) for each black box.
+        intervals: What declarations and answers leave to the black boxes whose bands they cut.
     """
 
-    def __init__(self, program: Program, beliefs: Beliefs, beta: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        beliefs: Beliefs,
+        beta: Mapping[str, Tensor],
+        intervals: Mapping[str, DeclaredInterval] | None = None,
+    ) -> None:
         self.program = program
         self.beliefs = beliefs
         self.beta = beta
+        self.intervals = intervals or {}
         self.disturbances: Disturbances | None = None
         controls = program.box_outputs
         if program.process_noise:
@@ -55,10 +64,11 @@ class PlausibleSet:
         self.lower = torch.cat([torch.tensor(program.lower), -eta])
         self.upper = torch.cat([torch.tensor(program.upper), eta])
 
-    def scaled(self, factor: float) -> PlausibleSet:
-        """The same with bands `factor` times as wide."""
-        wider = {name: factor * beta for name, beta in self.beta.items()}
-        return PlausibleSet(self.program, self.beliefs, wider)
+    def scaled(self, factor: float | Mapping[str, float]) -> PlausibleSet:
+        """The same with bands `factor` times as wide: one for all black boxes, or one for each."""
+        factors = factor if isinstance(factor, Mapping) else dict.fromkeys(self.beta, factor)
+        wider = {name: factors[name] * beta for name, beta in self.beta.items()}
+        return PlausibleSet(self.program, self.beliefs, wider, self.intervals)
 
     def search_problem(self) -> SearchProblem:
         """The auxiliary problem (Alg. 2 line 2) as a box with inequalities."""
@@ -83,7 +93,8 @@ class PlausibleSet:
     def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
         name = call.box.name
-        return confidence_band(self.beliefs[name], self.beta[name], call, states)
+        interval = self.intervals.get(name)
+        return confidence_band(self.beliefs[name], self.beta[name], call, states, interval)
 
     def visit(self, points: Tensor, look: Callable[[BoxCall, Tensor], None]) -> None:
         """Show the states of every call at points (batch, n + outputs), or (batch, n) for eta 0."""
@@ -171,6 +182,24 @@ class PlausibleSet:
 
         return SearchProblem(self.lower[:n], self.upper[:n], evaluate, self.program.continuous)
 
+    def highest(self, x: Array) -> float:
+        """How large the objective can be at a design point, flat, within the bands.
+
+        Each eta in turn goes to its worse end, and then all of them together; what they add one by
+        one counts if that is more.
+        """
+        controls = len(self.lower) - self.program.size
+        axes = torch.eye(controls, dtype=torch.float64)
+        probes = torch.cat([torch.zeros_like(axes[:1]), axes, -axes])
+        design = torch.tensor(x).unsqueeze(0)
+        with torch.no_grad():
+            values, _ = self.evaluate(torch.cat([design.expand(len(probes), -1), probes], 1))
+            ups, downs = values[1 : controls + 1], values[controls + 1 :]
+            corner = torch.where(ups >= downs, 1.0, -1.0).to(design.dtype).unsqueeze(0)
+            together, _ = self.evaluate(torch.cat([design, corner], 1))
+        rises = (torch.maximum(ups, downs) - values[0]).clamp_min(0)
+        return max(float(values[0] + rises.sum()), float(together[0]))
+
     def predict(self, design: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Predicted objective and constraints, and how far constraints may be off.
 
@@ -213,7 +242,7 @@ def _inside(band: tuple[Tensor, Tensor], eta: Tensor) -> Tensor:
 
 @runtime_checkable
 class BandRule(Protocol):
-    """Gives bands their widths from what was declared and observed; `Theory` is one."""
+    """Gives bands from what was declared and observed, with nothing learned; `Theory` is one."""
 
     def plausible_set(self, program: Program, history: History) -> PlausibleSet:
         """The plausible set after a history."""
@@ -238,4 +267,5 @@ def plausible_set(program: Program, history: History, beta: Beta, at_once: int =
     if isinstance(beta, BandRule):
         return beta.plausible_set(program, history)
     beliefs = believe(program, history, at_once=at_once)
-    return PlausibleSet(program, beliefs, constant_widths(program, beta))
+    widths = constant_widths(program, beta)
+    return PlausibleSet(program, beliefs, widths, declared_intervals(program, history))

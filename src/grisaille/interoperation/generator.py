@@ -14,8 +14,9 @@ from grisaille.array_types import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.interoperation.answer_names import name_calls
+from grisaille.study.declared_ranges import check_range
 from grisaille.study.evaluation_chain import Chain
-from grisaille.study.event_writer import ChainAnswers, check_range
+from grisaille.study.event_writer import ChainAnswers
 from grisaille.study.state import TrialEntry, TrialState
 from grisaille.study.study import Study
 
@@ -242,7 +243,7 @@ class Generator:
             }:
                 for call, inputs in ready.items():
                     box = self.study.problem.program.calls[call].box
-                    check_range(box, inputs, answers[call])
+                    check_range(box, inputs, answers[call], self.study.state.history())
                     found.append((box.name, inputs, answers[call]))
                     reached[call] = answers[call]
         return found

@@ -16,8 +16,9 @@ from grisaille.errors import EvaluationError, ModelError, ProtocolError, counted
 from grisaille.language.atoms import Shape
 from grisaille.language.expression import Call, Expression, as_expression
 from grisaille.language.user_function import (
-    check_lipschitz,
+    check_shape_of_slopes,
     decorator,
+    directions,
     functools_target,
     is_symbolic,
     name_of,
@@ -40,16 +41,22 @@ class BlackBox:
             output; 0 for a deterministic simulator; None to learn it.
         kernel: A `SquaredExponential`, `Matern` or `Linear`; None for the default. One with
             hyper-parameters is used as it is, in the user's own units.
-        norm_bound: B_i, a bound on the norm in the kernel's space (Assumption bounded_norm), one or
-            one per output; clips the band.
-        lower: Smallest value an output can take: clips the band. One, or one per output.
+        norm_bound: B_i, a bound on the norm in the space of a kernel with hyper-parameters
+            (Assumption bounded_norm), one or one per output; clips the band to ±B_i sqrt(k(s, s)).
+        lower: Smallest value an output can take: clips the band. One, or one per output. An answer
+            outside is an error without noise. It is kept as it is with noise; with noise to be
+            learned, if it is outside by no more than 10 % of the range, or of the answers' spread.
         upper: Largest value an output can take, likewise.
         input_lower: Smallest inputs it accepts, a number or one per input number: its
-            optimistic states stay inside.
+            optimistic states stay inside. A design point whose chain leaves the range counts as
+            infeasible: the black box is not evaluated there, and the trial fails.
         input_upper: Largest inputs it accepts, likewise.
         lipschitz: How fast outputs can change with each input (Assumption Lip): one number, one
-            per input, or an array (outputs, inputs). Only bounds on regret use it; without it they
-            use what the norm bound implies, or an estimate.
+            per input, or an array (outputs, inputs). With exact answers it cuts the band. Bounds on
+            regret use it too; without it they use what the norm bound implies, or an estimate.
+        monotone: "increasing", "decreasing" or None: how outputs change when an input rises. One
+            word, one per input, or nested lists (outputs, inputs). With exact answers it cuts the
+            band.
         model: Your own surrogate: a function `(inputs, outputs) -> BoTorch model`, tensors of
             shape (n, d) and (n, k) in the user's units.
         separable: False if it can be evaluated only along the real chain, not on its own at an
@@ -77,6 +84,7 @@ class BlackBox:
         input_lower: ArrayLike | None = None,
         input_upper: ArrayLike | None = None,
         lipschitz: ArrayLike | None = None,
+        monotone: str | Sequence[Any] | None = None,
         model: Callable[[Tensor, Tensor], Any] | None = None,
         separable: bool = True,
         timeout: float | None = None,
@@ -112,6 +120,12 @@ class BlackBox:
                 "has a kernel with hyper-parameters, so nothing is learned, but no noise: pass "
                 "noise=0, or its standard deviation"
             )
+        if norm_bound is not None and getattr(kernel, "lengthscale", None) is None:
+            raise self._fault(
+                f"has norm_bound={norm_bound!r}, which is about the space of a given kernel: pass "
+                "kernel=gs.Matern(lengthscale=..., variance=...), or declare lower= and upper= "
+                "instead"
+            )
         if process_noise and self.noise is not None and not self.noise.all():
             raise self._fault(
                 f"has process_noise=True and noise={noise!r}: give the standard deviation of its "
@@ -131,6 +145,7 @@ class BlackBox:
         self.input_upper = self._per_input("input_upper", input_upper)
         self._check_order("input_lower", "input_upper")
         self.lipschitz = self._positive("lipschitz", self._per_input("lipschitz", lipschitz))
+        self.monotone = directions(monotone, f"black box {self.name!r}")
         self.model = model
         self.separable = separable
         self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
@@ -191,7 +206,10 @@ class BlackBox:
                         f"takes {counted(self.inputs, 'number')}, but {what} has shape "
                         f"{given.shape}: pass one number, or one per input"
                     )
-            check_lipschitz(self.lipschitz, self.outputs, self.inputs, f"black box {self.name!r}")
+            for what in ("lipschitz", "monotone"):
+                check_shape_of_slopes(
+                    what, getattr(self, what), self.outputs, self.inputs, f"black box {self.name!r}"
+                )
         elif shapes != self.argument_shapes:
             raise self._fault(
                 f"takes {_counts(self.argument_shapes)}, got {_counts(shapes)}: every call needs "

@@ -31,7 +31,16 @@ from grisaille.language.white_box import WhiteBox
 _LONGEST = 16
 """How many numbers are written in full; longer arrays as the first ones and a digest."""
 
-_PER_ENTRY = ("noise", "norm_bound", "lower", "upper", "input_lower", "input_upper", "lipschitz")
+_PER_ENTRY = (
+    "noise",
+    "norm_bound",
+    "lower",
+    "upper",
+    "input_lower",
+    "input_upper",
+    "lipschitz",
+    "monotone",
+)
 """Options of a black box that are one number or several; None by default."""
 
 

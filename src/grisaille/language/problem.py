@@ -109,6 +109,7 @@ class Problem:
         seed: int = 0,
         timeout: float | None = None,
         gap_tol: float | None = None,
+        stop_if_infeasible: bool = False,
         max_cost: float | None = None,
         executor: Any = None,
         workers: int | None = None,
@@ -128,7 +129,11 @@ class Problem:
                 paper); "chained" observes only the real chain.
             seed: Makes the run repeatable.
             timeout: Seconds after which no new trial starts.
-            gap_tol: Stop when best value and bound are this close, in the objective's units.
+            gap_tol: Stop when best value and bound are this close, in the objective's units. Bands
+                that are a guess are doubted first: the gap must be closed for wider ones, too.
+            stop_if_infeasible: Stop when the bands, twice as wide as the answers so far ask for,
+                leave no feasible point. Without it the trials go on, and the result says so. A
+                proof that rests on declared constants stops in any case.
             max_cost: What all evaluations together may cost.
             executor: What evaluates: anything with `submit`, such as a process pool of
                 `concurrent.futures` or a Dask client. None for this process.
@@ -153,6 +158,7 @@ class Problem:
             seed=seed,
             timeout=timeout,
             gap_tol=gap_tol,
+            stop_if_infeasible=stop_if_infeasible,
             max_cost=max_cost,
             executor=executor,
             workers=workers,

@@ -15,6 +15,9 @@ from grisaille.language.expression import Constraint, Expression
 
 Box = TypeVar("Box", covariant=True)
 
+_DIRECTIONS = {"increasing": 1.0, "decreasing": -1.0, None: 0.0}
+_ONE = {"lipschitz": "one number", "monotone": "one word"}
+
 
 class Decorator(Protocol[Box]):
     """A decorator that is written with or without options."""
@@ -63,15 +66,29 @@ def output_shape(outputs: int | Sequence[str], who: str) -> tuple[tuple[str, ...
     raise ModelError(f"{who} has outputs={outputs!r}: pass a number of at least 1, or names")
 
 
-def check_lipschitz(
-    lipschitz: NDArray[np.float64] | None, outputs: int, inputs: int, who: str
-) -> None:
-    """Raise ModelError unless Lipschitz constants are one, one per input, or (outputs, inputs)."""
-    shapes = ((), (inputs,), (outputs, inputs))
-    if lipschitz is not None and lipschitz.shape not in shapes:
+def directions(monotone: object, who: str) -> NDArray[np.float64] | None:
+    """1 for "increasing", -1 for "decreasing" and 0 for None, in nested lists; None for None."""
+    if monotone is None:
+        return None
+    try:
+        words = np.array(monotone, dtype=object)
+        return np.asarray(np.vectorize(_DIRECTIONS.__getitem__, otypes=[float])(words))
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelError(
-            f"{who} has {counted(outputs, 'output')} of {counted(inputs, 'input')}, but lipschitz "
-            f"has shape {lipschitz.shape}: pass one number, one per input, or an array of shape "
+            f"{who} has monotone={monotone!r}: pass 'increasing', 'decreasing' or None, one for "
+            "all inputs, one per input, or nested lists (outputs, inputs)"
+        ) from error
+
+
+def check_shape_of_slopes(
+    what: str, slopes: NDArray[np.float64] | None, outputs: int, inputs: int, who: str
+) -> None:
+    """Raise ModelError unless slopes are one, one per input, or (outputs, inputs)."""
+    shapes = ((), (inputs,), (outputs, inputs))
+    if slopes is not None and slopes.shape not in shapes:
+        raise ModelError(
+            f"{who} has {counted(outputs, 'output')} of {counted(inputs, 'input')}, but {what} "
+            f"has shape {slopes.shape}: pass {_ONE[what]}, one per input, or an array of shape "
             f"{shapes[-1]}"
         )
 

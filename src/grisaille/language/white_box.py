@@ -18,7 +18,7 @@ from grisaille.errors import EvaluationError, ModelError
 from grisaille.language.atoms import Atom
 from grisaille.language.expression import Operation, as_expression
 from grisaille.language.user_function import (
-    check_lipschitz,
+    check_shape_of_slopes,
     decorator,
     is_symbolic,
     name_of,
@@ -82,7 +82,9 @@ class WhiteBox:
         if any(is_symbolic(a) for a in args):
             expressions = tuple(as_expression(a) for a in args)
             inputs = sum(e.size for e in expressions)
-            check_lipschitz(self.lipschitz, self.outputs, inputs, f"white box {self.name!r}")
+            check_shape_of_slopes(
+                "lipschitz", self.lipschitz, self.outputs, inputs, f"white box {self.name!r}"
+            )
             return Operation(self.atom, expressions)
         return self.fn(*args)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grisaille.language.problem import Problem
 from grisaille.records import History
-from grisaille.reporting.progress import certainty
 from grisaille.reporting.trial_data import trial_data
 
 if TYPE_CHECKING:
@@ -61,14 +61,15 @@ def describe_result(result: Any) -> str:
         )
     if result.x is None:
         seen = sum(result.evaluations.values())
-        what = f"no trial is complete; {seen} evaluations" if seen else "nothing was evaluated"
+        what = "every evaluation failed" if result.failures else "nothing was evaluated"
+        what = f"no trial is complete; {seen} evaluations" if seen else what
         return "\n".join([*lines, f"x            {what}"])
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
     lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
-    sure = f"bound {certainty(result.certified)}"
-    if result.certified and result.learned:
-        sure += " for learned bands"
+    sure = f"bound {result.assurance}"
+    if result.assurance == "certified":
+        sure += " for learned bands" if result.learned else " for bands of constant width"
     bounded = np.isfinite(result.lower_bound if problem.sense == 1 else result.upper_bound)
     if not bounded and result.success:
         sure = "no bound"
@@ -93,6 +94,21 @@ def describe_result(result: Any) -> str:
     if result.failures:
         many = len(result.failures)
         lines.append(f"failures     {many}, the last one: {result.failures[-1].reason}")
+    lines += _calibration_lines(result.calibration)
     if result.learned:
         lines.append(f"learned      hyper-parameters of {', '.join(result.learned)}")
     return "\n".join(lines)
+
+
+def _calibration_lines(calibration: Sequence[Any]) -> list[str]:
+    """How far the bands were right, in a line; and what was concluded about noise left out."""
+    lines = []
+    answers = sum(row.answers for row in calibration)
+    if answers:
+        text = f"{sum(row.inside for row in calibration)} of {answers} answers were inside"
+        wider = [f"{row.box} by {row.factor:.2g}" for row in calibration if row.factor > 1]
+        if wider:
+            text += f"; the bound widens those of {', '.join(wider)}"
+        lines.append(f"bands        {text}")
+    concluded = [f"{row.box} {text}" for row in calibration for text in row.conclusions]
+    return lines + [f"concluded    {text}" for text in concluded]

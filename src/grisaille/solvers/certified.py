@@ -14,7 +14,8 @@ from torch import Tensor
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import ModelError
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
-from grisaille.solvers.multistart import MultiStart, polish
+from grisaille.solvers.multistart import MultiStart, search_from
+from grisaille.solvers.polish import with_stationarity
 from grisaille.solvers.proof import NoRelaxation, Proof
 from grisaille.solvers.search_problem import (
     Scale,
@@ -25,8 +26,8 @@ from grisaille.solvers.search_problem import (
 )
 
 _SAMPLES = 256
-_POLISHED = 12
-_POLISHING = 40
+_STARTS = 12
+_STEPS = 40
 
 _Class = TypeVar("_Class", bound=type[Any])
 
@@ -126,7 +127,8 @@ class Certified:
         def improve(lower: Tensor, upper: Tensor) -> float:
             nonlocal best
             points = relaxation.starts(lower, upper)
-            found = polish(problem, scale, points, _POLISHED, _POLISHING)
+            known = best.value if best.feasible else math.inf
+            found = search_from(problem, scale, points, _STARTS, _STEPS, known)
             spent = best.evaluations + found.evaluations
             better = (found.feasible, -found.value) > (best.feasible, -best.value)
             best = replace(found if better else best, evaluations=spent)
@@ -142,6 +144,8 @@ class Certified:
         spreads = torch.cat([scale.objective.unsqueeze(0), scale.constraints])
         with torch.no_grad():
             proof = branch_and_bound(relaxation, spreads, upper, limits, improve)
+        if best.stationarity is None:  # branch and bound found it
+            best = with_stationarity(problem, scale, best)
         return replace(best, proof=proof)
 
 

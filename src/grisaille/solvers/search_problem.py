@@ -54,6 +54,9 @@ class Solution:
             search that finds no feasible point has not shown that there is none.
         evaluations: How many points were evaluated.
         proof: What a global search has shown; None for a search without proof.
+        stationarity: How far the point is from meeting the first-order conditions of a local
+            optimum (`solvers/polish.py`): at most 1e-6 if the search converged. None where that was
+            not worked out, or the point is not feasible.
     """
 
     point: Tensor
@@ -62,6 +65,7 @@ class Solution:
     feasible: bool
     evaluations: int
     proof: Proof | None = None
+    stationarity: float | None = None
 
 
 def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem:

@@ -68,7 +68,8 @@ def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> Solution:
     hints: Tensor = lower.new_zeros(0, program.size)
     if incumbent is not None:
         hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
-    effort = MultiStart(_STARTS * program.size, _SAMPLES * program.size, again=False)
+    # Averages and quantiles of draws have many kinks.
+    effort = MultiStart(_STARTS * program.size, _SAMPLES * program.size, again=False, polish=False)
     return effort.solve(problem, hints, knowledge.situation.trial_seed)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from grisaille.certification.relaxation import branching_variables, relaxed
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.records import History
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import Proof, ProofStatus
@@ -19,12 +18,10 @@ from grisaille.solvers.search_problem import SearchProblem, Solution, Solver
 from grisaille.strategies.practical.gap import spread_of
 
 # While trials are pending, others wait for a suggestion, and many are made between answers.
-_QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False)
-# Regions that a proof may take when a trial takes less than four seconds, and the largest factor
-# by which that grows when it takes longer.
+_QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False, polish=False)
+# Regions that a proof may take: about a second.
 _REGIONS = 2000
-_LARGEST_FACTOR = 256
-# With more variables to branch on than this, a proof is not tried for such quick trials.
+# With more variables to branch on than this, so few regions prove next to nothing.
 _FEW_VARIABLES = 6
 
 
@@ -66,10 +63,11 @@ def _starts(plausible: PlausibleSet, knowledge: Knowledge) -> Tensor:
 
 
 def search_and_prove(problem: SearchProblem, starts: Tensor, knowledge: Knowledge) -> Solution:
-    """Multi-start search, followed by as much of a proof as is cheap beside a trial.
+    """Multi-start search, followed by as much of a proof as a second allows.
 
-    The effort is counted in regions, not in seconds, and depends on what trials took so far only
-    through a coarse class: the same history gives the same answer.
+    The effort is counted in regions, not in seconds, and does not depend on what trials took: a
+    decision made again on another machine, or beside other work, is the same. Whoever has time for
+    closer proofs says so by `solver=Certified(regions=...)`.
 
     Args:
         problem: The auxiliary problem.
@@ -78,25 +76,19 @@ def search_and_prove(problem: SearchProblem, starts: Tensor, knowledge: Knowledg
     """
     situation, incumbent = knowledge.situation, knowledge.incumbent
     found = MultiStart().solve(problem, starts, situation.trial_seed)
-    factor = min(_trial_class(situation.history), _LARGEST_FACTOR)
-    if factor == 1 and branching_variables(knowledge.program) > _FEW_VARIABLES:
+    if branching_variables(knowledge.program) > _FEW_VARIABLES:
         reason = f"there are more than {_FEW_VARIABLES} variables to branch on"
         return replace(found, proof=Proof.unknown(found.value, reason=reason))
     gap = 1e-4 * spread_of(situation.history)
     if incumbent is not None and incumbent.feasible and found.feasible:
         # A bound need not be closer than what there is to gain.
         gap = max(gap, 0.02 * (incumbent.objective - found.value))
-    solution = Certified(gap, 1e-5, _REGIONS * factor).prove(problem, found, situation.trial_seed)
+    if not math.isfinite(gap):
+        reason = "objectives are too large to be compared"
+        return replace(found, proof=Proof.unknown(found.value, reason=reason))
+    solution = Certified(gap, 1e-5, _REGIONS).prove(problem, found, situation.trial_seed)
     proof = solution.proof
     if proof is not None and proof.status is ProofStatus.GAP:
-        reason = "a closer proof would have taken longer than a trial is worth"
+        reason = f"a closer proof would have taken more than {_REGIONS} regions"
         return replace(solution, proof=replace(proof, reason=reason))
     return solution
-
-
-def _trial_class(history: History) -> int:
-    """What evaluating a trial takes, in seconds: 1 for all that take less, else a power of 4."""
-    if not len(history):
-        return 1
-    seconds = float(np.median([t.seconds[1] for t in history]))
-    return int(4 ** max(0, np.floor(np.log(max(seconds, 1.0)) / np.log(4))))

@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grisaille.checks import is_number
+from grisaille.confidence.declared_bands import Declared
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.records import Bound, Probe, Refutation, Situation, Suggestion, TrialKind
-from grisaille.solvers.search_problem import Solver
+from grisaille.records import NO_BOUND, Bound, Probe, Refutation, Situation, Suggestion, TrialKind
+from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
 from grisaille.strategies.plan import Plan, bound_of, is_refuted
+from grisaille.strategies.practical.band_widening import doubted_refutation
 from grisaille.strategies.practical.costs import (
     cheapest_initial,
     costs_differ,
@@ -32,6 +34,7 @@ from grisaille.strategies.practical.policy import (
     WHAT_TO_EVALUATE,
     WHERE_TO_GO,
     Step,
+    bounding_solution,
     narrowed,
 )
 from grisaille.theory.theory import Theory
@@ -45,10 +48,11 @@ class Optimistic:
         beta: Half-width of the confidence bands in posterior standard deviations. The default, 2,
             covers 95 % of a Gaussian at each point: tight enough to learn quickly, and for smooth
             black boxes rarely wrong. Larger values explore more and give a more cautious bound. Or
-            a `Theory`, for the paper's own beta, with which its theorems hold.
+            a `Theory`, for the paper's own beta, with which its theorems hold; or `Declared()`, for
+            bands that hold by declaration alone, without a Gaussian process.
         solver: Solves the auxiliary problem: `Certified` for a proved bound, `MultiStart` or `Grid`
-            for an estimate. By default multi-start search, followed by as much of a proof as is
-            cheap beside a trial.
+            for an estimate. By default multi-start search, followed by as much of a proof as
+            takes about a second.
         initial: Sobol points tried first when hyper-parameters are learned; by default 2 (n + 1)
             for n variables, at most 20 and at most a third of the trials. With all
             hyper-parameters given there is no initial design.
@@ -59,27 +63,28 @@ class Optimistic:
             but not with a `Theory`, whose theorems are about the algorithm's own points.
     """
 
-    beta: float | Theory = 2.0
+    beta: float | Theory | Declared = 2.0
     solver: Solver | None = None
     initial: int | None = None
     exploit: bool | None = None
 
     def __post_init__(self) -> None:
-        theory = isinstance(self.beta, Theory)
-        if not theory and not (is_number(self.beta) and 0 < float(self.beta) < np.inf):  # type: ignore[arg-type]
+        rule = isinstance(self.beta, Theory | Declared)
+        if not rule and not (is_number(self.beta) and 0 < float(self.beta) < np.inf):  # type: ignore[arg-type]
             raise ModelError(
-                f"Optimistic(beta={self.beta!r}): beta must be a positive number or a gs.Theory()"
+                f"Optimistic(beta={self.beta!r}): beta must be a positive number, a gs.Theory() or "
+                "gs.Declared()"
             )
         check_solver("Optimistic", self.solver, "gs.Certified(), gs.MultiStart() or gs.Grid()")
         check_initial("Optimistic", self.initial)
 
     def check(self, problem: Problem) -> None:
-        """Every problem but one over interventions will do; a `Theory` asks for its constants."""
+        """Every problem but one over interventions will do; a rule asks for its constants."""
         if problem.causal is not None:
             raise ModelError(
                 "Optimistic: this is a problem over interventions: use gs.MCBO() or gs.CBO()"
             )
-        if isinstance(self.beta, Theory):
+        if isinstance(self.beta, Theory | Declared):
             self.beta.check(problem.program)
 
     def suggest(self, situation: Situation) -> Suggestion:
@@ -91,6 +96,8 @@ class Optimistic:
         for step in self._steps:
             if not plan.is_final:
                 plan = step(plan, knowledge)
+        if knowledge.contradiction:  # then bands prove nothing
+            return replace(plan.suggestion, bound=NO_BOUND, refutation=None)
         return plan.suggestion
 
     def bound(self, situation: Situation) -> Bound:
@@ -99,11 +106,15 @@ class Optimistic:
         if self._is_still_initial(situation):
             return Bound()
         knowledge = Knowledge(situation, self.beta)
-        solution = solve_auxiliary(knowledge.plausible, knowledge, self.solver)
+        if knowledge.contradiction:
+            return Bound(reason=knowledge.contradiction, withheld=True)
+        solution = solve_auxiliary(knowledge.audited, knowledge, self.solver)
         if is_refuted(solution):
-            return Bound(reason="no feasible point is left, proved for bands that may be wrong")
+            reason = "the bands leave no feasible point"
+            refutation = doubted_refutation(knowledge, self.solver)
+            return Bound(reason=reason, is_declared=knowledge.is_declared, refutation=refutation)
         reason = "" if solution.proof is None else solution.proof.reason
-        return replace(bound_of(solution), reason=reason)
+        return replace(bound_of(solution, knowledge), reason=reason)
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
@@ -111,6 +122,8 @@ class Optimistic:
 
     def learned(self, problem: Problem) -> list[str]:
         """Names of the black boxes whose hyper-parameters are learned."""
+        if isinstance(self.beta, Declared):
+            return []
         return [box.name for box in problem.boxes if box.is_learned]
 
     def _solve(self, knowledge: Knowledge) -> Plan:
@@ -121,9 +134,11 @@ class Optimistic:
                 return plan
         plausible = knowledge.plausible
         solution = solve_auxiliary(plausible, knowledge, self.solver)
-        return Plan.of(
-            TrialKind.OPTIMISTIC, knowledge, self.solver, plausible, solution, bounding=solution
-        )
+        bounding: Solution | None = solution
+        if knowledge.audited is not plausible:
+            # The paper's own points come with a bound each; else every fourth one does.
+            bounding = bounding_solution(knowledge, self.solver, always=not self._exploits)
+        return Plan.of(TrialKind.OPTIMISTIC, knowledge, self.solver, plausible, solution, bounding)
 
     def _visit_states(self, plan: Plan, knowledge: Knowledge) -> Plan:
         """Evaluate at x^t and at the optimistic states s̄_i^t (Alg. 1 line 4), unless refuted.
@@ -136,8 +151,8 @@ class Optimistic:
         probes = tuple(Probe(i, states[i]) for i in deep if situation.evaluation == "separate")
         suggestion = replace(plan.suggestion, x=plan.x, probes=probes)
         proof = plan.solution.proof
-        # Learned bands, or bands with pending answers, prove nothing about the problem.
-        holds = not knowledge.is_learned and not situation.pending
+        # Bands that are a guess, or that pending answers narrow, prove nothing about the problem.
+        holds = knowledge.is_declared and not situation.pending
         if proof is not None and is_refuted(plan.solution) and holds:
             refutation = Refutation(
                 situation.problem, situation.history, self.beta, proof.refuted_regions
@@ -151,7 +166,9 @@ class Optimistic:
         return [step for step in steps if self._exploits or step not in EXPLOITING]
 
     def _is_still_initial(self, situation: Situation) -> bool:
-        """Whether there is too little to learn hyper-parameters from."""
+        """Whether there is too little to learn hyper-parameters from, or to bound anything."""
+        if isinstance(self.beta, Declared):
+            return not self.beta.is_bounded(situation.problem.program, situation.history)
         learned = self.learned(situation.problem)
         if costs_differ(situation.problem):
             return still_initial_by_box(situation, self.initial, learned)

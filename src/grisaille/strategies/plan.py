@@ -57,7 +57,7 @@ class Plan:
         suggestion = Suggestion(kind, x, pending=pending)
         if not pending:  # else the bands are too narrow to bound anything
             _, outputs = plausible.trace(solution.point)
-            bound = NO_BOUND if bounding is None else bound_of(bounding)
+            bound = NO_BOUND if bounding is None else bound_of(bounding, knowledge)
             suggestion = replace(suggestion, optimum=(x, outputs), bound=bound)
         return cls(solver, plausible, solution, suggestion)
 
@@ -77,11 +77,12 @@ class Plan:
         return _design(self.plausible, self.solution)
 
 
-def bound_of(solution: Solution) -> Bound:
+def bound_of(solution: Solution, knowledge: Knowledge) -> Bound:
     """What the solution of an auxiliary problem says about the optimum (Lemma inst_r)."""
     proof = solution.proof
     proved = proof.lower if proof is not None and np.isfinite(proof.lower) else None
-    return Bound(solution.value if solution.feasible else None, proved)
+    estimated = solution.value if solution.feasible else None
+    return Bound(estimated, proved, is_declared=knowledge.is_declared)
 
 
 def is_refuted(solution: Solution) -> bool:

@@ -87,6 +87,7 @@ def check_run(
     gap_tol: object,
     max_cost: object,
     callback: object,
+    stop_if_infeasible: object,
 ) -> None:
     """Raise ModelError if an argument of `Study.run` is not what it should be."""
     for name, value in (("trials", trials), ("workers", workers)):
@@ -95,5 +96,7 @@ def check_run(
     for name, value in (("timeout", timeout), ("gap_tol", gap_tol), ("max_cost", max_cost)):
         if value is not None and (not is_number(value) or not 0 <= value < np.inf):  # type: ignore[operator]
             raise ModelError(f"{name}={value!r}: pass a finite number of at least 0, or None")
+    if not isinstance(stop_if_infeasible, bool):
+        raise ModelError(f"stop_if_infeasible={stop_if_infeasible!r}: pass True or False")
     if callback is not None and not callable(callback):
         raise ModelError(f"callback={callback!r}: pass a function of one trial")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.errors import AssumptionError, EvaluationError, ProtocolError
-from grisaille.language.black_box import BlackBox
+from grisaille.errors import EvaluationError, ProtocolError
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, Trial
 from grisaille.storage.event_log import Kind, Turn
+from grisaille.study.declared_ranges import check_range, refusal
 from grisaille.study.encoding import suggestion_to_plain, to_plain
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.state import (
@@ -106,6 +106,7 @@ class Writer:
         self.append(Kind.SUGGESTED, data)
         if reason:
             self.append(Kind.ABANDONED, {"trial": number, "reason": reason})
+        self._fail_refused(self.state.trials[number])
 
     def find_lost(self, me: str) -> None:
         """Release the queries of workers that are gone."""
@@ -164,6 +165,7 @@ class Writer:
         if reason:
             self.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
             return None
+        self._fail_refused(trial)
         # A new query may have the inputs of one that is answered: then more may be ready.
         if any(c not in answers for q in trial.told for c in q.calls):
             return self._continue_shared(trial)
@@ -187,7 +189,8 @@ class Writer:
         calls = self.problem.program.calls
         while ready := [q for q in trial.open_calls() if q.calls[0] in told.answers]:
             query, call = ready[0], ready[0].calls[0]
-            check_range(calls[call].box, query.inputs, told.answers[call])
+            history = self.state.history()
+            check_range(calls[call].box, query.inputs, told.answers[call], history)
             self.tell(query, told.answers[call], took / len(calls))
         for query in trial.open_calls():
             self.fail(query, told.missing[query.calls[0]])
@@ -203,9 +206,17 @@ class Writer:
         if not ready:
             return self._finish(trial)
         self.append(Kind.READY, {"trial": trial.number, "ready": ready})
+        self._fail_refused(trial)
         if any(self.state.queries[r["id"]].state is QueryState.TOLD for r in ready):
             return self._continue_shared(trial)
         return None
+
+    def _fail_refused(self, trial: TrialEntry) -> None:
+        """Fail a trial whose chain reaches inputs that a black box does not accept."""
+        for query in trial.open_calls():
+            box = self.problem.program.calls[query.calls[0]].box
+            if trial.state is TrialState.PENDING and (reason := refusal(box, query.inputs)):
+                self.fail(query, reason, may_retry=False)
 
     def _new_queries(self, trial: TrialEntry, ready: dict[int, Array]) -> list[dict[str, Any]]:
         """Queries for calls that are ready; equal inputs of a box within a trial share one."""
@@ -316,6 +327,8 @@ class Writer:
         try:
             while len(answers) < len(program.calls):
                 ready = self.chain.ready(x, answers)
+                if any(refusal(program.calls[c].box, inputs) for c, inputs in ready.items()):
+                    return nothing
                 found = {
                     call: known[place]
                     for call, inputs in ready.items()
@@ -337,17 +350,3 @@ def outcome_to_plain(objective: float, constraints: Array, chain: Array) -> dict
         "constraints": to_plain(constraints),
         "chain": to_plain(chain),
     }
-
-
-def check_range(box: BlackBox, inputs: Array, outputs: Array) -> None:
-    """Raise AssumptionError if an answer is outside the declared range of its black box."""
-    if box.noise is not None and not box.is_exact:
-        return  # with noise, an observation may be outside the range of the function itself
-    low = -np.inf if box.lower is None else box.lower
-    high = np.inf if box.upper is None else box.upper
-    if (outputs < low).any() or (outputs > high).any():
-        raise AssumptionError(
-            f"black box {box.name!r} at {box.describe(inputs)} returned {outputs.tolist()}, "
-            f"outside the range [{np.min(low):g}, {np.max(high):g}] it was declared "
-            "with: widen lower= or upper=, or leave them out"
-        )

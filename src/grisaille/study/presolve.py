@@ -37,7 +37,9 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
         refutation = Refutation(problem, History(), 1.0, proof.refuted_regions)
         return summary.result(Status.INFEASIBLE, Bound(), refutation=refutation)
     proved = proof.lower if np.isfinite(proof.lower) else None
-    bound = Bound(solution.value if solution.feasible else None, proved, proof.reason)
+    bound = Bound(
+        solution.value if solution.feasible else None, proved, proof.reason, is_declared=True
+    )
     if proof.status is ProofStatus.OPTIMAL and trial.violation == 0:
         message = "the problem has no black box: solved at once, and proved"
         return summary.result(Status.OPTIMAL, bound, message)

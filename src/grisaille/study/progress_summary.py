@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from grisaille.certification.certificate import Certificate
 from grisaille.confidence.incumbent import Incumbent
+from grisaille.errors import counted
 from grisaille.records import NO_BOUND, Bound, Refutation, Situation, Trial
 from grisaille.reporting.progress import Row
 from grisaille.solvers.certified import Certified
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.result import Result, Status
+from grisaille.study.result import Assurance, Result, Status
 
 _REASON = {
-    Status.OPTIMAL: "best value and certified bound are as close as was asked for",
-    Status.INFEASIBLE: "no point is feasible: proved, given the confidence bands",
+    Status.OPTIMAL: "best value and proved bound are as close as was asked for",
+    Status.INFEASIBLE: "no point is feasible: proved, while the declared constants hold",
+    Status.LIKELY_INFEASIBLE: "no point is feasible for bands twice as wide as the answers ask for",
     Status.RUNNING: "the study has not stopped",
     Status.MAX_TRIALS: "all trials were made",
     Status.MAX_COST: "another trial would cost more than max_cost leaves",
     Status.TIMEOUT: "the time was up",
-    Status.GAP_TOL: "best value and estimated bound are within gap_tol",
+    Status.GAP_TOL: "best value and bound are within gap_tol, also for bands twice as wide",
     Status.CALLBACK: "the callback asked to stop",
     Status.INTERRUPTED: "interrupted from the keyboard; everything evaluated is in the result",
     Status.FAILED: "something went wrong",
@@ -49,6 +52,15 @@ class ProgressSummary:
         best = self.incumbent
         return best.objective if best is not None and best.feasible else np.inf
 
+    @property
+    def most(self) -> float:
+        """The most that the optimum can be; infinite if no point is feasible.
+
+        With noise the best value is an estimate, and the upper end of its band counts.
+        """
+        best = self.incumbent
+        return best.most if best is not None and best.feasible else np.inf
+
     def last_bound(self) -> Bound:
         """The bound of the latest trial that has one.
 
@@ -60,12 +72,13 @@ class ProgressSummary:
         return NO_BOUND
 
     def reached(self, bound: Bound, gap_tol: float) -> Status | None:
-        """The status to stop with if the best value and a bound are close enough."""
+        """The status to stop with if the best value and a bound are close enough.
+
+        "optimal" needs bands that hold by declaration: for others a closed gap is a guess.
+        """
         bound = self._tenable(bound)
-        # With noise the best value is itself an estimate.
-        exact = self.situation.problem.is_exact
         if self._gap(bound.proved) <= gap_tol:
-            return Status.OPTIMAL if exact else Status.GAP_TOL
+            return Status.OPTIMAL if bound.is_declared else Status.GAP_TOL
         if not self._wants_proofs and self._gap(bound.estimated) <= gap_tol:
             return Status.GAP_TOL
         return None
@@ -97,10 +110,16 @@ class ProgressSummary:
     ) -> Result:
         """What has been found so far."""
         problem, history = self.situation.problem, self.situation.history
-        shown, certified = (None, False) if refutation is not None else self._shown(bound)
+        if refutation is None and bound.refutation is not None and not np.isfinite(self.best):
+            refutation = bound.refutation
+            verdict = Status.INFEASIBLE if bound.is_declared else Status.LIKELY_INFEASIBLE
+            ended = "" if status is verdict else f"{message or _REASON[status]}; "
+            status, message = verdict, ended + _REASON[verdict]
+        optimal = status is Status.OPTIMAL
+        shown, certified = (None, False) if refutation is not None else self._shown(bound, optimal)
         best = self.incumbent
-        below = -np.inf if shown is None else min(shown, self.best)
-        low, high = (below, self.best) if problem.sense == 1 else (-self.best, -below)
+        below = -np.inf if shown is None else min(shown, self.most)
+        low, high = (below, self.most) if problem.sense == 1 else (-self.most, -below)
         trial = None if best is None else history.trials[best.position]
         counts = {box.name: history.counts().get(box.name, 0) for box in problem.boxes}
         certificate = None
@@ -109,6 +128,8 @@ class ProgressSummary:
                 refutation.problem, refutation.history, refutation.beta, refutation.regions
             )
         text = (message or _REASON[status]) + self._shortfall(shown is None and refutation is None)
+        if best is None and status is not Status.FAILED:  # else the message says it
+            text += self._failed()
         if bound.reason and not certified and refutation is None:
             what = "there is no bound" if shown is None else "the bound is estimated"
             text += f"; {what}: {bound.reason}"
@@ -121,6 +142,7 @@ class ProgressSummary:
             lower_bound=low,
             upper_bound=high,
             gap=high - low,
+            assurance=_assurance(shown, certified, bound),
             certified=certified,
             certificate=certificate,
             status=status,
@@ -153,6 +175,19 @@ class ProgressSummary:
             text += "; no plausible feasible point was found either (not a proof that none exists)"
         return text
 
+    def _failed(self) -> str:
+        """What a message adds when evaluations failed and no trial is complete."""
+        history = self.situation.history
+        failures, counts = history.failures, Counter(f.box for f in history.failures)
+        if not failures:
+            return ""
+        total = len(failures) + sum(history.counts().values())
+        boxes = ", ".join(f"{name!r} {counted(n, 'time')}" for name, n in counts.items())
+        return (
+            f"; {len(failures)} of {counted(total, 'evaluation')} failed (black box {boxes}), the "
+            f"last one: {failures[-1].reason}"
+        )
+
     @property
     def _wants_proofs(self) -> bool:
         """Whether the user asked for proofs, so that an estimate is not enough."""
@@ -160,37 +195,50 @@ class ProgressSummary:
 
     def _gap(self, bound: float | None) -> float:
         """From a bound to the best value; infinite if one of them is missing."""
-        return np.inf if bound is None else max(self.best - bound, 0.0)
+        return np.inf if bound is None else max(self.most - bound, 0.0)
 
     def _tenable(self, bound: Bound) -> Bound:
         """A bound without the parts that the best value refutes, and with the best proved part.
 
-        The best proved bound of all trials so far holds while all their bands do. Learned bands
-        are given up when hyper-parameters are learned again, and so is what they proved.
+        The best proved bound of all trials so far holds while all their bands do. Bands that are a
+        guess change with every answer, and only the latest ones count.
         """
-        most = self.best + 1e-9 * (1 + abs(self.best))
+        if bound.withheld:
+            return bound
+        most = self.most + 1e-9 * (1 + abs(self.most))
         proved = [bound.proved]
-        if not self.strategy.learned(self.situation.problem):
+        if bound.is_declared:
             proved += [t.suggestion.bound.proved for t in self.situation.history]
         known = [v for v in proved if v is not None and v <= most]
         estimated = bound.estimated
         if estimated is not None and estimated > most:
             estimated = None
-        return Bound(estimated, max(known, default=None), bound.reason)
+        return replace(bound, estimated=estimated, proved=max(known, default=None))
 
-    def _shown(self, bound: Bound) -> tuple[float | None, bool]:
+    def _shown(self, bound: Bound, optimal: bool = False) -> tuple[float | None, bool]:
         """The bound to show, and whether it is certified.
 
-        The certified bound is shown unless its gap is large and an estimate says more.
+        The certified bound is shown unless its gap is large and an estimate says more. It is shown
+        in any case if the status "optimal" rests on it.
         """
         bound = self._tenable(bound)
         proved, estimated = bound.proved, bound.estimated
         if proved is None:
             return estimated, False
         missing = self._gap(estimated)
-        if estimated is not None and np.isfinite(missing) and not self._wants_proofs:
+        certified_only = optimal or self._wants_proofs
+        if estimated is not None and np.isfinite(missing) and not certified_only:
             spread = np.std([t.objective for t in self.situation.history if t.violation == 0])
             enough = max(0.1 * missing, 1e-3 * float(spread), 2e-4 * abs(proved))
             if estimated - proved > enough:
                 return estimated, False
         return proved, True
+
+
+def _assurance(shown: float | None, certified: bool, bound: Bound) -> Assurance:
+    """What a bound rests on."""
+    if shown is None:
+        return Assurance.NONE
+    if not certified:
+        return Assurance.ESTIMATED
+    return Assurance.PROVED if bound.is_declared else Assurance.CERTIFIED

@@ -14,12 +14,15 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.certification.certificate import Certificate
 from grisaille.checks import is_number
+from grisaille.confidence.audit import BoxCalibration
+from grisaille.confidence.declared_bands import Declared
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
 from grisaille.metrics import Metrics
-from grisaille.records import Evaluation, Failure, History, TrialKind
+from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.theory.theory import Theory
@@ -37,6 +40,7 @@ class Status(StrEnum):
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
+    LIKELY_INFEASIBLE = "likely_infeasible"
     RUNNING = "running"
     MAX_TRIALS = "max_trials"
     MAX_COST = "max_cost"
@@ -46,6 +50,20 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     FAILED = "failed"
     NO_BLACK_BOX = "no_black_box"
+
+
+class Assurance(StrEnum):
+    """What a bound rests on.
+
+    PROVED: bands that hold by declared constants, searched everywhere. CERTIFIED: searched
+    everywhere, but for bands that are a guess, which their audit has widened as far as the answers
+    ask for. ESTIMATED: a search that may have missed something. NONE: there is no bound.
+    """
+
+    PROVED = "proved"
+    CERTIFIED = "certified"
+    ESTIMATED = "estimated"
+    NONE = "none"
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -63,12 +81,14 @@ class Result(OptimizeResult):  # type: ignore[misc]
         constr: The constraint bodies at x as observed, met when <= 0.
         lower_bound: The optimum does not lie below this.
         upper_bound: The optimum does not lie above this. One of the two bounds is the value at x
-            and the other one is the optimistic bound, certified or estimated.
+            (with noise, the far end of what the bands allow there) and the other one is the
+            optimistic bound.
         gap: upper_bound - lower_bound; infinite when one is missing.
+        assurance: What the optimistic bound rests on, an `Assurance`.
         certified: Whether the optimistic bound is proved, given the confidence bands. False: it
-            comes from a search that may miss. Bands are learned unless all kernels were given.
-        certificate: The proof that no point is feasible, when the status is "infeasible"; else
-            None.
+            comes from a search that may miss.
+        certificate: The proof that no point is feasible while the bands hold, when the status is
+            "infeasible" or "likely_infeasible"; else None.
         status: Why it stopped, a `Status`.
         message: The same in a sentence.
         evaluations: How often each black box was evaluated, by name.
@@ -89,6 +109,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
     lower_bound: float
     upper_bound: float
     gap: float
+    assurance: Assurance
     certified: bool
     certificate: Certificate | None
     status: Status
@@ -152,6 +173,17 @@ class Result(OptimizeResult):  # type: ignore[misc]
 
         return trials_table(self.problem, self.history)
 
+    @property
+    def calibration(self) -> tuple[BoxCalibration, ...]:
+        """How well the bands of each black box predicted its answers, and how bounds use that.
+
+        Empty for strategies other than `Optimistic`, and for bands that hold by declaration.
+        """
+        if not isinstance(self.strategy, Optimistic):
+            return ()
+        situation = Situation(self.problem, self.history, seed=0)
+        return Knowledge(situation, self.strategy.beta).calibration
+
     def metrics(self, optimum: float) -> Metrics:
         """Regret and violations of the trials as observed, for a known optimum in the user's sense.
 
@@ -174,7 +206,9 @@ class Result(OptimizeResult):  # type: ignore[misc]
                 f"the theorems' bounds are for theory mode, and this study had beta={beta:g}: "
                 "solve with strategy=gs.Optimistic(beta=gs.Theory()), or leave realized=True"
             )
-        return Guarantee(self.problem, beta, form=form, evaluation=self.evaluation)
+        return Guarantee(
+            self.problem, beta, form=form, evaluation=self.evaluation, given=self.history.loose
+        )
 
     def discrepancy_bounds(self, form: Form = "tight") -> Array:
         """How far each trial can be from what was promised (Lemma discrepancy_bound).
@@ -265,6 +299,11 @@ class Result(OptimizeResult):  # type: ignore[misc]
         if not isinstance(self.strategy, Optimistic):
             raise ModelError(
                 f"{what} are for gs.Optimistic, not for {type(self.strategy).__name__}"
+            )
+        if isinstance(self.strategy.beta, Declared):
+            raise ModelError(
+                f"{what} are for bands of Gaussian processes, and this study had "
+                "beta=gs.Declared(): its gap is a bound on its regret"
             )
         return self.strategy.beta
 

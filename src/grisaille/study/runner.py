@@ -7,18 +7,20 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from grisaille.confidence.audit import DOUBT
 from grisaille.errors import AssumptionError, EvaluationError, GrisailleError
 from grisaille.execution.evaluators import Evaluators, evaluators_for
-from grisaille.records import NO_BOUND, Refutation, Suggestion, Trial
+from grisaille.records import NO_BOUND, Bound, Refutation, Suggestion, Trial, TrialKind
 from grisaille.reporting.progress import Progress, show_progress
 from grisaille.study.argument_checks import check_functions, check_run
 from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
-from grisaille.study.event_writer import Writer, check_range
+from grisaille.study.declared_ranges import check_range
+from grisaille.study.event_writer import Writer
 from grisaille.study.presolve import refute_known_parts
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
@@ -44,12 +46,13 @@ def run(
     workers: int | None,
     timeout: float | None,
     gap_tol: float | None,
+    stop_if_infeasible: bool,
     max_cost: float | None,
     callback: Callable[[Trial], object] | None,
     progress: bool | None,
 ) -> Result:
     """See `Study.run`."""
-    check_run(trials, workers, timeout, gap_tol, max_cost, callback)
+    check_run(trials, workers, timeout, gap_tol, max_cost, callback, stop_if_infeasible)
     problem, strategy = session.problem, session.strategy
     check_functions(problem)
     if trials is None and max_cost is None:
@@ -64,15 +67,19 @@ def run(
             return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
     view = nullcontext(Progress()) if progress is False else show_progress(problem, progress)
     with view as table, evaluators_for(executor, workers) as evaluators:
-        runner = Runner(session, limits, evaluators, timeout, gap_tol, callback, table)
+        runner = Runner(
+            session, limits, evaluators, timeout, gap_tol, stop_if_infeasible, callback, table
+        )
         try:
             status = runner.until_stopped()
             summary = session.summary(limits)
             if status is Status.INFEASIBLE:
                 return summary.result(status, NO_BOUND, refutation=runner.refutation)
-            table.doing("computing the final bound")
-            with one_thread():
-                bound = strategy.bound(summary.situation)
+            bound = runner.bound  # a status that rests on a bound is shown with it
+            if bound is None:
+                table.doing("computing the final bound")
+                with one_thread():
+                    bound = strategy.bound(summary.situation)
             return summary.result(status, bound)
         except KeyboardInterrupt:
             runner.give_up()
@@ -115,9 +122,11 @@ class Runner:
     evaluators: Evaluators
     timeout: float | None
     gap_tol: float | None
+    stop_if_infeasible: bool
     callback: Callable[[Trial], object] | None
     table: Progress
     refutation: Refutation | None = None
+    bound: Bound | None = None
     _started: float = field(default_factory=time.perf_counter)
     _pending: dict[str, _Evaluation] = field(default_factory=dict)
     _finished: queue.SimpleQueue[tuple[str, float]] = field(default_factory=queue.SimpleQueue)
@@ -184,6 +193,10 @@ class Runner:
         if self.refutation is not None:
             self._status = Status.INFEASIBLE
             return False
+        if self.stop_if_infeasible and self._seems_infeasible(decision.suggestion):
+            self._status = Status.LIKELY_INFEASIBLE
+            self.session.drop_decision()
+            return False
         self._status = self._reached(decision.suggestion)
         if self._status is not None:
             self.session.drop_decision()
@@ -203,6 +216,18 @@ class Runner:
         self._broken.append(reason)
         self._stop_if_nothing_works()
 
+    def _seems_infeasible(self, suggestion: Suggestion) -> bool:
+        """Whether the bands, also when they are doubted, leave no feasible point."""
+        if suggestion.kind is TrialKind.INITIAL or suggestion.bound.estimated is not None:
+            return False
+        summary = self.session.summary(self.limits)
+        if np.isfinite(summary.best):
+            return False
+        with one_thread():
+            bound = self.session.strategy.bound(summary.situation)
+        self.bound = bound if bound.refutation is not None else None
+        return self.bound is not None
+
     def _reached(self, suggestion: Suggestion) -> Status | None:
         """The status to stop with if the gap is closed."""
         if self.gap_tol is None:
@@ -216,7 +241,15 @@ class Runner:
                 return None
             with one_thread():
                 bound = self.session.strategy.bound(summary.situation)
-        return summary.reached(bound, self.gap_tol)
+        status = summary.reached(bound, self.gap_tol)
+        if status is Status.GAP_TOL:
+            # Bands that are a guess are doubted first: the gap must be closed for wider ones, too.
+            doubting = replace(summary.situation, widening=DOUBT)
+            with one_thread():
+                doubted = self.session.strategy.bound(doubting)
+            status = summary.reached(doubted, self.gap_tol)
+        self.bound = None if status is None else bound
+        return status
 
     def _suggest_ahead(self) -> None:
         """Choose the next trial before an evaluator is free, if choosing takes a while."""
@@ -245,7 +278,7 @@ class Runner:
         try:
             answer = evaluation.future.result()
             outputs = box.check(answer, where)
-            check_range(box, query.inputs, outputs)
+            check_range(box, query.inputs, outputs, self.session.state().history())
         except AssumptionError as error:
             self._fail(query, str(error))
             raise

@@ -44,6 +44,7 @@ class QueryEntry:
         attempts: How often it failed.
         losses: How often its worker was lost.
         outputs: Its answer.
+        recorded: Number of the event that recorded it.
         seconds: How long the answer took.
         reason: Why it failed last.
     """
@@ -60,6 +61,7 @@ class QueryEntry:
     attempts: int = 0
     losses: int = 0
     outputs: Array | None = None
+    recorded: int = 0
     seconds: float = 0.0
     reason: str = ""
 
@@ -262,7 +264,7 @@ class StudyState:
                 query.state, query.asked = QueryState.ASKED, event.time
                 query.holder, query.until = data["holder"], data["until"]
             case Kind.TOLD:
-                self._told(data)
+                self._told(event)
             case Kind.READY:
                 self._make_ready(self.trials[data["trial"]], data["ready"])
             case Kind.FAILED:
@@ -318,11 +320,11 @@ class StudyState:
             self.queries[query.id] = query
             entry.queries.append(query)
 
-    def _told(self, data: Data) -> None:
-        query = self.queries[data["query"]]
+    def _told(self, event: Event) -> None:
+        data, query = event.data, self.queries[event.data["query"]]
         entry = self.trials[query.trial]
         query.state, query.holder = QueryState.TOLD, None
-        query.outputs = from_plain(data["outputs"])
+        query.outputs, query.recorded = from_plain(data["outputs"]), event.number
         query.seconds = data["seconds"]
         entry.told.append(query)
         self._loose[query.id] = _observation(query)
@@ -343,8 +345,9 @@ class StudyState:
     def _observed(self, event: Event) -> None:
         data = event.data
         for row, (inputs, outputs) in enumerate(zip(data["inputs"], data["outputs"], strict=True)):
-            observation = Observation(data["box"], from_plain(inputs), from_plain(outputs))
-            self._loose[f"{event.number}/{row}"] = observation
+            self._loose[f"{event.number}/{row}"] = Observation(
+                data["box"], from_plain(inputs), from_plain(outputs), event.number
+            )
 
     def _completed(self, event: Event) -> None:
         data = event.data
@@ -365,6 +368,7 @@ class StudyState:
             from_plain(data["chain"]),
             seen,
             (entry.seconds, entry.seconds_evaluating),
+            entry.known,
         )
         self._complete.append(entry.record)
         for query in entry.told:
@@ -393,4 +397,4 @@ class StudyState:
 
 def _observation(query: QueryEntry) -> Observation:
     assert query.outputs is not None  # it is answered
-    return Observation(query.box, query.inputs, query.outputs)
+    return Observation(query.box, query.inputs, query.outputs, query.recorded)

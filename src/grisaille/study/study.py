@@ -20,8 +20,9 @@ from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.argument_checks import check_ask, check_study, id_of
 from grisaille.study.budget import Limits, spent
+from grisaille.study.declared_ranges import check_range
 from grisaille.study.encoding import to_plain
-from grisaille.study.event_writer import ChainAnswers, Writer, check_range
+from grisaille.study.event_writer import ChainAnswers, Writer
 from grisaille.study.result import Result, Status
 from grisaille.study.session import MEMORY, Query, Session, one_thread
 from grisaille.study.state import StudyState, TrialEntry
@@ -254,7 +255,7 @@ class Study:
             box = self.box(entry.box)
             where = f"query {name}: black box {box.name!r} at {box.describe(entry.inputs)}"
             outputs = box.check(value, where)
-            check_range(box, entry.inputs, outputs)
+            check_range(box, entry.inputs, outputs, writer.state.history())
             took = seconds
             if took is None:  # the time since it was asked, if it was
                 took = writer.turn.now() - entry.asked if entry.asked else 0.0
@@ -300,7 +301,7 @@ class Study:
         known = self.box(box)
         x, y = observed_rows(known, inputs, outputs)
         for row, answer in zip(x, y, strict=True):
-            check_range(known, row, answer)
+            check_range(known, row, answer, self.state.history())
         plain_x, plain_y = [to_plain(row) for row in x], [to_plain(row) for row in y]
         data = {"box": known.name, "inputs": plain_x, "outputs": plain_y}
         self._session.write(lambda writer: writer.append(Kind.OBSERVED, data))
@@ -314,6 +315,7 @@ class Study:
         workers: int | None = None,
         timeout: float | None = None,
         gap_tol: float | None = None,
+        stop_if_infeasible: bool = False,
         max_cost: float | None = None,
         callback: Callable[[Trial], object] | None = None,
         progress: bool | None = None,
@@ -327,7 +329,11 @@ class Study:
                 `concurrent.futures` or a Dask client. None for this process, one at a time.
             workers: How many evaluations at once; without an executor, child processes make them.
             timeout: Seconds after which no new trial starts.
-            gap_tol: Stop when best value and bound are this close, in the objective's units.
+            gap_tol: Stop when best value and bound are this close, in the objective's units. Bands
+                that are a guess are doubted first: the gap must be closed for wider ones, too.
+            stop_if_infeasible: Stop when the bands, twice as wide as the answers so far ask for,
+                leave no feasible point. Without it the trials go on, and the result says so. A
+                proof that rests on declared constants stops in any case.
             max_cost: What all evaluations of the study may cost together.
             callback: Called with each `Trial`; a true return value stops the run.
             progress: True for a live table, False for silence, None for a live table in a
@@ -348,6 +354,7 @@ class Study:
             workers=workers,
             timeout=timeout,
             gap_tol=gap_tol,
+            stop_if_infeasible=stop_if_infeasible,
             max_cost=max_cost,
             callback=callback,
             progress=progress,

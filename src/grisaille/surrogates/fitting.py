@@ -1,26 +1,40 @@
-"""Hyper-parameters: taken from the kernel when given, else learned with BoTorch and GPyTorch.
+"""Hyper-parameters: taken from the kernel when given, else learned from observations.
 
 Learning uses inputs scaled to the unit cube and standardized outputs, for which BoTorch's priors
-are made. The results are in the user's units.
+are made. The results are in the user's units. Learning never fails: every parameter is bounded, and
+where no search ends in a number, the values that the priors favour are used and a remark says so.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from scipy.optimize import minimize
 
 from grisaille.array_types import Array
-from grisaille.surrogates.kernels import Kernel, Linear, Matern
+from grisaille.surrogates.kernels import Kernel, Linear
+from grisaille.surrogates.likelihood import Likelihood, LogNormal
+from grisaille.surrogates.noise_evidence import NoiseVerdict, judge_noise
 from grisaille.surrogates.posterior import Hyperparameters
 
 # Noise variance, in standardized units, that learning assumes for a noise-free black box.
 _NOISE_FREE = 1e-6
+# BoTorch trusts the standardized outputs and has no variance. Here outputs cluster around the
+# optimum, so that their spread is far too small; the likelihood finds the variance.
+_VARIANCE_PRIOR = LogNormal(0.0, 1.0)
+_NOISE_PRIOR = LogNormal(-4.0, 1.0)
+# In the unit cube, and for standardized outputs.
+_LENGTHSCALES = (2.5e-2, 1e3)
+_VARIANCES = (1e-6, 1e6)
+# Less noise than a noise-free box is given is no sign of noise.
+_NOISES = (_NOISE_FREE, 1e2)
+# Where searches start: length-scales, in widths of the unit cube's diagonal.
+_STARTS = (0.2, 1.0)
+_MOST_ITERATIONS = 200
 
 
 def given(kernel: Kernel, noise: Array | None, inputs: int, outputs: int) -> Hyperparameters:
@@ -36,17 +50,25 @@ def given(kernel: Kernel, noise: Array | None, inputs: int, outputs: int) -> Hyp
 
 
 def learned(
-    kernel: Kernel, noise: Array | None, inputs: Array, outputs: Array, lower: Array, upper: Array
+    kernel: Kernel,
+    noise: Array | None,
+    inputs: Array,
+    outputs: Array,
+    lower: Array,
+    upper: Array,
+    surely_noisy: bool = False,
 ) -> Hyperparameters:
     """Hyper-parameters of maximum posterior probability, given observations.
 
     Args:
         kernel: The kernel family.
-        noise: Standard deviation of the noise per output, (k,); None to learn it.
+        noise: Standard deviation of the noise per output, (k,); None to learn whether there is any,
+            and how much.
         inputs: (n, d).
         outputs: (n, k).
         lower: (d,), lower ends of the ranges that inputs are scaled by.
         upper: (d,), upper ends.
+        surely_noisy: Whether noise that is to be learned cannot be 0.
     """
     return _learned(
         kernel,
@@ -54,10 +76,11 @@ def learned(
         *(np.ascontiguousarray(a, dtype=float).tobytes() for a in (inputs, outputs, lower, upper)),
         inputs.shape[1],
         outputs.shape[1],
+        surely_noisy,
     )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)  # an audit asks again for what every earlier decision learned
 def _learned(
     kernel: Kernel,
     noise: tuple[float, ...] | None,
@@ -67,127 +90,127 @@ def _learned(
     upper_bytes: bytes,
     d: int,
     k: int,
+    surely_noisy: bool,
 ) -> Hyperparameters:
-    lower, upper = (torch.tensor(np.frombuffer(b)) for b in (lower_bytes, upper_bytes))
-    inputs = torch.tensor(np.frombuffer(input_bytes).reshape(-1, d))
-    outputs = torch.tensor(np.frombuffer(output_bytes).reshape(-1, k))
-    center = outputs.mean(0)
-    spread = outputs.std(0) if len(outputs) > 1 else torch.zeros(k, dtype=torch.float64)
-    spread = torch.where(spread > 1e-12 * center.abs(), spread, torch.ones_like(spread))
+    lower, upper = np.frombuffer(lower_bytes), np.frombuffer(upper_bytes)
+    inputs = np.frombuffer(input_bytes).reshape(-1, d)
+    outputs = np.frombuffer(output_bytes).reshape(-1, k)
+    center, spread = _center_and_spread(outputs)
     standard = (outputs - center) / spread
-    deviation = None if noise is None else torch.tensor(noise, dtype=torch.float64) / spread
-    model = _fit(kernel, (inputs - lower) / (upper - lower), standard, deviation)
-
-    # Constants from here on: a search must not differentiate through them.
-    lengthscale, variance = (v.detach() for v in _kernel_values(model.covar_module, kernel, d, k))
-    fitted = model.likelihood.noise.detach().reshape(k) if deviation is None else deviation**2
-    mean = model.mean_module.constant.detach().reshape(k)
+    unit = (inputs - lower) / (upper - lower)
+    declared = None if noise is None else (np.array(noise) / spread) ** 2
+    fits, verdict = _fit(kernel, unit, standard, declared, surely_noisy)
+    level = [fit.noise for fit in fits] if declared is None else declared
+    if verdict is not None and verdict.is_exact:
+        level = np.zeros(k)
+    remarks = tuple(dict.fromkeys(fit.remark for fit in fits if fit.remark))
     return Hyperparameters(
-        lengthscale=lengthscale * (upper - lower),
-        variance=variance * spread**2,
-        noise=fitted * spread**2,
-        mean=center + mean * spread,
-        center=lower,
+        lengthscale=torch.tensor(np.array([fit.lengthscale for fit in fits]) * (upper - lower)),
+        variance=torch.tensor(np.array([fit.variance for fit in fits]) * spread**2),
+        noise=torch.tensor(np.asarray(level) * spread**2),
+        mean=torch.tensor(center + np.array([fit.mean for fit in fits]) * spread),
+        center=torch.tensor(lower),
+        remarks=remarks if verdict is None else (verdict.reason, *remarks),
     )
 
 
-def _fit(kernel: Kernel, inputs: Tensor, outputs: Tensor, deviation: Tensor | None) -> Any:
-    """A BoTorch model of inputs (n, d) in the unit cube and standardized outputs (n, k), fitted."""
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import SingleTaskGP
-    from gpytorch.mlls import ExactMarginalLogLikelihood
-
-    known_noise = None
-    if deviation is not None:
-        known_noise = (deviation**2).clamp_min(_NOISE_FREE).expand_as(outputs)
-    # A failed fit is tried again from random values: they must not come from, or disturb, the
-    # global generator.
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.manual_seed(0)
-        model = SingleTaskGP(
-            inputs,
-            outputs,
-            train_Yvar=known_noise,
-            covar_module=_covariance_module(kernel, inputs.shape[1], outputs.shape[1]),
-            outcome_transform=None,
-        )
-        likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
-        # BoTorch fits several outputs side by side, which is faster still.
-        single = outputs.shape[1] == 1
-        closure = _Loss(likelihood, kernel, inputs, outputs) if single else None
-        fit_gpytorch_mll(likelihood, closure=closure)
-    return model
+def _center_and_spread(outputs: Array) -> tuple[Array, Array]:
+    """What outputs are standardized by, (k,) each; constant ones by their size."""
+    k = outputs.shape[1]
+    if not len(outputs):
+        return np.zeros(k), np.ones(k)
+    center = outputs.mean(0)
+    spread = outputs.std(0, ddof=1) if len(outputs) > 1 else np.zeros(k)
+    size = np.where(center == 0, 1.0, np.abs(center))
+    return center, np.where(spread > 1e-12 * np.abs(center), spread, size)
 
 
-class _Loss:
-    """Minus the log posterior density of a one-output model's hyper-parameters, with gradients.
+class _Fit:
+    """The hyper-parameters of one output, in the unit cube and standardized.
 
-    The same number as GPyTorch's in less than half the time: with few observations its lazy
-    operators cost more than the arithmetic.
+    Attributes:
+        likelihood: Its posterior density.
+        logarithms: Where that is largest.
+        loss: Minus its logarithm there.
+        remark: What was done if it could not be found; else empty.
     """
 
-    def __init__(self, likelihood: Any, kernel: Kernel, inputs: Tensor, outputs: Tensor) -> None:
-        self._likelihood = likelihood
-        self._kernel = kernel
-        self._inputs = inputs
-        self._outputs = outputs
-        self._parameters = [p for p in likelihood.parameters() if p.requires_grad]
-        # All priors are log-normal. They are the model's, which hold the noise's: those of the
-        # likelihood would hold it twice.
-        priors = likelihood.model.named_priors()
-        self._priors = [(module, value, prior) for _name, module, prior, value, _set in priors]
-        self._constant = sum(
-            value(module).numel() * math.log(float(prior.scale) * math.sqrt(2 * math.pi))
-            for module, value, prior in self._priors
-        )
-
-    def __call__(self) -> tuple[Tensor, list[Tensor]]:
-        model = self._likelihood.model
-        n, d = self._inputs.shape
-        lengthscale, variance = _kernel_values(model.covar_module, self._kernel, d, 1)
-        scaled = self._inputs / lengthscale
-        covariance = variance * self._kernel.correlation(scaled, scaled)
-        noise = model.likelihood.noise.reshape(-1).expand(n)
-        factor = torch.linalg.cholesky(covariance + torch.diag(noise))
-        residual = self._outputs - model.mean_module.constant
-        solved = torch.linalg.solve_triangular(factor, residual, upper=False)
-        loss = 0.5 * solved.square().sum() + factor.diagonal().log().sum()
-        for module, value, prior in self._priors:
-            logarithm = value(module).log()
-            loss = loss + (0.5 * ((logarithm - prior.loc) / prior.scale) ** 2 + logarithm).sum()
-        loss = (loss + self._constant) / n
-        gradients = torch.autograd.grad(loss, self._parameters)
-        for parameter, gradient in zip(self._parameters, gradients, strict=True):
-            parameter.grad = gradient
-        return loss, list(gradients)
+    def __init__(self, likelihood: Likelihood) -> None:
+        self.likelihood = likelihood
+        self.loss, self.logarithms = math.inf, np.zeros(0)
+        self.remark = ""
+        starts = _starts(likelihood)
+        for start in starts:
+            found = minimize(
+                likelihood,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=_bounds(likelihood),
+                options={"maxiter": _MOST_ITERATIONS},
+            )
+            if np.isfinite(found.x).all() and found.fun < self.loss:
+                self.loss, self.logarithms = float(found.fun), found.x
+        if not np.isfinite(self.loss):
+            self.logarithms = starts[0]
+            self.remark = (
+                "its hyper-parameters could not be learned: no search came to an end, so typical "
+                "values are used"
+            )
+        self.lengthscale, self.variance, self.noise = likelihood.values(self.logarithms)
+        self.mean = likelihood.mean(self.logarithms) if len(likelihood.outputs) else 0.0
 
 
-def _covariance_module(kernel: Kernel, d: int, k: int) -> Any:
-    from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
-    from gpytorch.kernels import LinearKernel, MaternKernel, ScaleKernel
-    from gpytorch.priors import LogNormalPrior
+def _fit(
+    kernel: Kernel, inputs: Array, outputs: Array, noise: Array | None, surely_noisy: bool
+) -> tuple[list[_Fit], NoiseVerdict | None]:
+    """A fit of each output, and the verdict about noise that was left out (None if declared).
 
-    batch = torch.Size([k]) if k > 1 else torch.Size()
-    if isinstance(kernel, Linear):
-        return LinearKernel(ard_num_dims=d, batch_shape=batch)
-    module = get_covar_module_with_dim_scaled_prior(
-        ard_num_dims=d, batch_shape=batch, use_rbf_kernel=not isinstance(kernel, Matern)
-    )
-    if isinstance(kernel, Matern):
-        assert isinstance(module, MaternKernel)
-        module.nu = kernel.smoothness
-    # BoTorch's default has no variance of its own: it trusts the standardized outputs. Here they
-    # cluster around the optimum, so that their spread is far too small; the likelihood finds it.
-    scaled = ScaleKernel(module, batch_shape=batch, outputscale_prior=LogNormalPrior(0.0, 1.0))
-    scaled.outputscale = 1.0
-    return scaled
+    Args:
+        kernel: The kernel family.
+        inputs: (n, d) in the unit cube.
+        outputs: (n, k), standardized.
+        noise: Noise variances (k,); None to learn them.
+        surely_noisy: Whether noise that is to be learned cannot be 0.
+    """
+    d = inputs.shape[1]
+    # A linear kernel in BoTorch has no prior of its weights.
+    scales = None
+    if not isinstance(kernel, Linear):
+        scales = LogNormal(math.sqrt(2) + math.log(d) / 2, math.sqrt(3))
+
+    def fits(levels: Iterable[float | None], prior: LogNormal | None) -> list[_Fit]:
+        likelihoods = [
+            Likelihood(kernel, inputs, column, level, scales, _VARIANCE_PRIOR, prior)
+            for column, level in zip(outputs.T, levels, strict=True)
+        ]
+        return [_Fit(likelihood) for likelihood in likelihoods]
+
+    k = outputs.shape[1]
+    if noise is not None:
+        return fits(np.maximum(noise, _NOISE_FREE), None), None
+    exact = [] if surely_noisy else fits([_NOISE_FREE] * k, None)
+    noisy = fits([None] * k, _NOISE_PRIOR)
+    if surely_noisy:
+        return noisy, None
+    # The prior of the noise favours noise of a certain size; the verdict is to rest on the data.
+    gains = [
+        fit.loss - (other.loss - _NOISE_PRIOR.loss(other.logarithms[-1:])[0])
+        for fit, other in zip(exact, noisy, strict=True)
+    ]
+    verdict = judge_noise(inputs, outputs, np.nan_to_num(gains))
+    return (exact if verdict.is_exact else noisy), verdict
 
 
-def _kernel_values(module: Any, kernel: Kernel, d: int, k: int) -> tuple[Tensor, Tensor]:
-    """Length-scales (k, d) and variances (k,) of a covariance module."""
-    if isinstance(kernel, Linear):
-        lengthscale = module.variance.reshape(k, -1).expand(k, d) ** -0.5
-        return lengthscale, torch.ones(k, dtype=torch.float64)
-    lengthscale = module.base_kernel.lengthscale.reshape(k, d)
-    return lengthscale, module.outputscale.reshape(k)
+def _starts(likelihood: Likelihood) -> list[Array]:
+    """Logarithms where searches start."""
+    d = likelihood.inputs.shape[1]
+    others = [0.0] * likelihood.has_variance + [_NOISE_PRIOR.mean] * (likelihood.noise is None)
+    return [np.array([math.log(s * math.sqrt(d))] * d + others) for s in _STARTS]
+
+
+def _bounds(likelihood: Likelihood) -> list[tuple[float, float]]:
+    d = likelihood.inputs.shape[1]
+    ends = [_LENGTHSCALES] * d + [_VARIANCES] * likelihood.has_variance
+    ends += [_NOISES] * (likelihood.noise is None)
+    return [(math.log(low), math.log(high)) for low, high in ends]

@@ -1,7 +1,7 @@
 """The posterior of a Gaussian process, frozen into plain tensors (Eq. mean_cov).
 
-GPyTorch fits hyper-parameters. A search then needs thousands of means and deviations with
-gradients, and plain tensors are several times faster than its lazy operators.
+A search needs thousands of means and deviations with gradients, and plain tensors are several times
+faster than GPyTorch's lazy operators.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Hyperparameters:
         noise: (k,), noise variance lambda in squared output units.
         mean: (k,), constant prior mean.
         center: (d,), the point that is taken as the origin of inputs.
+        remarks: What was concluded while learning them, in a few words each.
     """
 
     lengthscale: Tensor
@@ -62,6 +63,7 @@ class Hyperparameters:
     noise: Tensor
     mean: Tensor
     center: Tensor
+    remarks: tuple[str, ...] = ()
 
     def scale(self, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
@@ -155,6 +157,10 @@ class Posterior:
     def with_predicted(self, state: Tensor) -> Posterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         return self.extended(state, self.predict(state.unsqueeze(0))[0][0])
+
+    def misses(self) -> Tensor:
+        """How far the mean is from each output it was given, (n, k): lambda alpha."""
+        return (self.regularization(self.scaled) * self.weights.squeeze(-1)).abs().T
 
     def _set_factor(self, factor: Tensor) -> None:
         self.factor = factor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from grisaille.confidence.beliefs import given_kernel, input_domain
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
-from grisaille.records import History
+from grisaille.records import History, Observation
 from grisaille.surrogates.kernels import Linear
 from grisaille.theory.amplification import Form, amplification
 from grisaille.theory.information_gain import largest_variance, maximum_information_gain
@@ -36,6 +37,8 @@ class Guarantee:
         form: Which constants A_i; see the notes at `amplification`.
         evaluation: "separate" as in the paper, or "chained", which the theorems allow only for
             problems of one layer.
+        given: Answers that are known besides those of the trials. They make beta larger; that they
+            make deviations smaller is not used.
         lipschitz: Lipschitz constants of each black box.
         known: Slopes of the known parts.
         amplification: A_i, (1 + K, M): for the objective and each constraint, and for each output
@@ -49,6 +52,7 @@ class Guarantee:
         *,
         form: Form = "tight",
         evaluation: Literal["separate", "chained"] = "separate",
+        given: Sequence[Observation] = (),
     ) -> None:
         if not isinstance(problem, Problem) or not isinstance(theory, Theory):
             raise ModelError(
@@ -78,6 +82,7 @@ class Guarantee:
         self.theory = theory
         self.form: Form = form
         self.evaluation = evaluation
+        self.given = tuple(given)
         self.lipschitz = {b.name: lipschitz(program, b, None, History()) for b in program.boxes}
         self.known = known_slopes(program, History())
         self.amplification = amplification(program, self.lipschitz, self.known, form)
@@ -159,7 +164,10 @@ class Guarantee:
         domain = input_domain(program, box)
         scale = current.regularization
         gain = maximum_information_gain(given_kernel(box), *domain, end - start, scale)
-        beta = self.theory.beta(program, box, self._answers_per_trial(box) * (end - 1), current)
+        given, _ = History(loose=self.given).data(box.name, box.inputs, box.outputs)
+        beta = self.theory.beta(
+            program, box, self._answers_per_trial(box) * (end - 1), current, given
+        )
         far = np.max(np.abs(domain), axis=0) if isinstance(box.kernel, Linear) else np.zeros(1)
         most = largest_variance(given_kernel(box), far)
         # sigma^2 <= C log(1 + sigma^2 / lambda): the paper takes 2 lambda, right for lambda >= 1.

@@ -39,9 +39,7 @@ def discrepancy_bounds(
     for t, trial in enumerate(history):
         optimum = trial.suggestion.optimum
         if trial.suggestion.kind is TrialKind.OPTIMISTIC and optimum is not None:
-            # Trials may have finished in another order than they were decided in.
-            earlier = tuple(other for other in history if other.number < trial.number)
-            before = plausible_set(program, History(earlier), beta)
+            before = plausible_set(program, history.before(trial), beta)
             bounds[t] = factors @ before.reaches(*optimum)
     return bounds
 

@@ -16,6 +16,7 @@ import torch
 from grisaille.array_types import Array
 from grisaille.checks import is_number, is_whole
 from grisaille.confidence.beliefs import believe, given_kernel, input_domain
+from grisaille.confidence.declared_intervals import declared_intervals
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
@@ -158,9 +159,16 @@ class Theory:
         for box in program.boxes:
             inputs, _ = history.data(box.name, box.inputs, box.outputs)
             widths[box.name] = torch.tensor(self._current_beta(program, box, inputs, current))
-        return PlausibleSet(program, beliefs, widths)
+        return PlausibleSet(program, beliefs, widths, declared_intervals(program, history))
 
-    def beta(self, program: Program, box: BlackBox, observations: int, current: Round) -> Array:
+    def beta(
+        self,
+        program: Program,
+        box: BlackBox,
+        observations: int,
+        current: Round,
+        given: Array | None = None,
+    ) -> Array:
         """beta_{i,t} of each output, (k,), with the maximum information gain.
 
         Args:
@@ -168,13 +176,17 @@ class Theory:
             box: The black box.
             observations: The number of its answers.
             current: The round.
+            given: Inputs of further answers, (n, d), which may lie outside the domain.
         """
-        gain = 0.0
+        gain, many = 0.0, 0 if given is None else len(given)
         if not box.is_exact:
-            gain = maximum_information_gain(
-                given_kernel(box), *input_domain(program, box), observations, current.regularization
-            )
-        return self._beta_of_gain(program, box, gain, observations, current)
+            kernel, scale = given_kernel(box), current.regularization
+            domain = input_domain(program, box)
+            gain = maximum_information_gain(kernel, *domain, observations + many, scale)
+            if given is not None and many:  # two sets of points gain no more than their sum
+                rest = maximum_information_gain(kernel, *domain, observations, scale)
+                gain = max(gain, information_gain(kernel, given, scale) + rest)
+        return self._beta_of_gain(program, box, gain, observations + many, current)
 
     def _current_beta(
         self, program: Program, box: BlackBox, inputs: Array, current: Round

@@ -18,7 +18,7 @@ def situation(trials: int = 4, **options: object) -> Situation:
 
 
 def test_bands_are_half_as_wide_and_promise_less():
-    knowledge = Knowledge(situation())
+    knowledge = Knowledge(situation(trials=5))  # the first bound is given, but no exploring is due
     plan, whole = narrowed(knowledge, SEARCH), opening(knowledge)
     assert plan is not None
     assert plan.suggestion.kind is TrialKind.NARROWED
@@ -30,6 +30,14 @@ def test_the_bound_is_that_of_the_whole_bands():
     knowledge = Knowledge(situation())
     plan = narrowed(knowledge, SEARCH)
     assert plan.suggestion.bound == opening(knowledge).suggestion.bound
+
+
+def test_every_eighth_trial_explores_where_the_bound_hides_something():
+    knowledge = Knowledge(situation(trials=8))
+    plan = narrowed(knowledge, SEARCH)
+    assert plan.suggestion.kind is TrialKind.OPTIMISTIC
+    assert plan.plausible is knowledge.audited
+    assert plan.promise == plan.suggestion.bound.estimated < knowledge.incumbent.objective
 
 
 def test_with_pending_trials_there_is_no_bound():

@@ -24,7 +24,7 @@ def situation(noise: float) -> Situation:
 
 
 def test_a_point_is_repeated_when_it_is_the_same_in_every_range():
-    now = situation(0.0)
+    now = Knowledge(situation(0.0))
     tried = now.history.trials[1].x
     assert repeats(tried + np.array([1e-10, 5e-8]), now)
     assert not repeats(tried + np.array([1e-8, 0.0]), now)
@@ -32,7 +32,7 @@ def test_a_point_is_repeated_when_it_is_the_same_in_every_range():
 
 
 def test_with_noise_the_same_point_may_give_another_answer():
-    now = situation(0.1)
+    now = Knowledge(situation(0.1))
     assert not repeats(now.history.trials[0].x, now)
 
 
@@ -54,4 +54,4 @@ def test_a_plan_that_repeats_a_point_goes_to_one_that_fills_space():
     known = replace(plan.suggestion, x=knowledge.history.trials[1].x)
     elsewhere = go_elsewhere(replace(plan, suggestion=known), knowledge).suggestion
     assert elsewhere.kind is TrialKind.RANDOM
-    assert not repeats(elsewhere.x, knowledge.situation)
+    assert not repeats(elsewhere.x, knowledge)

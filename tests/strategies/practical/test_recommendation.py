@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import grisaille as gs
 from grisaille.confidence.knowledge import Knowledge
@@ -36,6 +37,17 @@ def test_until_a_recommendation_is_answered_there_is_no_other():
     knowledge = Knowledge(situation(remaining=1, pending=(waiting,)))
     plan = opening(knowledge)
     assert recommend(plan, knowledge) is plan
+
+
+@pytest.mark.parametrize(("away", "recommended"), [(4e-4, False), (0.02, True)])
+def test_a_point_next_to_a_pending_one_is_not_recommended(away, recommended):
+    started = situation(remaining=1)
+    knowledge = Knowledge(started)
+    x = recommend(opening(knowledge), knowledge).suggestion.x
+    waiting = Pending(Suggestion(TrialKind.NARROWED, x - away))
+    knowledge = Knowledge(replace(started, pending=(waiting,)))
+    plan = opening(knowledge)
+    assert (recommend(plan, knowledge) is not plan) == recommended
 
 
 def test_before_the_first_trial_nothing_is_recommended():

@@ -27,7 +27,7 @@ from grisaille.strategies.causal.log_improvement import log_feasibility, log_imp
 from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
 
 # A set has few variables, and every point of a search costs many runs of the learned system.
-_SEARCH = MultiStart(starts=4, samples=128, iterations=15, again=False)
+_SEARCH = MultiStart(starts=4, samples=128, iterations=15, again=False, polish=False)
 # Points per set that are tried first when nothing was watched.
 _BLIND_POINTS = 2
 # Posterior deviations with which constraints must hold at a trial for it to count as feasible.

@@ -28,7 +28,7 @@ from grisaille.strategies.initial_design import check_initial, sobol_point
 from grisaille.strategies.optimistic import Optimistic
 
 # Every point of such a search is a whole sample of disturbances, so it is a light one.
-_SEARCH = MultiStart(starts=4, samples=192, iterations=20, again=False)
+_SEARCH = MultiStart(starts=4, samples=192, iterations=20, again=False, polish=False)
 # Of earlier trials of a set, the best are where a search starts as well.
 _HINTS = 3
 

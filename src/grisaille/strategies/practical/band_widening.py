@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from grisaille.confidence.audit import DOUBT, Audited
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.records import TrialKind
+from grisaille.confidence.plausible_set import BandRule, PlausibleSet
+from grisaille.records import Refutation, TrialKind
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Solution
+from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.plan import Plan, is_refuted
 from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap
@@ -17,6 +18,11 @@ from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_g
 # How often bands may be doubled at most, and in how many steps the least widening is looked for.
 _DOUBLINGS = 3.0
 _BISECTIONS = 3
+# The part of the audited bands that is widened first.
+_NARROWEST = 0.5
+# How many answers of each black box must have been predicted before its bands may say that no point
+# is feasible.
+_PREDICTED = 5
 # Where to doubt need not be known to many digits, and is asked several times in a trial.
 _DOUBTING_SEARCH = MultiStart(starts=12, samples=1024, iterations=30, again=False)
 
@@ -27,17 +33,35 @@ def widen_bands(plan: Plan, knowledge: Knowledge) -> Plan:
     Learned bands can be wrong. When trials no longer gain anything, or the bands allow no feasible
     point, repeating what they say would waste the rest of the budget.
     """
-    refuted = knowledge.is_learned and is_refuted(plan.solution)
+    refuted = not knowledge.is_declared and is_refuted(plan.solution)
     if not (gap_of(plan, knowledge).is_doubted or refuted):
         return plan
     plausible, solution = least_widening(
-        plan.plausible,
+        knowledge.audited.scaled(_NARROWEST),
         lambda bands: solve_auxiliary(bands, knowledge, plan.solver, _DOUBTING_SEARCH),
         lambda found: _leaves_something(found, knowledge),
         quick=bool(knowledge.situation.pending),
     )
     suggestion = replace(plan.suggestion, kind=TrialKind.DOUBTING)
     return replace(plan, plausible=plausible, solution=solution, suggestion=suggestion)
+
+
+def doubted_refutation(knowledge: Knowledge, solver: Solver | None) -> Refutation | None:
+    """Proof that no point is feasible, also for bands twice as wide as their audit asks for.
+
+    Bands that hold by declaration are not doubted. None if there is no proof, or if too few answers
+    were predicted: bands that nothing has tested say nothing.
+    """
+    situation, beta = knowledge.situation, knowledge.beta
+    audited = knowledge.audited
+    if not isinstance(beta, BandRule):
+        if any(row.answers < _PREDICTED for row in knowledge.calibration):
+            return None
+        audited, beta = audited.scaled(DOUBT), Audited(beta, DOUBT * situation.widening)
+    solution = solve_auxiliary(audited, knowledge, solver)
+    if solution.proof is None or not is_refuted(solution):
+        return None
+    return Refutation(situation.problem, situation.history, beta, solution.proof.refuted_regions)
 
 
 def least_widening(

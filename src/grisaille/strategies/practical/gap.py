@@ -63,8 +63,12 @@ def is_closing(situation: Situation) -> bool:
 def spread_of(history: History) -> float:
     """Standard deviation of the objectives seen; 0 when there are none."""
     objectives = np.array([t.objective for t in history])
-    objectives = objectives[np.isfinite(objectives)]
-    return float(objectives.std()) if len(objectives) else 0.0
+    return _spread(objectives[np.isfinite(objectives)])
+
+
+def _spread(objectives: NDArray[np.float64]) -> float:
+    with np.errstate(over="ignore"):  # a known part may give numbers whose squares are infinite
+        return float(objectives.std()) if len(objectives) else 0.0
 
 
 def relative_gap(history: History, incumbent: Incumbent | None, promise: float | None) -> float:
@@ -75,8 +79,7 @@ def relative_gap(history: History, incumbent: Incumbent | None, promise: float |
     """
     if incumbent is None or not incumbent.feasible or promise is None:
         return np.inf
-    chosen = _chosen(history)
-    spread = float(chosen.std()) if len(chosen) else 0.0
+    spread = _spread(_chosen(history))
     spread = max(spread, _INITIAL_SPREAD * spread_of(history))
     return (incumbent.objective - promise) / spread if spread > 0 else np.inf
 

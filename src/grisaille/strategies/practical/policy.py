@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import TrialKind
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Solver, nearby
+from grisaille.solvers.search_problem import Solution, Solver, nearby
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.band_widening import widen_bands
 from grisaille.strategies.practical.costs import leave_out_expensive, stay_within_budget
-from grisaille.strategies.practical.gap import gap_of
+from grisaille.strategies.practical.feasibility import seek_feasible_point
+from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap
 from grisaille.strategies.practical.recommendation import recommend, repeats
 
 # How much learned bands are narrowed to choose by; and after how many trials the bound, which these
@@ -28,7 +31,7 @@ _BOUND_EVERY = 4
 # The last digits are looked for in a small region around the solution.
 _FINE_SEARCH = MultiStart(starts=6, samples=256, iterations=40, again=False)
 # Distances to failures have kinks, on which a long local search gains little.
-_AVOIDING_SEARCH = MultiStart(starts=12, samples=1024, iterations=20, again=False)
+_AVOIDING_SEARCH = MultiStart(starts=12, samples=1024, iterations=20, again=False, polish=False)
 
 
 def narrowed(knowledge: Knowledge, solver: Solver | None) -> Plan | None:
@@ -42,17 +45,35 @@ def narrowed(knowledge: Knowledge, solver: Solver | None) -> Plan | None:
     solution = solve_auxiliary(plausible, knowledge, solver, MultiStart())
     if not solution.feasible:
         return None
-    bounding = None
-    if _bound_is_due(knowledge):
-        bounding = solve_auxiliary(knowledge.plausible, knowledge, solver)
-    return Plan.of(TrialKind.NARROWED, knowledge, solver, plausible, solution, bounding)
+    bounding = bounding_solution(knowledge, solver)
+    plan = Plan.of(TrialKind.NARROWED, knowledge, solver, plausible, solution, bounding)
+    if bounding is None or not _is_worth_exploring(plan, bounding, knowledge):
+        return plan
+    audited = knowledge.audited
+    return Plan.of(TrialKind.OPTIMISTIC, knowledge, solver, audited, bounding, bounding)
 
 
-def _bound_is_due(knowledge: Knowledge) -> bool:
-    if knowledge.situation.pending:
-        return False
+def bounding_solution(
+    knowledge: Knowledge, solver: Solver | None, always: bool = False
+) -> Solution | None:
+    """The solution for the audited bands, which bounds the optimum; None if it is not due."""
     known = any(t.suggestion.has_bound for t in knowledge.history)
-    return len(knowledge.history) % _BOUND_EVERY == 0 or not known
+    due = always or not known or len(knowledge.history) % _BOUND_EVERY == 0
+    if knowledge.situation.pending or not due:
+        return None
+    return solve_auxiliary(knowledge.audited, knowledge, solver)
+
+
+def _is_worth_exploring(plan: Plan, bounding: Solution, knowledge: Knowledge) -> bool:
+    """Whether the solution for the audited bands is worth a trial.
+
+    What keeps the bound low is where a better basin may be. While the narrowed bands still gain,
+    every other such solution is tried; once they do not, each one.
+    """
+    promise = bounding.value if bounding.feasible else None
+    gap = relative_gap(knowledge.history, knowledge.incumbent, promise)
+    turn = len(knowledge.history) % (2 * _BOUND_EVERY) == 0
+    return NEARLY_CLOSED < gap < np.inf and (turn or gap_of(plan, knowledge).is_nearly_closed)
 
 
 def refine(plan: Plan, knowledge: Knowledge) -> Plan:
@@ -94,7 +115,7 @@ def go_elsewhere(plan: Plan, knowledge: Knowledge) -> Plan:
     bands are right elsewhere.
     """
     found, situation = plan.suggestion, knowledge.situation
-    if not knowledge.is_learned or found.probes or not repeats(found.x, situation):
+    if not knowledge.is_learned or found.probes or not repeats(found.x, knowledge):
         return plan
     found = replace(found, kind=TrialKind.RANDOM, x=sobol_point(situation))
     return replace(plan, suggestion=found)
@@ -102,11 +123,17 @@ def go_elsewhere(plan: Plan, knowledge: Knowledge) -> Plan:
 
 Step = Callable[[Plan, Knowledge], Plan]
 
-WHERE_TO_GO: tuple[Step, ...] = (recommend, widen_bands, refine, avoid_failures)
+WHERE_TO_GO: tuple[Step, ...] = (
+    seek_feasible_point,
+    recommend,
+    widen_bands,
+    refine,
+    avoid_failures,
+)
 """Steps that choose the point; before the optimistic states are known (Alg. 1 line 4)."""
 
 WHAT_TO_EVALUATE: tuple[Step, ...] = (go_elsewhere, leave_out_expensive, stay_within_budget)
 """Steps that choose the evaluations, once the optimistic states are known."""
 
-EXPLOITING: frozenset[Step] = frozenset({recommend, go_elsewhere})
+EXPLOITING: frozenset[Step] = frozenset({seek_feasible_point, recommend, go_elsewhere})
 """Steps that only `Optimistic(exploit=True)` takes: they leave the algorithm's own points."""

@@ -10,9 +10,10 @@ import torch
 from grisaille.array_types import Array
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.records import Situation, TrialKind
+from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.records import History, Situation, TrialKind
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import nearby
+from grisaille.solvers.search_problem import Solution, nearby
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.gap import gap_of, is_closing
 
@@ -24,8 +25,11 @@ _MARGIN = 1e-6
 _SHARP = 0.01
 # Points closer than this part of each range are the same.
 _SAME = 1e-9
-# It searches the design space alone, so it needs less than the auxiliary problem.
-_CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
+# Points closer than this to a pending one are better chosen when its answers are in.
+_NEAR = 1e-3
+
+CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
+"""A search of the design space alone, which needs less than one of the auxiliary problem."""
 
 
 def recommend(plan: Plan, knowledge: Knowledge) -> Plan:
@@ -53,7 +57,7 @@ def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) ->
         promise: What the bands that points are chosen by promise.
         closed: Whether what is left to gain is a matter of digits.
     """
-    situation, history, incumbent = knowledge.situation, knowledge.history, knowledge.incumbent
+    situation, incumbent = knowledge.situation, knowledge.incumbent
     plausible = knowledge.plausible
     if incumbent is None:
         return None
@@ -62,20 +66,12 @@ def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) ->
         return None  # until its answers are in, the next one would be the same
     if not is_closing(situation) and _recommended_in_vain(situation, incumbent):
         return None
-    # A margin may be infinite (y <= inf); it says nothing about the spread.
-    constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
-    margin = _MARGIN * (constraints.std(0) + np.abs(constraints).mean(0))
-    hints = torch.tensor(history.trials[incumbent.position].x).unsqueeze(0)
-    if closed and situation.problem.is_exact:
+    margin = 1.0
+    if closed and knowledge.is_exact:
         # Where next to nothing is left to gain, deviations are rounding, answers are exact, and a
         # search nearby is finer.
-        plausible, margin = plausible.scaled(_SHARP), _SHARP * margin
-    cautious = plausible.cautious_problem(torch.tensor(margin))
-    if closed:
-        cautious = nearby(cautious, hints[0], len(hints[0]))
-    if knowledge.failures is not None:
-        cautious = knowledge.failures.avoided_in(cautious, plausible)
-    solution = _CAUTIOUS_SEARCH.solve(cautious, hints, situation.trial_seed)
+        plausible, margin = plausible.scaled(_SHARP), _SHARP
+    solution = cautious_solution(knowledge, incumbent, plausible, margin, closed)
     if not solution.feasible:
         return None
     if incumbent.feasible and promise is not None:
@@ -84,7 +80,40 @@ def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) ->
         if gain <= 0 or (not is_closing(situation) and gain < worth_it):
             return None
     point: Array = np.array(solution.point.numpy())
-    return None if repeats(point, situation) else point
+    return None if repeats(point, knowledge) or _is_pending(point, knowledge) else point
+
+
+def cautious_solution(
+    knowledge: Knowledge,
+    incumbent: Incumbent,
+    plausible: PlausibleSet,
+    margin: float = 1.0,
+    is_nearby: bool = False,
+) -> Solution:
+    """The best point where constraints hold with the deviations that bands give them.
+
+    Args:
+        knowledge: What is known.
+        incumbent: The best point so far, where the search may start.
+        plausible: The bands.
+        margin: A factor of the distance that is kept beyond that.
+        is_nearby: Whether to search around the incumbent only.
+    """
+    hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+    distance = margin * _MARGIN * constraint_sizes(knowledge.history)
+    cautious = plausible.cautious_problem(torch.tensor(distance))
+    if is_nearby:
+        cautious = nearby(cautious, hints[0], len(hints[0]))
+    if knowledge.failures is not None:
+        cautious = knowledge.failures.avoided_in(cautious, plausible)
+    return CAUTIOUS_SEARCH.solve(cautious, hints, knowledge.situation.trial_seed)
+
+
+def constraint_sizes(history: History) -> Array:
+    """How large each constraint is and varies over the trials, (K,)."""
+    # A margin may be infinite (y <= inf); it says nothing about the spread.
+    constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
+    return np.asarray(constraints.std(0) + np.abs(constraints).mean(0))
 
 
 def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
@@ -103,10 +132,19 @@ def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
     return situation.started - trials[latest].number < pause
 
 
-def repeats(x: Array, situation: Situation) -> bool:
+def repeats(x: Array, knowledge: Knowledge) -> bool:
     """Whether a point was tried, and all black boxes would give the same answers again."""
-    program = situation.problem.program
-    if not situation.problem.is_exact:
-        return False
-    reach = _SAME * (program.upper - program.lower)
-    return any((np.abs(trial.x - x) <= reach).all() for trial in situation.history)
+    return _is_near(x, [trial.x for trial in knowledge.history], _SAME, knowledge)
+
+
+def _is_pending(x: Array, knowledge: Knowledge) -> bool:
+    """Whether a pending trial will tell nearly all that a point could."""
+    pending = knowledge.situation.pending
+    chains = [p.suggestion.x for p in pending if p.suggestion.chain]
+    return _is_near(x, chains, _NEAR, knowledge)
+
+
+def _is_near(x: Array, others: list[Array], part: float, knowledge: Knowledge) -> bool:
+    """Whether a point is so near to another one, in parts of each range, and answers are exact."""
+    reach = part * (knowledge.program.upper - knowledge.program.lower)
+    return knowledge.is_exact and any((np.abs(o - x) <= reach).all() for o in others)

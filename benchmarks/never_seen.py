@@ -1,0 +1,179 @@
+"""How does the default do on problems that it was not developed on?
+
+Every problem of one half of the collection is solved with bare defaults: `problem.solve(trials=N)`,
+where N is the initial design and 40 more. Noise is left out, or declared to be 0. For each run we
+store whether it ended in an exception, what it recommends and how good and feasible that truly is,
+the bound, what the bound rests on, whether it is on the wrong side of the optimum, and the audit of
+the bands.
+
+Run by hand: `python -m benchmarks.never_seen held_out [--seeds 10] [--noise left_out]
+[--strategies Optimistic,EIFN]`. The same command again goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import grisaille as gs
+from benchmarks.collection import development, held_out
+from benchmarks.collection.entry import Entry
+from benchmarks.parallel_jobs import run_jobs
+from benchmarks.results_folder import Row, write_result, write_rows
+from grisaille.problems import KnownProblem
+
+TRIALS = 40
+HALVES = {"development": development, "held_out": held_out}
+NOISES = {"left_out": None, "zero": 0}
+STRATEGIES = {
+    "Optimistic": gs.Optimistic,
+    "EIFN": gs.EIFN,
+    "EICF": gs.EICF,
+    "CUQB": gs.CUQB,
+    "CONFIG": gs.CONFIG,
+    "LogEI": gs.LogEI,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run, all by name."""
+
+    half: str
+    problem: str
+    strategy: str
+    noise: str
+    seed: int
+
+
+def run_one(job: Job) -> Row:
+    """One run, measured; an exception is a result like any other."""
+    entry = next(e for e in HALVES[job.half]() if e.name == job.problem)
+    known = entry.make(NOISES[job.noise])
+    size = known.problem.program.size
+    started = time.perf_counter()
+    row: Row = {**asdict(job), "variables": size, "traceback": ""}
+    try:
+        result = known.problem.solve(
+            trials=min(20, 2 * (size + 1)) + TRIALS,
+            strategy=STRATEGIES[job.strategy](),
+            seed=job.seed,
+            progress=False,
+        )
+    except Exception as error:
+        row["traceback"] = f"{type(error).__name__}: {error}"[:200]
+        return row
+    row.update(_measured(entry, known, result))
+    row["seconds"] = round(time.perf_counter() - started, 1)
+    return row
+
+
+def _measured(entry: Entry, known: KnownProblem, result: gs.Result) -> Row:
+    sense = known.problem.sense
+    value, violation = known.measure(result.x)
+    objectives = np.array([t.objective for t in result.history])
+    spread = float(objectives[np.isfinite(objectives)].std())
+    bound = result.lower_bound if sense == 1 else -result.upper_bound
+    scale = max(spread, abs(entry.optimum)) if entry.feasible else spread
+    rows = result.calibration
+    return {
+        "status": str(result.status),
+        "assurance": str(result.assurance),
+        "feasible": violation <= 0 and bool(result.success),
+        "violation": violation,
+        "regret": sense * (value - entry.optimum),
+        "spread": spread,
+        "bound": bound,
+        "gap": result.gap,
+        "wrong_bound": bool(bound > sense * entry.optimum + 1e-6 * scale),
+        "inside": sum(r.inside for r in rows),
+        "answers": sum(r.answers for r in rows),
+        "factor": max((r.factor for r in rows), default=1.0),
+        "seconds": 0.0,
+    }
+
+
+def main() -> None:
+    """Run what is missing, print and store."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("half", choices=HALVES)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--noise", choices=NOISES, default="left_out")
+    parser.add_argument("--strategies", default="Optimistic")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--folder", type=Path, default=Path("never_seen"))
+    options = parser.parse_args()
+    options.folder.mkdir(exist_ok=True)
+    store = options.folder / f"{options.half}.jsonl"
+    done = read(store)
+    jobs = [
+        Job(options.half, entry.name, strategy, options.noise, seed)
+        for seed in range(options.seeds)
+        for strategy in options.strategies.split(",")
+        for entry in HALVES[options.half]()
+    ]
+    with store.open("a") as file:
+
+        def keep(_job: Job, row: Row) -> None:
+            file.write(json.dumps(row, default=float) + "\n")
+            file.flush()
+
+        missing = [job for job in jobs if job not in done]
+        run_jobs(run_one, missing, keep, processes=options.processes, total=len(jobs))
+    rows = list(read(store).values())
+    name = f"never_seen_{options.half}"
+    columns: dict[str, None] = dict.fromkeys(key for row in rows for key in row)
+    write_rows(name, [{column: row.get(column, "") for column in columns} for row in rows])
+    summary = summarize(rows)
+    print(json.dumps(summary, indent=2))
+    write_result(name, summary, "never_seen")
+
+
+def read(store: Path) -> dict[Job, Row]:
+    """The runs that are there."""
+    if not store.exists():
+        return {}
+    rows = [json.loads(line) for line in store.read_text().splitlines()]
+    keys = Job.__dataclass_fields__
+    return {Job(**{key: row[key] for key in keys}): row for row in rows}
+
+
+def summarize(rows: list[Row]) -> dict[str, Any]:
+    """What the bars are about, by strategy and noise."""
+    summary: dict[str, Any] = {}
+    for strategy in dict.fromkeys(row["strategy"] for row in rows):
+        for noise in NOISES:
+            some = [r for r in rows if r["strategy"] == strategy and r["noise"] == noise]
+            if some:
+                summary[f"{strategy}, noise {noise}"] = _summary_of(some)
+    return summary
+
+
+def _summary_of(rows: list[Row]) -> dict[str, Any]:
+    finished = [row for row in rows if not row["traceback"]]
+    solvable = [row for row in finished if not np.isnan(row["regret"])]
+    hopeless = [row for row in finished if np.isnan(row["regret"])]
+    summary: dict[str, Any] = {
+        "runs": len(rows),
+        "tracebacks": len(rows) - len(finished),
+        "runs on feasible problems": len(solvable),
+        "feasible at the end": sum(row["feasible"] for row in solvable),
+        "false likely_infeasible": sum(row["status"] == "likely_infeasible" for row in solvable),
+        "runs on infeasible problems": len(hopeless),
+        "found likely_infeasible": sum(row["status"] == "likely_infeasible" for row in hopeless),
+    }
+    for word in ("proved", "certified", "estimated"):
+        some = [row for row in solvable if row["assurance"] == word]
+        wrong = sum(row["wrong_bound"] for row in some)
+        summary[f"bounds {word}"] = f"{wrong} wrong of {len(some)}"
+    return summary
+
+
+if __name__ == "__main__":
+    main()

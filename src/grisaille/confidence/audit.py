@@ -1,0 +1,157 @@
+"""How well the bands predicted the answers so far.
+
+Every answer after the initial design is compared with what was predicted for it just before: its
+error is divided by the standard deviation that the prediction had. Bands that are right leave few
+errors beyond two deviations, and none far beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from grisaille.array_types import Array
+from grisaille.confidence.beliefs import Beliefs, believe, disturbance, is_believed_exact
+from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
+from grisaille.language.black_box import BlackBox
+from grisaille.language.program import Program
+from grisaille.records import History, Observation, TrialKind
+from grisaille.surrogates.posterior import ModelSurrogate, Surrogate
+
+DOUBT = 2.0
+"""By how much audited bands are widened before a closed gap, or infeasibility, is believed."""
+
+# How wide the bands of a given kernel are at least for a bound, in deviations: at each point two
+# deviations are enough, but the bound needs bands that hold everywhere at once.
+_EVERYWHERE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCalibration:
+    """How well the bands of one black box predicted its answers.
+
+    Attributes:
+        box: Its name.
+        answers: How many answers were predicted: those after the initial design.
+        inside: How many of them lie inside the band that predicted them, with all their outputs.
+        largest: The largest error, in the standard deviations predicted for it.
+        factor: By how much bounds widen its bands: at least so far that all answers would have been
+            inside.
+        conclusions: What was concluded while learning it, such as whether it is noisy.
+    """
+
+    box: str
+    answers: int
+    inside: int
+    largest: float
+    factor: float
+    conclusions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """Bands of a constant half-width, widened by what their audit found.
+
+    Attributes:
+        beta: The half-width in posterior standard deviations.
+        widening: A further factor, to doubt what these bands say.
+    """
+
+    beta: float
+    widening: float = 1.0
+
+    def plausible_set(self, program: Program, history: History) -> PlausibleSet:
+        """The plausible set after a history."""
+        plausible = plausible_set(program, history, self.beta)
+        errors = standardized_errors(program, history, plausible.beliefs)
+        factors = widening_factors(program, errors, self.beta)
+        return plausible.scaled({name: self.widening * f for name, f in factors.items()})
+
+
+def widening_factors(
+    program: Program, errors: Mapping[str, Array], beta: float
+) -> dict[str, float]:
+    """By how much to widen the bands of each black box: as far as its largest error reached.
+
+    max(1, largest error / beta). Learned bands are narrow where answers are, and errors show when
+    they are wrong. A given kernel is right by assumption, and no error shows that a band which
+    holds at each point need not hold at all points together: it is widened in any case.
+
+    Args:
+        program: Whose black boxes.
+        errors: Standardized errors (answers, k) of each black box.
+        beta: Half-width of the bands.
+    """
+    least = {
+        box.name: 1.0 if box.is_learned else max(1.0, _EVERYWHERE / beta) for box in program.boxes
+    }
+    return {n: max(least[n], float(e.max(initial=0.0)) / beta) for n, e in errors.items()}
+
+
+def standardized_errors(program: Program, history: History, beliefs: Beliefs) -> dict[str, Array]:
+    """Error of every predicted answer in the deviations predicted for it, by black box.
+
+    Args:
+        program: Whose black boxes.
+        history: Their answers.
+        beliefs: What is believed of them now. Noise that shows only later explains early errors.
+
+    Returns:
+        Absolute values, (answers, k) for each black box. With noise, the deviation is that of an
+        answer, noise included.
+    """
+    noise = {box.name: _noise(box, beliefs[box.name]) for box in program.boxes}
+    return {box.name: _errors(program, box, history, noise[box.name]) for box in program.boxes}
+
+
+def _noise(box: BlackBox, surrogate: Surrogate) -> tuple[float, ...]:
+    """Standard deviation of the noise of each output, as it is believed."""
+    untold = box.noise is None and isinstance(surrogate, ModelSurrogate)
+    if untold or is_believed_exact(box, surrogate):
+        return (0.0,) * box.outputs
+    return tuple(disturbance(box, surrogate).tolist())
+
+
+def _errors(program: Program, box: BlackBox, history: History, noise: tuple[float, ...]) -> Array:
+    """The standardized errors of one black box, (answers, k)."""
+    ratios = [np.zeros((0, box.outputs))]
+    for trial in history:
+        if trial.suggestion.kind is TrialKind.INITIAL:
+            continue
+        before = [o for o in history.before(trial).observations() if o.box == box.name]
+        answers = [o for o in trial.observations if o.box == box.name]
+        if before and answers:
+            data = _as_bytes(before), _as_bytes(answers)
+            error, then, deviation = _prediction(program, box.name, *data)
+            level = np.maximum(then, noise)
+            ratios.append(error / np.sqrt(deviation**2 + level**2))
+    return np.concatenate(ratios)
+
+
+def _as_bytes(observations: list[Observation]) -> bytes:
+    rows = [np.concatenate([o.inputs, o.outputs]) for o in observations]
+    return np.array(rows, dtype=float).tobytes()
+
+
+@lru_cache(maxsize=8192)  # each decision asks again about all earlier answers
+def _prediction(
+    program: Program, name: str, before: bytes, answers: bytes
+) -> tuple[Array, tuple[float, ...], Array]:
+    """Errors (answers, k), noise and deviations of answers, predicted from those before them."""
+    box = next(b for b in program.boxes if b.name == name)
+    earlier, later = _observations(box, before), _observations(box, answers)
+    surrogate = believe(program, History(loose=earlier), only=[name])[name]
+    states = torch.tensor(np.array([o.inputs for o in later]))
+    with torch.no_grad():
+        mean, deviation = surrogate.predict(states)
+    errors = np.abs(np.array([o.outputs for o in later]) - mean.numpy())
+    return errors, _noise(box, surrogate), deviation.numpy()
+
+
+def _observations(box: BlackBox, data: bytes) -> tuple[Observation, ...]:
+    rows = np.frombuffer(data).reshape(-1, box.inputs + box.outputs)
+    return tuple(Observation(box.name, row[: box.inputs], row[box.inputs :]) for row in rows)

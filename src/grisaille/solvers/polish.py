@@ -1,0 +1,205 @@
+"""The last digits: how far a point is from a local optimum, and a way to get there.
+
+The spread of an objective over its whole space may be millions of times its spread around the
+optimum. Whether a point is a local optimum is therefore asked in local units: the spreads over a
+small neighbourhood of the point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import linprog, minimize
+from torch import Tensor
+
+from grisaille.solvers.local_search import linearize, slope_points
+from grisaille.solvers.search_problem import (
+    Scale,
+    SearchProblem,
+    Solution,
+    best_of,
+    evaluate_in_chunks,
+)
+
+# Half the width of the neighbourhood, in widths of the search space, and its sample.
+_NEIGHBOURHOOD = 0.02
+_SAMPLES = 128
+# Stationarity of a local optimum, and of a point from which it is still far away.
+CONVERGED = 1e-6
+_FAR = 1e-3
+# The most steps of SLSQP, and the most points that it may try for each of them.
+_ITERATIONS = 60
+_TRIES = 3
+_TOLERANCE = 1e-13
+
+_Vector = NDArray[np.float64]
+
+
+def local_scale(problem: SearchProblem, point: Tensor, fallback: Scale) -> Scale:
+    """Spreads of objective and constraints over the neighbourhood of a point, (D,).
+
+    Args:
+        problem: The problem.
+        point: The point.
+        fallback: The spreads to take where the neighbourhood has none.
+    """
+    engine = torch.quasirandom.SobolEngine(len(point), scramble=True, seed=0)
+    offsets = 2 * engine.draw(_SAMPLES, dtype=torch.float64) - 1
+    width = problem.upper - problem.lower
+    near = point + _NEIGHBOURHOOD * width * offsets
+    values = evaluate_in_chunks(problem, torch.clamp(near, problem.lower, problem.upper))
+    spreads = []
+    for column, spread in zip(
+        [values[0], *values[1].T], [fallback.objective, *fallback.constraints], strict=True
+    ):
+        finite = column[torch.isfinite(column)]
+        found = (finite.amax() - finite.amin()) / 2 if len(finite) > 1 else spread
+        # Below that, what is seen is rounding.
+        rounding = 1e-9 * finite.abs().amax() if len(finite) else spread
+        spreads.append(found if found > rounding else spread)
+    return Scale(spreads[0], torch.stack(spreads[1:]) if spreads[1:] else fallback.constraints)
+
+
+def stationarity(problem: SearchProblem, point: Tensor, scale: Scale) -> float:
+    """How far a feasible point is from meeting the first-order conditions.
+
+        max  -g'd   subject to  J d <= max(-c, 0),  |d| <= 0.02,  0 <= u + d <= 1
+
+    with the point u in coordinates from 0 to 1, and c, g and J the constraints and slopes in local
+    units: what the best step within the neighbourhood gains to first order, as a part of what the
+    objective varies there. It is 0 exactly where the first-order conditions hold (Conn, Gould and
+    Toint's measure of criticality), whatever the units.
+
+    Args:
+        problem: The problem.
+        point: (D,), feasible.
+        scale: The spreads around the point, `local_scale`.
+    """
+    unit = _to_unit(problem, point)
+    value, rows, gradient, jacobian = linearize(problem, scale, torch.tensor(unit).unsqueeze(0))
+    if not (torch.isfinite(value).all() and torch.isfinite(rows).all()):
+        return math.inf
+    answer = linprog(
+        gradient[0].numpy(),
+        A_ub=jacobian[0].numpy() if rows.shape[1] else None,
+        b_ub=(-rows[0]).clamp_min(0).numpy() if rows.shape[1] else None,
+        bounds=np.column_stack(
+            [np.maximum(-unit, -_NEIGHBOURHOOD), np.minimum(1 - unit, _NEIGHBOURHOOD)]
+        ),
+        method="highs",
+    )
+    return max(0.0, -float(answer.fun)) if answer.fun is not None else math.inf
+
+
+def polished(
+    problem: SearchProblem, scale: Scale, found: Solution, others: Tensor, iterations: int
+) -> Solution:
+    """Go on from a point until it meets the first-order conditions, or is as good as it gets.
+
+    Where they are far from being met, the search has not told better ends of local searches from
+    worse ones: then the others go on, too.
+
+    Args:
+        problem: What to minimize.
+        scale: Typical spreads, by which a point is feasible.
+        found: The best point found.
+        others: (S, D), good ends of local searches.
+        iterations: The largest number of steps from a point.
+    """
+    found = with_stationarity(problem, scale, found)
+    if found.stationarity is not None and found.stationarity <= CONVERGED:
+        return found
+    far = found.stationarity is None or found.stationarity > _FAR
+    best = _polished_from(problem, scale, found, found.point, iterations)
+    # At a kink, or where nothing is feasible, a polish gains nothing, and more of them do not help.
+    if far and best.feasible and (not found.feasible or best.value < found.value):
+        for start in others:
+            best = _polished_from(problem, scale, best, start, iterations)
+    return with_stationarity(problem, scale, best)
+
+
+def _polished_from(
+    problem: SearchProblem, scale: Scale, best: Solution, start: Tensor, iterations: int
+) -> Solution:
+    """The better of a solution and of the end of a polish."""
+    end, steps = _by_slsqp(problem, scale, start, min(iterations, _ITERATIONS))
+    points = torch.stack([best.point, end])
+    evaluations = best.evaluations + steps + len(points)
+    return best_of(points, *evaluate_in_chunks(problem, points), scale, evaluations)
+
+
+def with_stationarity(problem: SearchProblem, scale: Scale, found: Solution) -> Solution:
+    """The same solution, with its stationarity if it is feasible."""
+    if not found.feasible:
+        return found
+    near = local_scale(problem, found.point, scale)
+    return replace(
+        found,
+        stationarity=stationarity(problem, found.point, near),
+        evaluations=found.evaluations + _SAMPLES + slope_points(scale),
+    )
+
+
+def _by_slsqp(
+    problem: SearchProblem, scale: Scale, start: Tensor, iterations: int
+) -> tuple[Tensor, int]:
+    """Improve a point, (D,), by SciPy's SLSQP in local units.
+
+    Returns:
+        The end, and how many points were evaluated.
+    """
+    near = local_scale(problem, start, scale)
+
+    @lru_cache(maxsize=1)
+    def at(unit: bytes) -> tuple[_Vector, ...]:
+        inside = torch.tensor(np.frombuffer(unit).copy()).clamp(0, 1).unsqueeze(0)
+        parts = tuple(part[0].numpy() for part in linearize(problem, near, inside))
+        if at.cache_info().misses > _TRIES * iterations:
+            raise _StopError
+        if not all(np.isfinite(part).all() for part in parts):
+            raise _StopError
+        return parts
+
+    def part(index: int, sign: float = 1.0) -> Callable[[_Vector], Any]:
+        return lambda unit: sign * at(unit.tobytes())[index]
+
+    unit = _to_unit(problem, start)
+
+    def keep(reached: _Vector) -> None:
+        nonlocal unit
+        unit = reached.copy()
+
+    rows = {"type": "ineq", "fun": part(1, -1.0), "jac": part(3, -1.0)}
+    with suppress(_StopError):
+        answer = minimize(
+            part(0),
+            unit,
+            jac=part(2),
+            bounds=[(0.0, 1.0)] * len(start),
+            constraints=[rows] if len(scale.constraints) else [],
+            method="SLSQP",
+            callback=keep,
+            options={"maxiter": iterations, "ftol": _TOLERANCE},
+        )
+        unit = answer.x
+    inside = torch.tensor(np.nan_to_num(unit)).clamp(0, 1)
+    end = problem.lower + (problem.upper - problem.lower) * inside
+    tried = _SAMPLES + slope_points(scale) * at.cache_info().misses
+    return torch.clamp(end, problem.lower, problem.upper), tried
+
+
+class _StopError(Exception):
+    """SLSQP tries too many points, or one where something is infinite or not a number."""
+
+
+def _to_unit(problem: SearchProblem, point: Tensor) -> _Vector:
+    unit = (point - problem.lower) / (problem.upper - problem.lower)
+    return np.asarray(unit.clamp(0, 1).numpy())

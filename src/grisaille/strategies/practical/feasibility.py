@@ -1,0 +1,77 @@
+"""Looking for a feasible point while none is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grisaille.array_types import Array
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.confidence.knowledge import Knowledge
+from grisaille.records import Situation, TrialKind
+from grisaille.solvers.search_problem import SearchProblem
+from grisaille.strategies.plan import Plan
+from grisaille.strategies.practical.recommendation import (
+    CAUTIOUS_SEARCH,
+    cautious_solution,
+    constraint_sizes,
+    repeats,
+)
+
+# How cautious to be, in audited bands: as cautious as the constraints allow.
+_CAUTION = (2.0, 1.0, 0.3, 0.1, 0.01)
+# So many of the last trials all look for a feasible point; earlier ones in turn with others.
+_LAST_TRIALS = 5
+
+
+def seek_feasible_point(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Try the point that is most surely feasible, while no point tried is.
+
+    The algorithm's own points meet constraints only as far as the bands allow, and those of a
+    recommendation must meet them with the whole bands, which narrow corners do not leave room for.
+    So we are as cautious as the constraints allow. If even the predictions meet them nowhere, we go
+    where they are violated least.
+    """
+    incumbent = knowledge.incumbent
+    if incumbent is None or incumbent.feasible or not _is_due(knowledge.situation):
+        return plan
+    point = _most_surely_feasible(knowledge, incumbent)
+    if repeats(point, knowledge):
+        return plan
+    suggestion = replace(plan.suggestion, kind=TrialKind.RECOMMENDED, x=point)
+    return replace(plan, suggestion=suggestion, is_final=True)
+
+
+def _is_due(situation: Situation) -> bool:
+    """Whether this trial is to look for a feasible point: every other one, and all at the end."""
+    latest = [t.suggestion for t in situation.history.trials[-1:]]
+    latest += [p.suggestion for p in situation.pending]
+    if situation.remaining is not None and situation.remaining <= _LAST_TRIALS:
+        return not situation.pending
+    return not any(s.kind is TrialKind.RECOMMENDED for s in latest)
+
+
+def _most_surely_feasible(knowledge: Knowledge, incumbent: Incumbent) -> Array:
+    for part in _CAUTION:
+        solution = cautious_solution(knowledge, incumbent, knowledge.audited.scaled(part))
+        if solution.feasible:
+            return np.array(solution.point.numpy())
+    hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+    problem, seed = _least_violation(knowledge), knowledge.situation.trial_seed
+    return np.array(CAUTIOUS_SEARCH.solve(problem, hints, seed).point.numpy())
+
+
+def _least_violation(knowledge: Knowledge) -> SearchProblem:
+    """Minimize the largest predicted constraint, each in its own size, over x alone."""
+    plausible, program = knowledge.plausible, knowledge.program
+    sizes = torch.tensor(constraint_sizes(knowledge.history)).clamp_min(1e-300)
+
+    def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
+        _, constraints, _ = plausible.predict(design)
+        return (constraints / sizes).amax(1), constraints[:, :0]
+
+    n = program.size
+    return SearchProblem(plausible.lower[:n], plausible.upper[:n], evaluate, program.continuous)

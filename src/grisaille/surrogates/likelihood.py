@@ -1,0 +1,150 @@
+"""The posterior density of a Gaussian process's hyper-parameters, with its gradient.
+
+The gradient is in closed form: with tens of observations this takes a fraction of a millisecond,
+and automatic differentiation would take several times as long.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import torch
+from scipy.spatial.distance import cdist
+from torch import Tensor
+
+from grisaille.array_types import Array
+from grisaille.surrogates.kernels import Kernel, Linear, Radial
+from grisaille.surrogates.posterior import LEAST_NOISE
+
+# Inputs at a smaller squared distance are the same. The slope of a Matérn kernel of smoothness 1/2
+# is infinite there, but a length-scale changes nothing about a distance of 0.
+_LEAST_DISTANCE = 1e-24
+
+
+@dataclass(frozen=True, slots=True)
+class LogNormal:
+    """A log-normal prior: the logarithm has this mean and this standard deviation."""
+
+    mean: float
+    deviation: float
+
+    def loss(self, logarithm: Array) -> tuple[float, Array]:
+        """Minus the log density, up to a constant, and its derivative by the logarithm."""
+        standard = (logarithm - self.mean) / self.deviation
+        loss = float((standard * standard / 2 + logarithm).sum())
+        return loss, standard / self.deviation + 1
+
+
+class Likelihood:
+    """Minus the log posterior density of the hyper-parameters of one output.
+
+    -log p(y | l, v, lambda) - log p(l, v, lambda), as a function of the logarithms of the
+    length-scales l, the variance v (a linear kernel has none of its own) and the noise variance
+    lambda (unless it is known). The constant mean m = 1' K^-1 y / 1' K^-1 1 is the one of largest
+    likelihood.
+
+    Args:
+        kernel: The kernel family.
+        inputs: (n, d), in the unit cube.
+        outputs: (n,), standardized.
+        noise: The noise variance; None if it is a parameter.
+        lengthscale: Prior of each length-scale; None for a flat one.
+        variance: Prior of the variance.
+        noise_prior: Prior of the noise variance; None for a flat one.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inputs: Array,
+        outputs: Array,
+        noise: float | None,
+        lengthscale: LogNormal | None,
+        variance: LogNormal,
+        noise_prior: LogNormal | None,
+    ) -> None:
+        self.kernel = kernel
+        self.inputs = inputs
+        self.outputs = outputs
+        self._outputs = torch.tensor(outputs)
+        self.noise = noise
+        self.has_variance = not isinstance(kernel, Linear)
+        self._priors = (lengthscale, variance if self.has_variance else None, noise_prior)
+
+    def __call__(self, logarithms: Array) -> tuple[float, Array]:
+        """The loss and its gradient; (inf, zeros) where the covariance has no Cholesky factor."""
+        lengthscale, variance, noise = self.values(logarithms)
+        d = self.inputs.shape[1]
+        scaled = torch.from_numpy(self.inputs / lengthscale)
+        covariance, slope = self._covariance(scaled, variance)
+        gradient = np.zeros_like(logarithms)
+        factor, failed = self._factor(covariance, variance, noise)
+        if failed:
+            return math.inf, gradient
+        inverse = torch.cholesky_inverse(factor)
+        residual = self._outputs - self._best_mean(inverse)
+        weights = inverse @ residual
+        loss = 0.5 * float(residual @ weights) + float(factor.diagonal().log().sum())
+        # d loss = tr(W dK) / 2 with W = K^-1 - K^-1 r r' K^-1; the best mean adds nothing.
+        sensitivity = inverse - torch.outer(weights, weights)
+        trace = float(sensitivity.trace())
+        gradient[:d] = self._by_lengthscale(scaled, sensitivity * slope).numpy()
+        if self.has_variance:
+            by_kernel = float((sensitivity * covariance).sum())
+            gradient[d] = (by_kernel + LEAST_NOISE * variance * trace) / 2
+        if self.noise is None:
+            gradient[-1] = noise * trace / 2
+        end = d + self.has_variance
+        parts = (slice(d), slice(d, end), slice(end, None))
+        for part, prior in zip(parts, self._priors, strict=True):
+            if prior is not None:
+                more, derivative = prior.loss(logarithms[part])
+                loss += more
+                gradient[part] += derivative
+        return loss, gradient
+
+    def values(self, logarithms: Array) -> tuple[Array, float, float]:
+        """Length-scales (d,), variance and noise variance."""
+        d = self.inputs.shape[1]
+        values = np.exp(logarithms)
+        variance = float(values[d]) if self.has_variance else 1.0
+        noise = float(values[-1]) if self.noise is None else self.noise
+        return values[:d], variance, noise
+
+    def mean(self, logarithms: Array) -> float:
+        """The constant prior mean of largest likelihood; 0 if the covariance has no factor."""
+        lengthscale, variance, noise = self.values(logarithms)
+        covariance, _ = self._covariance(torch.from_numpy(self.inputs / lengthscale), variance)
+        factor, failed = self._factor(covariance, variance, noise)
+        return 0.0 if failed else self._best_mean(torch.cholesky_inverse(factor))
+
+    def _best_mean(self, inverse: Tensor) -> float:
+        ones = inverse.sum(0)
+        return float(ones @ self._outputs / ones.sum())
+
+    def _factor(self, covariance: Tensor, variance: float, noise: float) -> tuple[Tensor, bool]:
+        """The Cholesky factor of the answers' covariance, and whether there is none."""
+        level = (noise + LEAST_NOISE * variance) * torch.eye(len(covariance), dtype=torch.float64)
+        factor, failed = torch.linalg.cholesky_ex(covariance + level)
+        return factor, bool(failed)
+
+    def _covariance(self, scaled: Tensor, variance: float) -> tuple[Tensor, Tensor | float]:
+        """Covariances (n, n), and their derivatives by the squared distance (or by products)."""
+        if not self.has_variance:
+            return scaled @ scaled.T, 1.0
+        points = scaled.numpy()
+        squared = torch.from_numpy(cdist(points, points, "sqeuclidean")).clamp_min(_LEAST_DISTANCE)
+        value, slope, _ = cast(Radial, self.kernel).profile(squared)
+        slopes = torch.where(squared > _LEAST_DISTANCE, slope, 0.0)
+        return variance * value, variance * slopes
+
+    def _by_lengthscale(self, scaled: Tensor, weighted: Tensor) -> Tensor:
+        """Half of the sum over pairs of W_ik dK_ik / d log l_j, for each j."""
+        product = (scaled * (weighted @ scaled)).sum(0)
+        if not self.has_variance:
+            return -product
+        # The sum of W_ik (s_ij - s_kj)^2 by its parts, without an array of all differences.
+        return -2 * (weighted.sum(1) @ (scaled * scaled) - product)

@@ -1,0 +1,28 @@
+"""Local search from many starts at once."""
+
+import torch
+
+from grisaille.solvers.local_search import _have_better_neighbour, linearize
+from tests.solvers.solver_helpers import search_problem, unit_scale
+
+
+def test_of_starts_in_one_valley_only_the_best_goes_on():
+    unit = torch.tensor([[0.1, 0.1], [0.11, 0.1], [0.105, 0.1], [0.9, 0.9], [0.9, 0.9]]).double()
+    merit = torch.tensor([3.0, 1.0, 2.0, 5.0, 5.0]).double()
+    assert _have_better_neighbour(unit, merit).tolist() == [True, False, True, False, True]
+
+
+def test_slopes_are_those_of_each_column_even_inside_no_grad():
+    problem = search_problem(
+        [0, 0],
+        [2, 4],
+        lambda p: p[:, 0] ** 2 + p[:, 1],
+        [lambda p: p[:, 0] * p[:, 1], lambda p: p[:, 1] ** 3],
+    )
+    unit = torch.tensor([[0.5, 0.25], [1.0, 0.5]], dtype=torch.float64)
+    with torch.no_grad():  # as within a proof
+        value, rows, gradient, jacobian = linearize(problem, unit_scale(2), unit)
+    assert value.tolist() == [2.0, 6.0]
+    assert rows.tolist() == [[1.0, 1.0], [4.0, 8.0]]
+    assert gradient.tolist() == [[4.0, 4.0], [8.0, 4.0]]
+    assert jacobian.tolist() == [[[2.0, 4.0], [0.0, 12.0]], [[4.0, 8.0], [0.0, 48.0]]]
