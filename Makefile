@@ -29,6 +29,9 @@ types: $(READY)
 contracts: $(READY)
 	$(BIN)/lint-imports
 
+# Two tests at a time on two cores: threads of their own would only be in each other's way.
+tests quick: export OMP_NUM_THREADS = 1
+
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
@@ -41,6 +44,7 @@ reproduce: $(READY)
 
 compare: $(READY)
 	$(BIN)/python -m benchmarks.comparison
+	$(BIN)/python -m benchmarks.comparison --collection held_out --folder compare/held_out
 
 benchmarks: $(READY)
 	$(BIN)/python -m benchmarks.convergence

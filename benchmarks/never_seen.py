@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 
 import grisaille as gs
-from benchmarks.collection import development, held_out
+from benchmarks.collection import HALVES
 from benchmarks.collection.entry import Entry
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
 from grisaille.problems import KnownProblem
 
 TRIALS = 40
-HALVES = {"development": development, "held_out": held_out}
+DEFAULT = "Optimistic"
 NOISES = {"left_out": None, "zero": 0}
 STRATEGIES = {
     "Optimistic": gs.Optimistic,
@@ -89,6 +89,7 @@ def _measured(entry: Entry, known: KnownProblem, result: gs.Result) -> Row:
         "violation": violation,
         "regret": sense * (value - entry.optimum),
         "spread": spread,
+        "scale": scale,
         "bound": bound,
         "gap": result.gap,
         "wrong_bound": bool(bound > sense * entry.optimum + 1e-6 * scale),
@@ -152,7 +153,48 @@ def summarize(rows: list[Row]) -> dict[str, Any]:
             some = [r for r in rows if r["strategy"] == strategy and r["noise"] == noise]
             if some:
                 summary[f"{strategy}, noise {noise}"] = _summary_of(some)
+    for noise in NOISES:
+        some = [row for row in rows if row["noise"] == noise]
+        for rival in dict.fromkeys(row["strategy"] for row in some):
+            if rival != DEFAULT:
+                against = regrets_against(some, DEFAULT, rival)
+                summary[f"{DEFAULT} against {rival}, noise {noise}"] = against
+    both = [row for row in rows if row["strategy"] == DEFAULT]
+    renamed = [{**row, "strategy": row["noise"]} for row in both]
+    summary["noise left out against noise 0"] = regrets_against(renamed, "left_out", "zero")
     return summary
+
+
+def regrets_against(rows: list[Row], ours: str, theirs: str) -> dict[str, Any]:
+    """Median regrets of two strategies, problem by problem, over the seeds that both have.
+
+    A run without a feasible point has an infinite regret. Regrets below 1e-6 of the objective's
+    scale are level: what is left of them is rounding.
+    """
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    scale: dict[str, float] = {}
+    for row in rows:
+        regret = row.get("regret", np.inf)
+        if np.isnan(regret):  # an infeasible problem
+            continue
+        seeds = found.setdefault((row["problem"], row["strategy"]), {})
+        seeds[row["seed"]] = max(regret, 0.0) if row.get("feasible") else np.inf
+        scale[row["problem"]] = max(scale.get(row["problem"], 0.0), row.get("scale", 0.0))
+    ratios: dict[str, float] = {}
+    for problem in scale:
+        mine, other = found.get((problem, ours), {}), found.get((problem, theirs), {})
+        common = mine.keys() & other.keys()
+        if common:
+            level = 1e-6 * scale[problem] or 1e-300
+            left, right = (np.median([s[c] for c in common]) + level for s in (mine, other))
+            ratios[problem] = 1.0 if left == right else float(left / right)
+    return {
+        "problems": len(ratios),
+        "no worse": sum(ratio <= 1 for ratio in ratios.values()),
+        "worse by more than 2 x": sum(ratio > 2 for ratio in ratios.values()),
+        "worse by more than 3 x": {n: round(r, 2) for n, r in ratios.items() if r > 3},
+        "better by more than 3 x": sum(ratio < 1 / 3 for ratio in ratios.values()),
+    }
 
 
 def _summary_of(rows: list[Row]) -> dict[str, Any]:

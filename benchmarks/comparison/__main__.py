@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.collection import HALVES, makers
 from benchmarks.command_line import main_of
 from benchmarks.comparison.make_runs import make_missing_runs, runs_of
 from benchmarks.comparison.plan import Plan, by_reason, make_plan
@@ -33,6 +34,13 @@ def _parser() -> argparse.ArgumentParser:
         description="Run every strategy on every known problem it applies to, from the same "
         "initial designs, and write tables and figures. Runs that are there are kept: the same "
         "command again goes on where it stopped.",
+    )
+    parser.add_argument(
+        "--collection",
+        choices=["known", *HALVES],
+        default="known",
+        help="known: the problems of grisaille.problems; development or held_out: the half of the "
+        "collection, with noise left out; default: %(default)s",
     )
     parser.add_argument(
         "--problems", type=_names, metavar="A,B", help="names of problems; default: all"
@@ -71,7 +79,8 @@ def _names(text: str) -> list[str]:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    problems = _pick("problem", catalogue(), options.problems)
+    known = catalogue() if options.collection == "known" else makers(options.collection)
+    problems = _pick("problem", known, options.problems)
     strategies = _pick("strategy", strategies_compared(), options.strategies)
     folder = RunFolder(options.folder, RunJson(_command(options)), "--folder")
     plan = make_plan(problems, strategies, options.seeds, options.evaluations)
@@ -106,6 +115,8 @@ def _compare(options: argparse.Namespace) -> int:
 def _command(options: argparse.Namespace) -> str:
     """What a user would type to make the same runs, wherever they are kept."""
     words = ["python", "-m", "benchmarks.comparison"]
+    if options.collection != "known":
+        words += ["--collection", options.collection]
     for name in ("problems", "strategies"):
         if getattr(options, name):
             words += [f"--{name}", ",".join(getattr(options, name))]

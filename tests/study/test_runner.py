@@ -96,7 +96,8 @@ def test_a_new_evaluation_starts_as_soon_as_a_worker_is_free():
         result = boxed(box).solve(6, strategy=QUICK, executor=executor, progress=False)
     assert slow.is_set()
     assert result.nit == 6
-    assert [t.number for t in result.history][-1] == 1  # the first one came last
+    # The first one came after all others, except perhaps the one that let it go on.
+    assert 1 in [t.number for t in result.history][-2:]
 
 
 def test_an_evaluation_that_takes_too_long_is_killed_recorded_and_tried_once_more():

@@ -322,16 +322,16 @@ def test_whether_to_stop_if_infeasible_is_true_or_false(flag):
 def test_an_infeasible_problem_with_declared_constants_is_proved_so():
     x = gs.Variable("x", lower=-2, upper=3)
     y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0, lipschitz=6)(x)
-    problem = gs.Problem(minimize=x, subject_to=[y <= -0.5, x <= 2.5])
+    problem = gs.Problem(minimize=x, subject_to=[y <= -1.5, x <= 2.5])
     result = problem.solve(60, strategy=gs.Optimistic(beta=gs.Declared()), progress=False)
     assert result.status == gs.Status.INFEASIBLE
     assert not result.success
     assert result.upper_bound == np.inf
     assert result.certificate is not None
-    assert result.certificate.blame() == ["f(x) <= -0.5"]
-    assert 0 < result.certificate.least_violation <= 0.5
+    assert result.certificate.blame() == ["f(x) <= -1.5"]
+    assert 0 < result.certificate.least_violation <= 1.5
     assert result.certificate.verify()
-    assert "to blame     f(x) <= -0.5, which is violated by at least" in str(result)
+    assert "to blame     f(x) <= -1.5, which is violated by at least" in str(result)
 
 
 def test_the_rival_proves_infeasibility_of_what_it_sees():

@@ -291,7 +291,7 @@ def test_asking_stops_when_the_trials_are_used_up():
 def test_asking_stops_when_the_problem_is_proved_to_be_infeasible():
     x = gs.Variable("x", lower=-2, upper=3)
     y = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0, lipschitz=6)(x)
-    problem = gs.Problem(minimize=x, subject_to=[y <= -0.5, x <= 2.5])
+    problem = gs.Problem(minimize=x, subject_to=[y <= -1.5, x <= 2.5])
     study = gs.Study(problem, strategy=gs.Optimistic(beta=gs.Declared()))
     for _ in range(30):
         queries = study.ask()

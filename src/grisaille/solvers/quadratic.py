@@ -4,12 +4,18 @@
     subject to  A p - s <= b,  s >= 0,  low <= p <= high
 
 The slacks s make every program feasible. With a large penalty they vanish where possible.
+
+The programs are small, so that most of the time goes into calling functions: NumPy takes about half
+as long for that as PyTorch, which only does the factorizations.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from grisaille.array_types import Array
 
 _ITERATIONS = 40
 _TOLERANCE = 1e-9
@@ -38,77 +44,97 @@ def solve_quadratic(
     Returns:
         The steps p, (S, D), between `low` and `high`, and the multipliers of the rows, (S, K).
     """
-    d = gradient.shape[-1]
+    arrays = (part.numpy() for part in (hessian, gradient, matrix, bound, low, high))
+    with np.errstate(all="ignore"):  # a program that overflows stops alone
+        steps, multipliers = _solve(penalty, *arrays)
+    return torch.from_numpy(steps), torch.from_numpy(multipliers)
+
+
+def _solve(
+    penalty: float,
+    hessian: Array,
+    gradient: Array,
+    matrix: Array,
+    bound: Array,
+    low: Array,
+    high: Array,
+) -> tuple[Array, Array]:
+    count, d = gradient.shape
+    k = bound.shape[1]
     # The step is measured from the middle of [low, high] in half-widths, so that all unknowns have
     # one scale: u in [-1, 1].
     half, middle = (high - low) / 2, (high + low) / 2
     bound = bound - _times(matrix, middle)
     gradient = (gradient + _times(hessian, middle)) * half
-    hessian = hessian * half.unsqueeze(-1) * half.unsqueeze(-2)
-    matrix = matrix * half.unsqueeze(-2)
-    transposed = matrix.transpose(-1, -2)
+    hessian = hessian * half[:, :, None] * half[:, None, :]
+    matrix = matrix * half[:, None, :]
+    transposed = matrix.transpose(0, 2, 1)
 
-    size = gradient.abs().amax(-1, keepdim=True).clamp_min(1e-8)
-    u = torch.zeros_like(gradient)
-    slack = (-bound).clamp_min(0) + 1.0
+    size = np.maximum(np.abs(gradient).max(1, keepdims=True), 1e-8)
+    u = np.zeros_like(gradient)
     # Four groups of quantities that stay positive, and their multipliers: the distances from the
-    # lower and upper ends, the distance of each row from its bound, and the slacks.
-    distances = torch.cat([u + 1, 1 - u, slack + bound, slack], -1)
-    multipliers = torch.cat(
-        [size.expand_as(u), size.expand_as(u), *[torch.full_like(bound, penalty / 2)] * 2], -1
-    )
-    rows, slacks = slice(2 * d, 2 * d + bound.shape[-1]), slice(2 * d + bound.shape[-1], None)
-    constrained = bound.shape[-1] > 0
-    centering = torch.full_like(size, 0.1)
+    # lower and upper ends, the distance of each row from its bound, and the slacks. Moves of the
+    # positive quantities and of their multipliers share one array.
+    lows, highs, rows, slacks = (slice(i, j) for i, j in _groups(d, k))
+    values = np.empty((count, 2, 2 * (d + k)))
+    distances, multipliers = values[:, 0], values[:, 1]
+    distances[:, : 2 * d] = 1.0
+    distances[:, slacks] = np.maximum(-bound, 0) + 1.0
+    distances[:, rows] = distances[:, slacks] + bound
+    multipliers[:, : 2 * d] = size
+    multipliers[:, 2 * d :] = penalty / 2
+    steps = np.empty_like(values)
+    moves = steps[:, 0]
+    centering = np.full_like(size, 0.1)
     # The most that can be gained per unknown: by the slope, and by removing violations.
-    goal = _TOLERANCE * (size + penalty * (-bound).clamp_min(0).sum(-1, keepdim=True))
-    stuck = torch.zeros_like(size, dtype=torch.bool)
+    goal = _TOLERANCE * (size + penalty * np.maximum(-bound, 0).sum(1, keepdims=True))
+    stuck = np.zeros_like(size, dtype=bool)
+    diagonal = np.arange(d)
 
     for _ in range(_ITERATIONS):
-        complementarity = (distances * multipliers).mean(-1, keepdim=True)
-        if bool(((complementarity <= goal) | stuck).all()):
+        complementarity = (distances * multipliers).mean(1, keepdims=True)
+        if ((complementarity <= goal) | stuck).all():
             break
         target = centering * complementarity
         push = target / distances
         curvature = multipliers / distances
-        system = hessian
-        right = push[:, :d] - push[:, d : 2 * d] - gradient - _times(hessian, u)
-        if constrained:
-            pull = target / multipliers - distances
-            ratio = distances / multipliers
-            weight = 1 / (ratio[:, rows] + ratio[:, slacks])
+        right = push[:, lows] - push[:, highs] - gradient - _times(hessian, u)
+        system = hessian.copy()
+        if k:
+            ratio = 1 / curvature[:, 2 * d :]
+            pull = target / multipliers[:, 2 * d :] - distances[:, 2 * d :]
+            weight = 1 / (ratio[:, :k] + ratio[:, k:])
             offset = _times(matrix, u) - distances[:, slacks] + distances[:, rows] - bound
-            offset = offset + pull[:, rows] - pull[:, slacks]
-            system = system + transposed @ (weight.unsqueeze(-1) * matrix)
-            right = right - _times(transposed, multipliers[:, rows] + weight * offset)
-        system = system + torch.diag_embed(
-            curvature[:, :d] + curvature[:, d : 2 * d] + 1e-12 * size
-        )
-        factor, failed = torch.linalg.cholesky_ex(system)
-        stuck = stuck | (failed > 0).unsqueeze(-1)
-        du = torch.cholesky_solve(right.unsqueeze(-1), factor).squeeze(-1)
-        moves = torch.cat([du, -du], -1)
-        if constrained:
+            offset += pull[:, :k] - pull[:, k:]
+            system += transposed @ (weight[:, :, None] * matrix)
+            right -= _times(transposed, multipliers[:, rows] + weight * offset)
+        system[:, diagonal, diagonal] += curvature[:, lows] + curvature[:, highs] + 1e-12 * size
+        factor, failed = torch.linalg.cholesky_ex(torch.from_numpy(system))
+        du = torch.cholesky_solve(torch.from_numpy(right[:, :, None]), factor).numpy()[:, :, 0]
+        moves[:, lows], moves[:, highs] = du, -du
+        if k:
             dy = weight * (_times(matrix, du) + offset)
-            row_moves = pull[:, rows] - ratio[:, rows] * dy
-            slack_moves = pull[:, slacks] + ratio[:, slacks] * dy
-            moves = torch.cat([moves, row_moves, slack_moves], -1)
-        changes = push - multipliers - curvature * moves
-        if bool(stuck.any()):
+            moves[:, rows] = pull[:, :k] - ratio[:, :k] * dy
+            moves[:, slacks] = pull[:, k:] + ratio[:, k:] * dy
+        steps[:, 1] = push - multipliers - curvature * moves
+        stuck |= failed.numpy()[:, None] > 0
+        if stuck.any():
             # Rounding, usually at the very end: these steps are good enough, the others continue.
-            du, moves, changes = (torch.where(stuck, 0.0, t) for t in (du, moves, changes))
-        values, steps = torch.cat([distances, multipliers], -1), torch.cat([moves, changes], -1)
-        reach = torch.where(steps < 0, -values / steps, torch.inf).amin(-1, keepdim=True)
-        longest = (0.995 * reach).clamp_max(1.0)
-        u, distances, multipliers = (
-            u + longest * du,
-            distances + longest * moves,
-            multipliers + longest * changes,
-        )
+            du = np.where(stuck, 0.0, du)
+            steps[stuck[:, 0]] = 0.0
+        reach = np.where(steps < 0, -values / steps, np.inf).min((1, 2))[:, None]
+        longest = np.minimum(0.995 * reach, 1.0)
+        u += longest * du
+        values += longest[:, :, None] * steps
         # After a long step, the next one may aim for smaller complementarity.
-        centering = (1 - longest).square().clamp(0.01, 0.3)
-    return torch.clamp(middle + half * u, low, high), multipliers[:, rows]
+        centering = np.clip((1 - longest) ** 2, 0.01, 0.3)
+    return np.clip(middle + half * u, low, high), multipliers[:, rows].copy()
 
 
-def _times(matrices: Tensor, vectors: Tensor) -> Tensor:
-    return (matrices @ vectors.unsqueeze(-1)).squeeze(-1)
+def _groups(d: int, k: int) -> list[tuple[int, int]]:
+    """Where the four groups of 2 d + 2 k quantities begin and end."""
+    return [(0, d), (d, 2 * d), (2 * d, 2 * d + k), (2 * d + k, 2 * d + 2 * k)]
+
+
+def _times(matrices: Array, vectors: Array) -> Array:
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])

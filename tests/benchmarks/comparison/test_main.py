@@ -18,6 +18,15 @@ def test_the_command_lists_problems_and_strategies(capsys):
     assert "EICF on drop_wave: EICF is for one layer" in out
 
 
+def test_the_command_compares_on_either_half_of_the_collection(capsys):
+    call = ["--list", "--collection", "development", "--problems", "Branin", "--strategies", "EIFN"]
+    assert main(call) == 0
+    assert "problems:   Branin" in capsys.readouterr().out
+    # Regret says nothing about a problem without a feasible point.
+    assert main([*call, "--problems", "Two discs"]) == 2
+    assert "no problem 'Two discs'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

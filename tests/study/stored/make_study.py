@@ -49,16 +49,6 @@ def open_study(storage: str) -> gs.Study:
     return gs.Study(plant(), name="plant", storage=storage, strategy=QUICK, seed=3)
 
 
-def plain_suggestion(suggestion: gs.Suggestion) -> dict[str, Any]:
-    """What a decision is compared by."""
-    return {
-        "kind": str(suggestion.kind),
-        "x": suggestion.x.tolist(),
-        "probes": [[probe.call, *probe.inputs.tolist()] for probe in suggestion.probes],
-        "pending": suggestion.pending,
-    }
-
-
 def make(name: str) -> None:
     """Work on a study as a laboratory does, and leave in the middle of it."""
     file = HERE / f"{name}.db"
@@ -72,13 +62,10 @@ def make(name: str) -> None:
         study.fail(second, "the pump was off again")
         assert [query.id for query in study.pending] == [third.id]
         assert study.failures
-        trials = range(1, 1 + max(query.trial for query in [first, second, third]))
         result = study.result()
         derived = {
-            "replayed": [plain_suggestion(study.replay(trial)) for trial in trials],
             "fun": result.fun,
             "x": result.x.tolist(),
-            "bounds": [result.lower_bound, result.upper_bound],
             "objectives": [trial.objective for trial in study.history],
             "cost": study.cost,
             "pending": [query.id for query in study.pending],

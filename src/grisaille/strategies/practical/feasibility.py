@@ -12,10 +12,10 @@ from grisaille.array_types import Array
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
+from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import SearchProblem
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.recommendation import (
-    CAUTIOUS_SEARCH,
     cautious_solution,
     constraint_sizes,
     repeats,
@@ -23,6 +23,8 @@ from grisaille.strategies.practical.recommendation import (
 
 # How cautious to be, in audited bands: as cautious as the constraints allow.
 _CAUTION = (2.0, 1.0, 0.3, 0.1, 0.01)
+# The largest of several constraints has kinks, on which a polish gains nothing.
+_KINKED_SEARCH = MultiStart(starts=6, samples=512, iterations=40, polish=False)
 # So many of the last trials all look for a feasible point; earlier ones in turn with others.
 _LAST_TRIALS = 5
 
@@ -55,13 +57,33 @@ def _is_due(situation: Situation) -> bool:
 
 
 def _most_surely_feasible(knowledge: Knowledge, incumbent: Incumbent) -> Array:
-    for part in _CAUTION:
-        solution = cautious_solution(knowledge, incumbent, knowledge.audited.scaled(part))
-        if solution.feasible:
-            return np.array(solution.point.numpy())
+    """The point of most caution that has one; else the point of least predicted violation."""
+
+    def point_of(caution: float) -> Array | None:
+        bands = knowledge.audited.scaled(caution)
+        solution = cautious_solution(knowledge, incumbent, bands)
+        return np.array(solution.point.numpy()) if solution.feasible else None
+
+    most, *_, least = _CAUTION
+    found = point_of(most)
+    if found is not None:
+        return found
+    found = point_of(least)
+    if found is None:
+        return _least_violated(knowledge, incumbent)
+    possible = list(_CAUTION[1:-1])
+    while possible:  # each search halves what is possible
+        middle = len(possible) // 2
+        better = point_of(possible[middle])
+        found = found if better is None else better
+        possible = possible[middle + 1 :] if better is None else possible[:middle]
+    return found
+
+
+def _least_violated(knowledge: Knowledge, incumbent: Incumbent) -> Array:
     hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
     problem, seed = _least_violation(knowledge), knowledge.situation.trial_seed
-    return np.array(CAUTIOUS_SEARCH.solve(problem, hints, seed).point.numpy())
+    return np.array(_KINKED_SEARCH.solve(problem, hints, seed).point.numpy())
 
 
 def _least_violation(knowledge: Knowledge) -> SearchProblem:

@@ -28,8 +28,8 @@ _SAME = 1e-9
 # Points closer than this to a pending one are better chosen when its answers are in.
 _NEAR = 1e-3
 
-CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
-"""A search of the design space alone, which needs less than one of the auxiliary problem."""
+# A search of the design space alone needs less than one of the auxiliary problem.
+_CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 
 
 def recommend(plan: Plan, knowledge: Knowledge) -> Plan:
@@ -106,7 +106,7 @@ def cautious_solution(
         cautious = nearby(cautious, hints[0], len(hints[0]))
     if knowledge.failures is not None:
         cautious = knowledge.failures.avoided_in(cautious, plausible)
-    return CAUTIOUS_SEARCH.solve(cautious, hints, knowledge.situation.trial_seed)
+    return _CAUTIOUS_SEARCH.solve(cautious, hints, knowledge.situation.trial_seed)
 
 
 def constraint_sizes(history: History) -> Array:
