@@ -46,7 +46,10 @@ class Atom:
 
 def align(*values: Tensor) -> tuple[Tensor, ...]:
     """Give all values the same rank, new axes after the batch, as NumPy broadcasting would."""
-    rank = max(v.ndim for v in values)
+    ranks = [v.ndim for v in values]
+    rank = max(ranks)
+    if min(ranks) == rank:  # nearly always, and a reshape costs as much as a sum
+        return values
     return tuple(v.reshape(v.shape[:1] + (1,) * (rank - v.ndim) + v.shape[1:]) for v in values)
 
 
