@@ -181,7 +181,7 @@ def test_a_box_without_a_function_cannot_be_worked_on(lab, call):
     code, output = call("worker")
     assert code == 2
     assert "has no function" in output.err
-    assert f"loading {lab}" in output.out
+    assert f"running {lab}" in output.err
 
 
 def test_every_wrong_answer_of_a_list_is_told_of_and_the_right_one_counts(lab, call, monkeypatch):

@@ -115,3 +115,29 @@ def test_an_unknown_command_is_refused(capsys):
         main(["sovle"])
     assert stopped.value.code == 2
     assert "invalid choice: 'sovle'" in capsys.readouterr().err
+
+
+ADDRESS = "postgresql+psycopg://lab:s3cret@127.0.0.1:1/x"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["show", ADDRESS],
+        ["show", "toy", "--storage", ADDRESS],
+        ["show", "toy", ADDRESS],
+        ["solve", ADDRESS],
+        ["status", "--json", ADDRESS, "--last", "3"],
+        ["delete", ADDRESS, "--yes"],
+    ],
+)
+def test_an_address_at_any_place_of_a_call_is_repeated_without_its_password(
+    tmp_path: Path, monkeypatch, capsys, call
+):
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = main(call)
+    except SystemExit as stopped:
+        code = stopped.code
+    assert code in (2, 3)
+    assert "s3cret" not in capsys.readouterr().err

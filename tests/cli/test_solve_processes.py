@@ -92,7 +92,7 @@ def test_two_workers_share_a_study(model, place, state, tmp_path):
     lines = [[line for line in out.splitlines() if "objective" in line] for out, _ in outputs]
     assert all(lines)
     assert sorted(int(line.split()[1]) for both in lines for line in both) == [1, 2, 3, 4]
-    assert all(f"loading {file}" in out for out, _ in outputs)
+    assert all(f"running {file}" in errors for _, errors in outputs)
     assert len(state("toy").history()) == 4
 
 

@@ -115,6 +115,31 @@ def test_a_storage_that_is_none_exits_with_3(tmp_path: Path, capsys):
     assert "not a SQLite file" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:Query string argument")  # SQLite has no password
+def test_status_and_show_print_no_password(model, place, capsys):
+    storage = f"{place}?password=s3cret"
+    shown = f"{place}?password=***"
+    assert main(["status", "--storage", storage]) == 0
+    assert f"no studies in {shown} yet" in capsys.readouterr().out
+    assert main(["create", model(), "--study", "toy", "--storage", storage]) == 0
+    for call in (["show", "toy"], ["show", "toy", "--json"]):
+        assert main([*call, "--storage", storage]) == 0
+        assert f"{shown}" in capsys.readouterr().out
+    for call in (["show", "toi"], ["delete", "toy"]):
+        assert main([*call, "--storage", storage]) == 2
+        assert f"{shown}" in capsys.readouterr().err
+    assert main(["status", "--storage", storage]) == 0
+    assert "s3cret" not in "".join(capsys.readouterr())
+
+
+def test_status_prints_no_password_of_a_server(postgres, capsys):
+    assert main(["status", "--storage", f"{postgres}&password=s3cret", "--json"]) == 0
+    assert main(["show", "toy", "--storage", f"{postgres}&password=s3cret"]) == 2
+    error = capsys.readouterr().err
+    assert "password=***" in error
+    assert "s3cret" not in error
+
+
 def test_the_default_storage_is_that_of_a_study():
     from grisaille.study import study
 

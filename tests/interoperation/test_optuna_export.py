@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+import traceback
 
 import numpy as np
 import optuna
@@ -147,9 +148,10 @@ def test_what_optuna_cannot_open_is_said_without_the_password(tmp_path):
     state = tank_study(1).state
     with pytest.raises(gs.StorageError, match=r"Optuna cannot open .*sqlite:///optuna\.db"):
         export_optuna(state, "tank", "nowhere")
-    with pytest.raises(gs.StorageError) as caught:
-        export_optuna(state, "tank", "strange://me:secret@host/base")
-    assert "secret" not in str(caught.value)
+    for url in ("strange://me:secret@host/base", "sqlite://me:secret/base", "me:secret@host/base"):
+        with pytest.raises(gs.StorageError) as caught:
+            export_optuna(state, "tank", url)
+        assert "secret" not in "".join(traceback.format_exception(caught.value))
     with pytest.raises(gs.StorageError, match="Optuna cannot open sqlite"):
         export_optuna(state, "tank", f"sqlite:///{tmp_path}/no/such/folder.db")
     with pytest.raises(gs.ModelError, match="pass a text"):

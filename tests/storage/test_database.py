@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ def test_many_processes_that_create_and_write_at_once_lose_nothing(storage):
         pytest.skip("memory has one process")
     script = """
 import sys
+import traceback
 from grisaille.storage.database import Database
 from grisaille.storage.event_log import Kind
 log = Database(sys.argv[1]).create("crowd")
@@ -207,3 +209,52 @@ def test_a_read_only_disk_gives_a_sentence_and_can_still_be_listed(small_disk):
     again = gs.Study(study.problem, storage=study.storage, name="s")
     assert again.tell(query, 0.5) is not None
     again.close()
+
+
+MISTAKEN = [
+    "postgresql+psycopg://lab:s3cret@127.0.0.1:1/x",
+    "postgresql+psycopg://lab@127.0.0.1:1/x?password=s3cret",
+    "postgresql+psycopg://lab@127.0.0.1:1/x?pasword=s3cret",
+    "postgresql+psycopg://lab@127.0.0.1:1/x?sslmode=require;password=s3cret",
+    "postgresql+psycopg://lab@127.0.0.1:1/x?port=s3cret",
+    "postgresql+psycopg://lab@127.0.0.1:1/x&password=s3cret",
+    "postgresql+psycopg://lab:s3cret@127.0.0.1:one/x",
+    "postgresql+psycopg://lab:s3@cret@127.0.0.1:1/x",
+    "postgresql+psycopg://lab:s3cret/x",
+    "postgresql+psycopg://lab:s3cret",
+    "postgresql+nonsense://lab:s3cret@127.0.0.1:1/x",
+    "postgresql:/lab:s3cret@127.0.0.1:1/x",
+    "lab:s3cret@127.0.0.1:1/x",
+    "host=127.0.0.1 user=lab password=s3cret",
+    "mysql://lab:s3cret@127.0.0.1:1/x",
+    "nonsense://lab:s3cret@127.0.0.1:1/x",
+    "sqlite://lab:s3cret@127.0.0.1:1/x",
+    "sqlite:///lab:s3cret@127.0.0.1:1/x",
+]
+
+
+@pytest.mark.parametrize("url", MISTAKEN)
+def test_no_error_about_an_address_shows_its_password_not_even_its_traceback(url):
+    with pytest.raises(gs.StorageError) as caught:
+        Database(url).create("s")
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "s3" not in shown
+    assert "cret" not in shown
+    assert "***" in str(caught.value)
+
+
+def test_a_password_with_an_at_sign_is_refused_with_how_to_write_it():
+    with pytest.raises(gs.StorageError, match=r"more than one @: write those of a password as %40"):
+        Database("postgresql+psycopg://lab:s3@cret@127.0.0.1:1/x")
+
+
+def test_a_driver_that_repeats_the_password_is_not_quoted(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path}/lab:s3cret@x.db"
+
+    def connect(*_: object, **__: object) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("cannot connect with password s3cret")
+
+    monkeypatch.setattr("sqlite3.dbapi2.connect", connect)
+    with pytest.raises(gs.StorageError, match=r"with password \*\*\*") as caught:
+        Database(url).create("s")
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))

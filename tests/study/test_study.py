@@ -485,3 +485,14 @@ def test_a_whole_trial_is_asked_told_once_and_given_back():
     assert [t.objective for t in study.history] == [0.35]
     with pytest.raises(gs.ProtocolError, match="trial 1 has its answers already: it is complete"):
         study.tell_trials([told])
+
+
+@pytest.mark.filterwarnings("ignore:Query string argument")  # SQLite has no password
+def test_a_study_is_printed_without_the_password_of_its_storage(tmp_path):
+    address = f"sqlite:///{tmp_path}/study.db?password=s3cret"
+    with gs.Study(parabola(), strategy=QUICK, name="s", storage=address) as study:
+        assert repr(study) == f"Study('s', 0 trials, in sqlite:///{tmp_path}/study.db?password=***)"
+        assert study.storage == address  # to open it again
+    with pytest.raises(gs.ModelError, match=r"Study\(storage=.*\): pass a text") as caught:
+        gs.Study(parabola(), storage=b"postgresql://lab:s3cret@host/x")
+    assert "s3cret" not in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 # That of `grisaille.study.study`, which loads PyTorch.
 DEFAULT_STORAGE = "sqlite:///study.db"
+
+_STORAGE_VARIABLE = "GRISAILLE_STORAGE"
 
 LIMITS = ("trials", "max_cost", "gap_tol")
 """The limits that are stored with a study, so that other commands know them."""
@@ -39,6 +42,18 @@ def amount(text: str) -> float:
     return number
 
 
+def default_storage() -> str:
+    """The address that the environment names, so that it need not stand in a command."""
+    return os.environ.get(_STORAGE_VARIABLE) or DEFAULT_STORAGE
+
+
+# The help does not show the default: the address in the environment may hold a password.
+STORAGE: dict[str, Any] = {
+    "metavar": "URL",
+    "help": "the database with the studies, such as postgresql+psycopg://user@host/database; "
+    f"default: the environment variable {_STORAGE_VARIABLE}, else {DEFAULT_STORAGE}",
+}
+
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "study": {"metavar": "STUDY", "help": "name of the study"},
     "id": {"metavar": "ID", "help": "id of the query"},
@@ -47,15 +62,11 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
         "metavar": "FILE",
         "help": "a Python file that defines `problem`, and `strategy` if it is to have its own",
     },
-    "--storage": {
-        "metavar": "URL",
-        "default": DEFAULT_STORAGE,
-        "help": "the database with the studies, such as postgresql+psycopg://user@host/database; "
-        "default: %(default)s",
-    },
+    "--storage": STORAGE,
     "--file": {
         "type": Path,
-        "help": "the Python file that defines its problem; default: the one it was made from",
+        "help": "the Python file that defines its problem, which is run; default: the one that you "
+        "passed last for this study, on this machine",
     },
     "--max-cost": {
         "type": amount,
@@ -95,6 +106,8 @@ def add_shared(command: argparse.ArgumentParser, *names: str) -> None:
     """Add arguments that several commands have, by their names."""
     for name in names:
         command.add_argument(name, **_ARGUMENTS[name])
+    if "--storage" in names:
+        command.set_defaults(storage=default_storage())
 
 
 def add_trials(command: argparse.ArgumentParser, default: str) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from grisaille.errors import GrisailleError, ModelError, ProtocolError
+from grisaille.storage.address import masked_addresses
 
 DONE = 0
 NOTHING = 1
@@ -25,7 +26,8 @@ class Terminated(KeyboardInterrupt):
 
 def report(error: GrisailleError) -> int:
     """Print what went wrong; returns the exit code."""
-    print(f"grisaille: {error}", file=sys.stderr)
+    # The address of a database may stand where a study or a file was meant.
+    print(f"grisaille: {masked_addresses(str(error))}", file=sys.stderr)
     if isinstance(error, ModelError | ProtocolError):
         return MISTAKE
     if error.result is not None and error.result.nit:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from grisaille.cli.arguments import STUDY, add_shared
 from grisaille.cli.exit_codes import DONE
-from grisaille.cli.stored_studies import delete_study, read_study, without_password
+from grisaille.cli.stored_studies import delete_study, read_study
 from grisaille.errors import ModelError
+from grisaille.storage.address import masked
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -42,7 +43,7 @@ def _export(options: argparse.Namespace) -> int:
         from grisaille.interoperation.optuna_export import export_optuna
 
         added = export_optuna(state, options.study, options.optuna)
-        where = without_password(options.optuna)
+        where = masked(options.optuna)
         print(f"Study {options.study!r} is in {where}, for Optuna: {added} trials added.")
         return DONE
     from grisaille.interoperation.export import export_csv, export_json

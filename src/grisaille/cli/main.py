@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import NoReturn
 
 from grisaille.cli import ask_and_tell, diagram, export_and_delete, solve, status_and_show
 from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, Terminated, report
 from grisaille.errors import GrisailleError
+from grisaille.storage.address import masked_addresses
 
 _EXIT_CODES = """\
 exit codes:
@@ -44,8 +46,15 @@ def main(arguments: list[str] | None = None) -> int:
         sys.path[:] = path  # loading a problem's file adds its folder
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose messages repeat no password."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(masked_addresses(message))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="grisaille",
         description="Bayesian optimization of expensive nested grey-box functions.",
         epilog=_EXIT_CODES,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import runpy
 import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from grisaille.errors import GrisailleError, ModelError
@@ -24,10 +24,15 @@ class Definition:
     strategy: Strategy | None
 
 
+_MODULE = "grisaille_problem"
+
+
 def load(file: Path) -> Definition:
-    """Run a file and return what it defines."""
+    """Run a file and return what it defines; says on standard error which file is run."""
     from grisaille.language.problem import Problem
 
+    if file.suffix != ".py":
+        raise ModelError(f"{str(file)!r} is not run: pass a Python file whose name ends in .py")
     if not file.is_file():
         raise ModelError(f"there is no file {str(file)!r}: pass a Python file that defines problem")
     names = _run(file)
@@ -48,15 +53,26 @@ def load(file: Path) -> Definition:
 
 
 def _run(file: Path) -> dict[str, Any]:
+    print(f"grisaille: running {file.resolve()}", file=sys.stderr)
     # As when Python itself runs a file: files in its folder can be imported, also later.
     sys.path.insert(0, str(file.resolve().parent))
+    module = ModuleType(_MODULE)
+    module.__file__ = str(file)
+    # Dataclasses look their module up. Later it must not be found, so that cloudpickle sends what
+    # the file defines to child processes, which could not import it.
+    sys.modules[_MODULE] = module
     try:
-        return runpy.run_path(str(file), run_name="grisaille_problem")
+        # Python itself would also run an archive, which any file can have at its end.
+        code = compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
+        exec(code, module.__dict__)
+        return module.__dict__
     except GrisailleError:
         raise
     except Exception as error:
         kind = type(error).__name__
         raise ModelError(f"{_place(file, error)} raised {kind}: {error}") from error
+    finally:
+        sys.modules.pop(_MODULE, None)
 
 
 def _place(file: Path, error: Exception) -> str:

@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grisaille.cli.arguments import (
-    DEFAULT_STORAGE,
     LIMITS,
+    STORAGE,
     STUDY_WITH_FILE,
     add_shared,
     add_trials,
     count,
+    default_storage,
 )
 from grisaille.cli.exit_codes import DONE, INTERRUPTED, NOTHING, TERMINATED, handling_termination
 from grisaille.cli.problem_file import load
-from grisaille.cli.stored_studies import make_study, open_study, without_password
+from grisaille.cli.stored_studies import make_study, open_study
 from grisaille.errors import ModelError
+from grisaille.storage.address import masked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,11 +52,7 @@ def add_commands(commands: Commands) -> None:
     )
     add_shared(solve, "file")
     solve.add_argument("--study", metavar="NAME", help="record everything under this name")
-    solve.add_argument(
-        "--storage",
-        metavar="URL",
-        help=f"the database to record it in; default: {DEFAULT_STORAGE}",
-    )
+    solve.add_argument("--storage", **STORAGE)
     add_trials(solve, "as the study says, else 50 or as many as --max-cost pays for")
     add_shared(solve, *_LIMITS, "--seed", "--evaluation", *_WAYS)
     solve.set_defaults(run=_solve)
@@ -117,7 +115,7 @@ def _solve(options: argparse.Namespace) -> int:
             )
             print(f"\n{result}")
             return _finish(result, options.plot, received)
-        options.storage = options.storage or DEFAULT_STORAGE
+        options.storage = options.storage or default_storage()
         with make_study(definition, options) as study:
             limits = _limits(study.state.settings, options)
             if limits["trials"] is None and limits["max_cost"] is None:
@@ -138,7 +136,7 @@ def _resume(options: argparse.Namespace) -> int:
 def _worker(options: argparse.Namespace) -> int:
     from grisaille.study.result import Status
 
-    with handling_termination() as received, open_study(options, announce=True) as study:
+    with handling_termination() as received, open_study(options) as study:
         lines = _Lines(study)
         result = study.run(**_known_limits(study, options), progress=False, callback=lines)
         stopped = result.status is Status.INTERRUPTED
@@ -174,8 +172,8 @@ def _run(
     print(f"\n{result}")
     code = _finish(result, options.plot, received)
     if code in (INTERRUPTED, TERMINATED):
-        known = options.storage == DEFAULT_STORAGE
-        place = "" if known else f" --storage {without_password(options.storage)}"
+        known = options.storage == default_storage()
+        place = "" if known else f" --storage {masked(options.storage)}"
         print(f"To go on: grisaille resume {shlex.quote(study.name)}{place}")
     return code
 

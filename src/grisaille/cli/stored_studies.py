@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grisaille.cli.problem_file import Definition, load
+from grisaille.cli.remembered_files import remember, remembered
 from grisaille.errors import ModelError, ProtocolError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class Stored:
     """What is recorded of a study; reading it needs neither the problem nor write access.
 
-    `where` is the storage without its password; `written` is when something was recorded last, in
+    `where` is the storage without its passwords; `written` is when something was recorded last, in
     seconds since 1970.
     """
 
@@ -33,7 +34,7 @@ class Stored:
 
 
 def read_studies(storage: str) -> tuple[str, list[Stored]]:
-    """The storage without its password, and all its studies."""
+    """The storage without its passwords, and all its studies."""
     with closing(_database(storage)) as database:
         found = [_read(database, name) for name in database.names()]
         return database.where, [stored for stored in found if stored is not None]
@@ -61,26 +62,25 @@ def delete_study(storage: str, name: str) -> None:
         database.delete(name)
 
 
-def open_study(options: argparse.Namespace, announce: bool = False) -> Study:
-    """A stored study with its problem, from `--file` or the file it was made from.
+def open_study(options: argparse.Namespace) -> Study:
+    """A stored study with its problem, from `--file` or the file that is remembered for it.
 
     Args:
         options: With `study`, `storage`, `file`, and `allow_changes` where a command has it.
-        announce: Whether to say first which file is run.
     """
     stored = read_study(options.storage, options.study)
-    file = options.file or _remembered_file(stored)
-    if announce:
-        print(f"study {stored.name!r} in {stored.where}: loading {file}", flush=True)
-    return make_study(load(file), options)
+    return make_study(load(options.file or _remembered_file(options.storage, stored)), options)
 
 
 def make_study(definition: Definition, options: argparse.Namespace) -> Study:
-    """The study of a name, new or stored, of the problem that a file defines."""
+    """The study of a name, new or stored, of the problem that a file defines.
+
+    If the user has named the file in this call, it is remembered for the study.
+    """
     from grisaille.study.study import Study
 
     try:
-        return Study(
+        study = Study(
             definition.problem,
             name=options.study,
             storage=options.storage,
@@ -92,27 +92,28 @@ def make_study(definition: Definition, options: argparse.Namespace) -> Study:
     except ProtocolError as error:  # in the words of the command line
         message = str(error).replace("allow_changes=True", "grisaille resume --allow-changes")
         raise ProtocolError(message) from error
+    if options.file is not None:
+        remember(options.storage, options.study, options.file)
+    return study
 
 
-def without_password(storage: str) -> str:
-    """The address of a storage without its password."""
-    from sqlalchemy.engine import make_url
-
-    return make_url(storage).render_as_string(hide_password=True)
-
-
-def _remembered_file(stored: Stored) -> Path:
-    known = stored.state.settings.get("file")
-    if known is None:
-        raise ModelError(
-            f"study {stored.name!r} does not say which file defines its problem: pass --file"
+def _remembered_file(storage: str, stored: Stored) -> Path:
+    file = remembered(storage, stored.name)
+    if file is None:
+        named = stored.state.settings.get("file")
+        says = (
+            "does not say which file defines its problem"
+            if named is None
+            else f"says that {str(named)!r} defines its problem, but you have not passed this file "
+            "on this machine, and to load it is to run it"
         )
-    if not Path(known).is_file():
+        raise ModelError(f"study {stored.name!r} {says}: pass a file that you trust with --file")
+    if not file.is_file():
         raise ModelError(
-            f"study {stored.name!r} was made from {known}, which is not on this machine: pass "
+            f"study {stored.name!r} was made from {file}, which is not on this machine: pass "
             "the file that defines its problem with --file"
         )
-    return Path(known)
+    return file
 
 
 def _database(storage: str) -> Database:

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
-
 from grisaille.errors import ModelError, ProtocolError, StorageError
 from grisaille.interoperation.export import settings_of
+from grisaille.storage.address import masked, masked_in
 from grisaille.study.encoding import number_to_plain
 from grisaille.study.state import StudyState, TrialEntry
 
@@ -181,18 +179,16 @@ def _storage(optuna: Any, url: str) -> Iterator[Any]:
     try:
         storage = optuna.storages.get_storage(url)
     except broken as error:
-        raise StorageError(f"Optuna cannot open {_shown(url)}: {error}") from error
+        raise StorageError(_complaint("open", url, error)) from None
     try:
         yield storage
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-        raise StorageError(f"Optuna cannot write to {_shown(url)}: {error}") from error
+        raise StorageError(_complaint("write to", url, error)) from None
     finally:
         storage.remove_session()
 
 
-def _shown(url: str) -> str:
-    """The address without its password."""
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return f"{url!r} (write it as in sqlite:///optuna.db)"
+def _complaint(what: str, url: str, error: Exception) -> str:
+    """A sentence about an error, without the passwords of the address."""
+    hint = "" if "://" in url else " (write it as in sqlite:///optuna.db)"
+    return f"Optuna cannot {what} {masked(url)}{hint}: {masked_in(str(error), url)}"

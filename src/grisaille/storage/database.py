@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from grisaille.errors import StorageError
+from grisaille.storage.address import masked, masked_in
 from grisaille.storage.event_log import ConnectionLostError, Data, Event, Kind, Worker
 from grisaille.storage.heartbeat import beginning_of, this_host
 from grisaille.storage.schema import (
@@ -48,7 +49,8 @@ class Database:
         self._engine = _engine(url)
         weakref.finalize(self, self._engine.dispose)  # for studies that nobody closes
         self._migrations = migrations
-        self.where = self._engine.url.render_as_string(hide_password=True)
+        self._address = url
+        self.where = masked(url)
 
     def names(self) -> list[str]:
         """The names of all studies, in the order they were created; none if there is no file."""
@@ -66,7 +68,7 @@ class Database:
             return log
         if self._engine.dialect.name == "sqlite" and not self._exists():
             # With this property of the file, readers and one writer do not block one another.
-            with _explaining_errors(self.where):
+            with _explaining_errors(self._address):
                 self._use_write_ahead_log()
         with self.exclusive() as connection:
             if self._engine.dialect.name == "postgresql":  # two processes may create the tables
@@ -103,7 +105,7 @@ class Database:
     @contextmanager
     def exclusive(self) -> Iterator[sa.Connection]:
         """A transaction that may write."""
-        with _explaining_errors(self.where):
+        with _explaining_errors(self._address):
             writing = self._engine.connect().execution_options(writes=True)
             with writing as connection, connection.begin():
                 yield connection
@@ -111,7 +113,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction that reads."""
-        with _explaining_errors(self.where), self._engine.begin() as connection:
+        with _explaining_errors(self._address), self._engine.begin() as connection:
             yield connection
 
     def close(self) -> None:
@@ -265,7 +267,9 @@ def _now(connection: sa.Connection) -> float:
 
 
 def _engine(url: str) -> sa.Engine:
-    unsupported = f"storage {url!r}: only SQLite and PostgreSQL are supported"
+    shown = f"storage {masked(url)!r}"
+    unsupported = f"{shown}: only SQLite and PostgreSQL are supported"
+    # SQLAlchemy's errors may repeat a password, so none is the cause of ours: tracebacks print it.
     try:
         made = sa.make_url(url)
         options: dict[str, Any] = {}
@@ -275,28 +279,30 @@ def _engine(url: str) -> sa.Engine:
         if made.get_backend_name() == "sqlite":
             if not made.database or made.database == ":memory:":
                 raise StorageError(
-                    f"storage {url!r} names no file: write sqlite:///study.db, or leave storage= "
-                    "out for a study in memory"
+                    f"{shown} names no file: write sqlite:///study.db, or leave storage= out for "
+                    "a study in memory"
                 )
             folder = Path(made.database).resolve().parent
             if not folder.is_dir():
-                raise StorageError(f"storage {url!r}: there is no folder {str(folder)!r}")
+                raise StorageError(f"{shown}: there is no folder {masked_in(str(folder), url)!r}")
             options["connect_args"] = {"timeout": _PATIENCE}
             if _is_read_only(Path(made.database)):
                 options["creator"] = partial(_connect_read_only, made.database)
+        elif url.count("@") > 1:  # a part of the password would count as the server's name
+            raise StorageError(f"{shown} has more than one @: write those of a password as %40")
         engine = sa.create_engine(made, pool_pre_ping=True, **options)
-    except (exc.ArgumentError, exc.NoSuchModuleError) as error:
+    except (exc.ArgumentError, exc.NoSuchModuleError, ValueError, TypeError) as error:
         raise StorageError(
-            f"storage {url!r} is no database address ({error}): write sqlite:///study.db or "
-            "postgresql+psycopg://user@host/database"
-        ) from error
+            f"{shown} is no database address ({masked_in(str(error), url)}): write "
+            "sqlite:///study.db or postgresql+psycopg://user@host/database"
+        ) from None
     except ModuleNotFoundError as error:
         if made.get_backend_name() != "postgresql":
-            raise StorageError(unsupported) from error
+            raise StorageError(unsupported) from None
         raise StorageError(
-            f"storage {url!r} needs the package {error.name!r}: write postgresql+psycopg:// and "
-            "pip install 'grisaille[postgresql]'"
-        ) from error
+            f"{shown} needs the package {error.name!r}: write postgresql+psycopg:// and pip "
+            "install 'grisaille[postgresql]'"
+        ) from None
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _set_up_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
@@ -330,14 +336,16 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 @contextmanager
-def _explaining_errors(where: str) -> Iterator[None]:
-    """Turn the errors of a database into sentences."""
+def _explaining_errors(url: str) -> Iterator[None]:
+    """Turn the errors of a database into sentences, without the passwords of its address."""
     try:
         yield
     except exc.IntegrityError:
         raise
     except exc.DBAPIError as error:
-        what = str(error.orig).strip()
+        where, what = masked(url), masked_in(str(error.orig).strip(), url)
+        # A traceback prints the cause of an error, too.
+        cause = error if masked_in(str(error), url) == str(error) else None
         advice = {
             "database or disk is full": "the disk is full: free some space and start again",
             "attempt to write a readonly database": "it is read-only: make the file and its "
@@ -350,7 +358,7 @@ def _explaining_errors(where: str) -> Iterator[None]:
         for complaint, meaning in advice.items():
             if complaint in what:
                 safe = "" if "damaged" in meaning else "; everything recorded before is safe"
-                raise StorageError(f"{where}: {meaning}{safe}") from error
+                raise StorageError(f"{where}: {meaning}{safe}") from cause
         if error.connection_invalidated or "connect" in what or "locked" in what:
-            raise ConnectionLostError(f"{where} cannot be reached: {what}") from error
-        raise StorageError(f"{where}: {what}") from error
+            raise ConnectionLostError(f"{where} cannot be reached: {what}") from cause
+        raise StorageError(f"{where}: {what}") from cause

@@ -7,6 +7,7 @@ import numpy as np
 from grisaille.checks import is_number, is_whole
 from grisaille.errors import ModelError, ProtocolError
 from grisaille.language.problem import Problem
+from grisaille.storage.address import masked
 from grisaille.study.session import Query
 
 
@@ -33,7 +34,8 @@ def check_study(
         )
     for what, value in (("name", name), ("storage", storage)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise ModelError(f"Study({what}={value!r}): pass a text, or leave it out")
+            shown = masked(repr(value))  # bytes, for example, may hold a password
+            raise ModelError(f"Study({what}={shown}): pass a text, or leave it out")
     if isinstance(name, str) and len(name) > 255:
         raise ModelError(f"Study(name={name[:20]!r}...): a name has at most 255 characters")
     check_settings(strategy, seed, evaluation)

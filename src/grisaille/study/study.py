@@ -14,6 +14,7 @@ from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import Failure, History, Situation, Suggestion, Trial
+from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event, Kind
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
@@ -388,7 +389,7 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Study({self.name!r}, {len(self.state.trials)} trials, in {self.storage})"
+        return f"Study({self.name!r}, {len(self.state.trials)} trials, in {masked(self.storage)})"
 
     def _planned(self) -> int | None:
         """How many trials the latest decision assumed, if it assumed a number."""
