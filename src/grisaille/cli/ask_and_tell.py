@@ -80,7 +80,7 @@ def add_commands(commands: Commands) -> None:
         "observe",
         help="add answers of a black box that were made elsewhere",
         description="Add answers of a black box that were made elsewhere, from a CSV file: one row "
-        "per answer, first a row with the names of the columns, the outputs last.",
+        "per answer, first a row with the names of the columns, the outputs last or by name.",
     )
     add_shared(observe, *STUDY_WITH_FILE)
     observe.add_argument("box", metavar="BOX", help="name of the black box")

@@ -15,20 +15,23 @@ if TYPE_CHECKING:
     import pandas
 
 
-def entry_names(problem: Problem) -> list[str]:
+def entry_names(name: str, shape: tuple[int, ...]) -> list[str]:
+    """A name for each entry of an array: `x[0]`, `x[1]`; the name itself for a scalar."""
+    return [
+        name + (str(list(index)).replace(" ", "") if index else "") for index in np.ndindex(shape)
+    ]
+
+
+def design_names(problem: Problem) -> list[str]:
     """A name for each entry of a flat design point: `x[0]`, `x[1]`, `temperature`."""
-    names = []
-    for variable in problem.variables:
-        for index in np.ndindex(variable.shape):
-            names.append(variable.name + (str(list(index)).replace(" ", "") if index else ""))
-    return names
+    return [name for v in problem.variables for name in entry_names(v.name, v.shape)]
 
 
 def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
     """One row per trial, objective and bound in the user's sense."""
     import pandas
 
-    entries, boxes = entry_names(problem), [box.name for box in problem.boxes]
+    entries, boxes = design_names(problem), [box.name for box in problem.boxes]
     rows: list[dict[str, Any]] = []
     for trial in history:
         answered = [seen.box for seen in trial.observations]
