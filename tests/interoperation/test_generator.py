@@ -98,7 +98,7 @@ def test_a_value_that_is_no_real_number_is_refused(value):
     generator = tank_generator()
     (point,) = generator.suggest(1)
     result = answered(generator.study.problem, point)
-    with pytest.raises(gs.ModelError, match="'gain' is .* in a result: it must be one number"):
+    with pytest.raises(gs.ModelError, match=r"'gain' is .* in a result: it must be one number"):
         generator.ingest([{**result, "gain": value}])
     assert states(generator) == ["pending"]
 

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from grisaille.errors import GrisailleError, ModelError, ProtocolError
+from grisaille.errors import GrisailleError, ModelError, ProtocolError, printable, raised
 
 DONE = 0
 NOTHING = 1
 MISTAKE = 2
 FAILURE = 3
+UNWRITTEN = 4
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -23,14 +24,14 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM, which ends a run as Ctrl-C does: its queries are given back."""
 
 
-def report(error: GrisailleError) -> int:
-    """Print what went wrong; returns the exit code."""
-    print(f"grisaille: {error}", file=sys.stderr)
-    if isinstance(error, ModelError | ProtocolError):
-        return MISTAKE
-    if error.result is not None and error.result.nit:
-        print(f"\nWhat was evaluated before:\n{error.result}", file=sys.stderr)
-    return FAILURE
+def report(error: Exception) -> int:
+    """Print what went wrong, and what a run had found by then; returns the exit code."""
+    text = printable(str(error)) if isinstance(error, GrisailleError) else raised(error)
+    print(f"grisaille: {text}", file=sys.stderr)
+    result = getattr(error, "result", None)
+    if result is not None and result.nit:
+        print(f"\nWhat was evaluated before:\n{result}", file=sys.stderr)
+    return MISTAKE if isinstance(error, ModelError | ProtocolError) else FAILURE
 
 
 @contextmanager

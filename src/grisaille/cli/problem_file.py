@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grisaille.errors import GrisailleError, ModelError
+from grisaille.errors import GrisailleError, ModelError, raised
 
 if TYPE_CHECKING:
     from grisaille.language.problem import Problem
@@ -55,8 +55,7 @@ def _run(file: Path) -> dict[str, Any]:
     except GrisailleError:
         raise
     except Exception as error:
-        kind = type(error).__name__
-        raise ModelError(f"{_place(file, error)} raised {kind}: {error}") from error
+        raise ModelError(f"{_place(file, error)} raised {raised(error)}") from error
 
 
 def _place(file: Path, error: Exception) -> str:

@@ -146,7 +146,8 @@ class Problem:
             The result. Ctrl-C ends the run with the result so far.
 
         Raises:
-            EvaluationError: No trial succeeds; what happened is in the error's `result`.
+            EvaluationError: No trial succeeds. This and any other exception that ends the run has
+                what was evaluated before in its `result`.
         """
         from grisaille.study.solve import solve
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grisaille.errors import printable
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.reporting.trial_data import trial_data
@@ -66,7 +67,7 @@ def describe_result(result: Any) -> str:
         seen = sum(result.evaluations.values())
         what = "every evaluation failed" if result.failures else "nothing was evaluated"
         what = f"no trial is complete; {seen} evaluations" if seen else what
-        return "\n".join([*lines, f"x            {what}"])
+        return printable("\n".join([*lines, f"x            {what}"]))
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
     lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
@@ -100,7 +101,7 @@ def describe_result(result: Any) -> str:
     lines += _calibration_lines(result.calibration)
     if result.learned:
         lines.append(f"learned      hyper-parameters of {', '.join(result.learned)}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def _calibration_lines(calibration: Sequence[Any]) -> list[str]:

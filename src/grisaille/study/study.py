@@ -345,7 +345,7 @@ class Study:
             The result. Ctrl-C ends the run with the result so far; running again resumes.
 
         Raises:
-            EvaluationError: No trial succeeds; what happened is in the error's `result`.
+            EvaluationError: No trial succeeds. This and any other exception has a `result` so far.
         """
         from grisaille.study.runner import run
 
