@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from grisaille.errors import printable, raised, shortened, text_of
@@ -32,8 +33,9 @@ def test_what_a_terminal_would_obey_is_shown(text, shown):
     assert printable(shown) == shown
 
 
-def test_a_long_value_is_cut_to_a_readable_length():
+def test_a_value_is_cut_to_a_line_of_readable_length():
     assert shortened([1, 2]) == "[1, 2]"
+    assert shortened(np.array([[1, 2], [3, 4]])) == "array([[1, 2], [3, 4]])"
     assert len(shortened(list(range(10_000)))) == 200
     assert shortened("x" * 10_000).endswith("…")
     assert shortened(SilentError()) == "<SilentError>"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from grisaille.errors import shortened
 
 _NOT_NUMBERS = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
+_PLAIN = {int, float, np.float64}
 
 
 def is_number(value: object) -> bool:
@@ -32,7 +33,8 @@ def real_numbers(value: Any, *, truth_values: bool = False) -> NDArray[np.float6
         truth_values: Whether True and False count as 1 and 0, as in NumPy's arithmetic.
 
     Raises:
-        TypeError: `value` holds text (even "3"), complex numbers, times, masked entries or None.
+        TypeError: `value` is None, or holds text (even "3"), complex numbers, times or masked
+            entries.
         ValueError: NumPy cannot make an array of it.
     """
     refused = _NOT_NUMBERS if truth_values else (*_NOT_NUMBERS, bool, np.bool_)
@@ -58,10 +60,11 @@ def first_strange(value: Any) -> Any:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """What nested lists hold."""
+    """What nested lists hold, less lists of plain numbers."""
     if isinstance(value, list | tuple):
-        for entry in value:
-            yield from _leaves(entry)
+        if not _PLAIN.issuperset(map(type, value)):  # quick: known functions give thousands
+            for entry in value:
+                yield from _leaves(entry)
     else:
         yield value
 

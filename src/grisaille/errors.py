@@ -53,12 +53,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def shortened(value: object) -> str:
-    """A value as Python would write it, cut to a readable length, for messages."""
+    """A value as Python would write it, on one line of a readable length, for messages."""
     try:
         text = repr(value)
     except Exception:  # a class of the user's own
         text = f"<{type(value).__name__}>"
-    return _cut(text, _MOST_OF_A_VALUE)
+    return _cut(" ".join(map(str.strip, text.splitlines())), _MOST_OF_A_VALUE)
 
 
 def text_of(error: BaseException) -> str:

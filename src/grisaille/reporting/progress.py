@@ -73,7 +73,7 @@ def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
             return _LiveTable(names, headers)
         return _PlainLines(names, headers)
 
-    view = _Forgiving(make)
+    view = _SafeView(make)
     view.open()
     try:
         yield view
@@ -81,7 +81,7 @@ def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
         view.close()
 
 
-class _Forgiving(Progress):
+class _SafeView(Progress):
     """Passes everything on to a view, until the view fails."""
 
     def __init__(self, make: Callable[[], Progress]) -> None:
