@@ -9,7 +9,7 @@ import traceback
 from grisaille.cli import ask_and_tell, diagram, export_and_delete, solve, status_and_show
 from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, UNWRITTEN, Terminated, report
 from grisaille.cli.standard_streams import lasting_streams
-from grisaille.errors import GrisailleError, raised
+from grisaille.errors import GrisailleError, printable, raised
 
 _EXIT_CODES = """\
 exit codes:
@@ -45,7 +45,7 @@ def _code(arguments: list[str] | None) -> int:
         return int(options.run(options))
     except Exception as error:
         if not isinstance(error, GrisailleError):  # the user's own, or a mistake of ours
-            traceback.print_exception(error)
+            print(printable("".join(traceback.format_exception(error))), file=sys.stderr)
         return report(error)
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
