@@ -1,18 +1,27 @@
-"""The exceptions: one root, and one class per kind of remedy."""
+"""The exceptions: one root, and one class per kind of remedy; and how messages repeat things."""
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grisaille.study.result import Result
 
 
+_MOST_OF_A_VALUE = 200
+_MOST_OF_A_TEXT = 4000
+# Kinds of characters that a terminal obeys instead of showing them: controls, marks that change the
+# direction of writing, and halves of characters, which no terminal can show at all.
+_OBEYED = ("Cc", "Cf", "Cs")
+
+
 class GrisailleError(Exception):
     """Root of every error that Grisaille raises on purpose.
 
     Attributes:
-        result: Everything evaluated before the error, when a study was running; else None.
+        result: Everything evaluated before the error, when a study was running; else None. Every
+            other exception that ends a run has this attribute, too.
     """
 
     result: Result | None = None
@@ -41,3 +50,41 @@ class StorageError(GrisailleError):
 def counted(number: int, noun: str) -> str:
     """A number with its noun, for messages: "1 output", "2 outputs"."""
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def shortened(value: object) -> str:
+    """A value as Python would write it, on one line of a readable length, for messages."""
+    try:
+        text = repr(value)
+    except Exception:  # a class of the user's own
+        text = f"<{type(value).__name__}>"
+    return _cut(" ".join(map(str.strip, text.splitlines())), _MOST_OF_A_VALUE)
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception, of a readable length, even if its `__str__` raises."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "(no text: its __str__ raises)"
+    return printable(_cut(text, _MOST_OF_A_TEXT))
+
+
+def raised(error: BaseException) -> str:
+    """An exception for messages: its type, and its text if it has one."""
+    text = text_of(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def printable(text: str) -> str:
+    r"""A text whose control characters are shown, such as `\x1b`; line ends and tabs stay."""
+    return "".join(
+        character
+        if character in "\n\t" or unicodedata.category(character) not in _OBEYED
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -77,6 +77,36 @@ def test_a_failing_box_exits_with_3_and_shows_what_was_evaluated(tmp_path: Path,
     assert "f 2 in 2 trials" in error
 
 
+def test_an_error_of_the_users_own_code_exits_with_3_and_shows_what_was_evaluated(file, capsys):
+    file.write_text(
+        file.read_text()
+        + "class Own(gs.RandomSearch):\n"
+        + "    def suggest(self, situation):\n"
+        + "        if len(situation.history) == 2:\n"
+        + "            raise LookupError('no more ideas')\n"
+        + "        return super().suggest(situation)\n"
+        + "strategy = Own()\n"
+    )
+    assert main(["solve", str(file), "--trials", "20", "--quiet"]) == 3
+    error = capsys.readouterr().err
+    assert "Traceback" in error
+    assert "grisaille: LookupError: no more ideas" in error
+    assert "f 2 in 2 trials" in error
+
+
+def test_a_terminal_does_not_obey_what_a_box_says(tmp_path: Path, capsys):
+    path = tmp_path / "model.py"
+    text = textwrap.dedent(PROBLEM).replace("lambda x: x**2", "fails")
+    path.write_text("def fails(x):\n    raise ValueError('\\x1b[2Jgone')\n" + text)
+    place = f"sqlite:///{tmp_path}/studies.db"
+    stored = ["--study", "toy", "--storage", place]
+    assert main(["solve", str(path), *stored, "--trials", "20", "--quiet"]) == 3
+    assert main(["show", "toy", "--storage", place]) == 0
+    for shown in capsys.readouterr():
+        assert "\x1b" not in shown
+        assert "\\x1b[2Jgone" in shown
+
+
 def test_the_demo_ends_with_the_answer_in_the_users_units(tmp_path: Path, capsys):
     picture = tmp_path / "demo.png"
     assert main(["demo", "--trials", "4", "--quiet", "--plot", str(picture)]) == 0

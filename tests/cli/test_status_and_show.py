@@ -144,3 +144,13 @@ def test_the_default_storage_is_that_of_a_study():
     from grisaille.study import study
 
     assert study.DEFAULT_STORAGE == DEFAULT_STORAGE
+
+
+def test_a_terminal_does_not_obey_the_reason_of_a_failure(model, place, capsys):
+    assert main(["create", model(), "--study", "toy", "--storage", place]) == 0
+    for _ in range(2):  # it is tried again once
+        assert main(["ask", "toy", "--storage", place]) == 0
+        assert main(["fail", "toy", "1-1", "\x1b[2Jgone", "--storage", place]) == 0
+    capsys.readouterr()
+    assert main(["show", "toy", "--storage", place]) == 0
+    assert "\\x1b[2Jgone" in capsys.readouterr().out

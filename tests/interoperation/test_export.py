@@ -83,6 +83,24 @@ def test_a_name_that_is_a_column_of_ours_gets_a_number():
     assert sum("0.9" in column for column in frame.columns) == 2
 
 
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t="])
+def test_no_text_is_run_by_a_spreadsheet_and_numbers_stay_numbers(start):
+    x = gs.Variable("x", lower=-2, upper=-1)
+    box = gs.BlackBox(None, name=f"{start}1+1", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x), subject_to=[-x <= 3]), strategy=QUICK, retries=0)
+    (query,) = study.ask()
+    study.tell(query, -1.5)
+    (query,) = study.ask()
+    study.fail(query, "broken")
+    answers = table(export_observations_csv(study.state))
+    assert answers["box"].tolist() == [f"'{start}1+1"]
+    assert answers["output[0]"].tolist() == [-1.5]
+    assert answers["input[0]"].tolist() == study.history.trials[0].x.tolist()
+    trials = export_csv(study.state)
+    assert ",'-x <= 3," in trials
+    assert table(trials)["objective"].tolist()[0] == -1.5
+
+
 def test_every_answer_is_a_row_with_its_source(study):
     frame = table(export_observations_csv(study.state))
     assert len(frame) == sum(study.history.counts().values())

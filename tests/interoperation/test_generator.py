@@ -93,6 +93,16 @@ def test_the_time_of_a_point_is_what_passed_until_its_result():
     assert 0 <= trial.seconds[1] <= entry.ended - entry.started
 
 
+@pytest.mark.parametrize("value", [np.ma.masked, True, 1j, "2.5", np.timedelta64(1, "s")])
+def test_a_value_that_is_no_real_number_is_refused(value):
+    generator = tank_generator()
+    (point,) = generator.suggest(1)
+    result = answered(generator.study.problem, point)
+    with pytest.raises(gs.ModelError, match=r"'gain' is .* in a result: it must be one number"):
+        generator.ingest([{**result, "gain": value}])
+    assert states(generator) == ["pending"]
+
+
 def test_a_value_that_is_missing_is_a_failure_and_the_point_is_suggested_again():
     generator = tank_generator(retries=1)
     (point,) = generator.suggest(1)

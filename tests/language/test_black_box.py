@@ -304,7 +304,6 @@ def test_a_box_that_was_never_called_does_not_know_its_inputs():
     ("answer", "outputs", "expected"),
     [
         (2, 1, [2.0]),
-        (True, 1, [1.0]),
         (np.float32(0.5), 1, [0.5]),
         ([3.0], 1, [3.0]),
         (np.array([[3.0]]), 1, [3.0]),
@@ -341,6 +340,18 @@ def test_answers_of_many_kinds_become_flat_floats(answer, outputs, expected):
         ({"a": 1}, 1, r"returned \{'a': 1\}: it must return 1 number"),
         ({"a": 1}, ["a", "b"], "values for 'a', but none for 'b'"),
         (torch.ones(1, requires_grad=True), 1, "it must return 1 number"),
+        (True, 1, "returned True: it must return 1 number"),
+        ([1.0, np.bool_(False)], 2, "it must return 2 numbers"),
+        (np.ma.masked, 1, "returned masked: it must return 1 number"),
+        ([1.0, np.ma.masked], 2, r"returned \[1\.0, masked\]: it must return 2 numbers"),
+        (np.ma.masked_values([1.0, 1e37], 1e37), 2, "it must return 2 numbers"),
+        (np.datetime64("2026-01-01"), 1, "it must return 1 number"),
+        (np.timedelta64(3, "s"), 1, "it must return 1 number"),
+        (np.array([1.0, "2"], object), 2, "it must return 2 numbers"),
+        (np.array([1.0, np.complex128(2)], object), 2, "it must return 2 numbers"),
+        (10**400, 1, "it must return 1 number"),
+        (list(range(9000)), 1, r"returned 9000 numbers"),
+        (["x"] * 9000, 1, r"returned \['x', 'x', .{160,200}…: it must return 1 number"),
     ],
 )
 def test_bad_answers_are_refused_with_the_input_and_the_answer(answer, outputs, message):
@@ -387,10 +398,52 @@ def test_answers_with_names_are_read_by_name():
         Answer(b=2.0, a=1.0),
         pd.Series({"b": 2.0, "a": 1.0}),
         pd.DataFrame({"b": [2.0], "a": [1.0]}),
+        np.array((2.0, 1.0), dtype=[("b", float), ("a", float)]),
+        np.ma.array([(2.0, 1.0)], dtype=[("b", float), ("a", float)])[0],
         pd.Series([1.0, 2.0]),  # no names of its own
         (1.0, 2.0),
     ):
         assert box.check(answer, "here").tolist() == [1.0, 2.0]
+
+
+def test_names_that_are_not_those_of_the_outputs_are_refused():
+    import pandas as pd
+
+    box = gs.BlackBox(lambda x: x, name="h", outputs=["acid", "product"])
+    masked = np.ma.array((2.0, 1.0), dtype=[("acid", float), ("product", float)])
+    masked.mask = (True, False)
+    for answer, message in (
+        (pd.Series({"product yield": 2.0, "acidity": 1.0}), "none for 'acid'"),
+        (masked, "it must return 2 numbers"),
+    ):
+        with pytest.raises(EvaluationError, match=message):
+            box.check(answer, "here")
+
+
+def test_an_exception_whose_text_raises_is_told_by_its_type():
+    class SilentError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    def silent(y):
+        raise SilentError
+
+    box = gs.BlackBox(silent)
+    box(free("y"))
+    with pytest.raises(
+        EvaluationError, match=r"raised SilentError: \(no text: its __str__ raises\)"
+    ):
+        box.evaluate(np.ones(1))
+
+
+def test_long_inputs_are_shown_by_their_ends():
+    box = gs.BlackBox(lambda y: None, name="h")
+    box(free("y", 5000))
+    with pytest.raises(
+        EvaluationError, match=r"'h' at \[0\. 0\. 0\. \.\.\. 0\. 0\. 0\.\]"
+    ) as caught:
+        box.evaluate(np.zeros(5000))
+    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize(

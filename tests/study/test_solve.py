@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -502,6 +504,123 @@ def test_a_callback_that_raises_loses_nothing():
     with pytest.raises(RuntimeError, match="disk full") as caught:
         problem.solve(5, strategy=QUICK, callback=callback, progress=False)
     assert caught.value.result.nit == 2
+
+
+class SilentError(Exception):
+    """An exception that cannot be shown."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("error", [SilentError(), SystemExit(3), gs.ModelError("mine")])
+def test_any_exception_carries_what_was_evaluated_before_it(error):
+    def callback(trial: gs.Trial) -> None:
+        if trial.number == 2:
+            raise error
+
+    _, _, problem = parabola()
+    with pytest.raises(type(error)) as caught:
+        problem.solve(5, strategy=QUICK, callback=callback, progress=False)
+    assert caught.value.result.nit == 2
+    assert caught.value.result.status == gs.Status.FAILED
+
+
+def test_a_model_that_fails_leaves_what_was_observed():
+    def own(inputs, outputs):
+        raise RuntimeError("singular matrix")
+
+    _, _, problem = parabola(model=own, noise=None)
+    with pytest.raises(RuntimeError, match="singular matrix") as caught:
+        problem.solve(8, strategy=QUICK, progress=False)
+    result = caught.value.result
+    assert result.nit >= 1
+    assert result.fun == min(trial.objective for trial in result.history)
+
+
+def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing():
+    class Stubborn(Future):
+        def cancel(self) -> bool:
+            raise OSError("no connection")
+
+    class Executor:
+        def submit(self, call: Callable[[], object]) -> Stubborn:
+            future = Stubborn()
+            if calls < 4:
+                future.set_result(call())
+            return future
+
+    calls = 0
+
+    def callback(trial: gs.Trial) -> None:
+        raise RuntimeError("disk full")
+
+    def counted(x: float) -> float:
+        nonlocal calls
+        calls += 1
+        return x
+
+    x = gs.Variable("x", lower=0, upper=1)
+    problem = gs.Problem(minimize=gs.BlackBox(counted, noise=0)(x))
+    with pytest.raises(RuntimeError, match="disk full") as caught:
+        problem.solve(
+            9, strategy=QUICK, executor=Executor(), workers=5, callback=callback, progress=False
+        )
+    assert caught.value.result.nit == 1
+
+
+def test_evaluators_that_cannot_be_closed_lose_nothing(monkeypatch):
+    def close(_: object) -> None:
+        raise OSError("a child cannot be killed")
+
+    monkeypatch.setattr("grisaille.execution.evaluators._ThisProcess.close", close)
+    _, _, problem = parabola()
+    with pytest.raises(OSError, match="cannot be killed") as caught:
+        problem.solve(3, strategy=QUICK, progress=False)
+    assert caught.value.result.nit == 3
+
+
+def test_ctrl_c_twice_loses_nothing(monkeypatch):
+    def give_up(_: object) -> None:
+        raise KeyboardInterrupt
+
+    def callback(trial: gs.Trial) -> None:
+        if trial.number == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("grisaille.study.runner.Runner.give_up", give_up)
+    _, _, problem = parabola()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        problem.solve(5, strategy=QUICK, callback=callback, progress=False)
+    assert caught.value.result.nit == 2
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_an_exception_whose_text_raises_fails_its_evaluation_and_nothing_more(workers):
+    def silent(x: float) -> float:
+        if x > 0.5:
+            raise SilentError
+        return x
+
+    x = gs.Variable("x", lower=0, upper=1)
+    problem = gs.Problem(minimize=gs.BlackBox(silent, name="f", noise=0)(x))
+    result = problem.solve(5, strategy=QUICK, workers=workers, progress=False)
+    assert result.success
+    assert result.failures
+    assert "raised SilentError: (no text: its __str__ raises)" in result.failures[0].reason
+
+
+def test_a_known_part_whose_exception_cannot_be_shown_breaks_its_trial_off():
+    def silent(x: float) -> float:
+        if x > 0.5:
+            raise SilentError
+        return x
+
+    x = gs.Variable("x", lower=0, upper=1)
+    known = gs.white_box(silent, name="known")(x)
+    f = gs.BlackBox(lambda x: x, name="f", noise=0)
+    with pytest.raises(gs.EvaluationError, match="no text: its __str__ raises"):
+        gs.Problem(minimize=f(known)).solve(5, strategy=QUICK, progress=False)
 
 
 def test_a_callback_may_answer_with_a_numpy_bool():

@@ -206,6 +206,8 @@ def test_kernels_of_different_kinds_differ():
         {"lengthscale": 1, "variance": -1},
         {"lengthscale": 1, "variance": np.nan},
         {"lengthscale": 1, "variance": [1, 2]},
+        {"lengthscale": [1.0, np.ma.masked], "variance": 1},
+        {"lengthscale": 1, "variance": True},
     ],
 )
 def test_hyperparameters_that_are_not_positive_numbers_are_refused(kind, mistake):

@@ -15,7 +15,7 @@ from grisaille.cli.arguments import LIMITS, STUDY_WITH_FILE, add_shared, add_tri
 from grisaille.cli.exit_codes import DONE, NOTHING, report
 from grisaille.cli.problem_file import load
 from grisaille.cli.stored_studies import is_stored, make_study, open_study
-from grisaille.errors import GrisailleError, ModelError
+from grisaille.errors import GrisailleError, ModelError, shortened
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -80,7 +80,7 @@ def add_commands(commands: Commands) -> None:
         "observe",
         help="add answers of a black box that were made elsewhere",
         description="Add answers of a black box that were made elsewhere, from a CSV file: one row "
-        "per answer, first a row with the names of the columns, the outputs last.",
+        "per answer, first a row with the names of the columns, the outputs last or by name.",
     )
     add_shared(observe, *STUDY_WITH_FILE)
     observe.add_argument("box", metavar="BOX", help="name of the black box")
@@ -187,7 +187,7 @@ def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
         if options.value is None:
             raise ModelError(f"tell {options.study} {options.id}: say the answer too, as JSON")
         text = sys.stdin.read() if options.value == "-" else options.value
-        answer = {"id": options.id, "value": _parse(text, f"the answer {text.strip()!r}")}
+        answer = {"id": options.id, "value": _parse(text, f"the answer {shortened(text.strip())}")}
         return [answer if options.seconds is None else {**answer, "seconds": options.seconds}]
     if options.value is not None or options.seconds is not None:
         raise ModelError(
@@ -208,7 +208,7 @@ def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
             or not set(answer) <= known
         ):
             raise ModelError(
-                f"answer {place} is {json.dumps(answer)}, nothing is recorded: write "
+                f"answer {place} is {shortened(answer)}, nothing is recorded: write "
                 '{"id": "3-1", "value": 0.5}, if you like with "seconds", or '
                 '{"id": "3-1", "failed": "why"}'
             )

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from grisaille.errors import GrisailleError, ModelError, ProtocolError
+from grisaille.errors import GrisailleError, ModelError, ProtocolError, printable, raised
 from grisaille.storage.address import masked_addresses
 
 DONE = 0
 NOTHING = 1
 MISTAKE = 2
 FAILURE = 3
+UNWRITTEN = 4
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -24,15 +25,15 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM, which ends a run as Ctrl-C does: its queries are given back."""
 
 
-def report(error: GrisailleError) -> int:
-    """Print what went wrong; returns the exit code."""
+def report(error: Exception) -> int:
+    """Print what went wrong, and what a run had found by then; returns the exit code."""
+    text = printable(str(error)) if isinstance(error, GrisailleError) else raised(error)
     # The address of a database may stand where a study or a file was meant.
-    print(f"grisaille: {masked_addresses(str(error))}", file=sys.stderr)
-    if isinstance(error, ModelError | ProtocolError):
-        return MISTAKE
-    if error.result is not None and error.result.nit:
-        print(f"\nWhat was evaluated before:\n{error.result}", file=sys.stderr)
-    return FAILURE
+    print(f"grisaille: {masked_addresses(text)}", file=sys.stderr)
+    result = getattr(error, "result", None)
+    if result is not None and result.nit:
+        print(f"\nWhat was evaluated before:\n{result}", file=sys.stderr)
+    return MISTAKE if isinstance(error, ModelError | ProtocolError) else FAILURE
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
+import traceback
 from typing import NoReturn
 
 from grisaille.cli import ask_and_tell, diagram, export_and_delete, solve, status_and_show
-from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, Terminated, report
-from grisaille.errors import GrisailleError
+from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, UNWRITTEN, Terminated, report
+from grisaille.cli.standard_streams import lasting_streams
+from grisaille.errors import GrisailleError, printable, raised
 from grisaille.storage.address import masked_addresses
 
 _EXIT_CODES = """\
@@ -17,7 +18,8 @@ exit codes:
   0    done, and feasible where that is asked
   1    done, but nothing feasible was found, or nothing is left to ask
   2    a mistake in the call or in the problem
-  3    a black box or the storage failed
+  3    a black box, the storage or something else failed
+  4    done, but the output could not be written
   130  interrupted (Ctrl-C)
   143  terminated (SIGTERM)
 
@@ -27,17 +29,26 @@ Errors are sentences on standard error. Where JSON is printed, standard output h
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code, as `--help` lists them."""
+    with lasting_streams() as output:
+        code = _code(arguments)
+        output.flush()
+        if output.error is not None:
+            why = raised(output.error)
+            print(f"grisaille: standard output cannot be written ({why})", file=sys.stderr)
+            code = code or UNWRITTEN
+        return code
+
+
+def _code(arguments: list[str] | None) -> int:
+    """Run a command; returns its exit code."""
     options = _parser().parse_args(arguments)
     path = list(sys.path)
     try:
-        code = int(options.run(options))
-        sys.stdout.flush()
-        return code
-    except GrisailleError as error:
+        return int(options.run(options))
+    except Exception as error:
+        if not isinstance(error, GrisailleError):  # the user's own, or a mistake of ours
+            print(printable("".join(traceback.format_exception(error))), file=sys.stderr)
         return report(error)
-    except BrokenPipeError:  # the reader has closed its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
         print(f"grisaille: {'terminated' if terminated else 'interrupted'}", file=sys.stderr)

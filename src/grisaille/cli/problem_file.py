@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from grisaille.errors import GrisailleError, ModelError
+from grisaille.errors import GrisailleError, ModelError, raised
 
 if TYPE_CHECKING:
     from grisaille.language.problem import Problem
@@ -69,8 +69,7 @@ def _run(file: Path) -> dict[str, Any]:
     except GrisailleError:
         raise
     except Exception as error:
-        kind = type(error).__name__
-        raise ModelError(f"{_place(file, error)} raised {kind}: {error}") from error
+        raise ModelError(f"{_place(file, error)} raised {raised(error)}") from error
     finally:
         sys.modules.pop(_MODULE, None)
 

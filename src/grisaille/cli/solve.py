@@ -19,7 +19,7 @@ from grisaille.cli.arguments import (
 from grisaille.cli.exit_codes import DONE, INTERRUPTED, NOTHING, TERMINATED, handling_termination
 from grisaille.cli.problem_file import load
 from grisaille.cli.stored_studies import make_study, open_study
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, printable
 from grisaille.storage.address import masked
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _worker(options: argparse.Namespace) -> int:
         stopped = result.status is Status.INTERRUPTED
         why = f"{'terminated' if received else 'interrupted'}, and what it held is given back"
         ending = f"this worker completed {lines.count} of the study's {result.nit} trials"
-        print(f"{why if stopped else result.message}; {ending}", flush=True)
+        print(printable(f"{why if stopped else result.message}; {ending}"), flush=True)
         return _finish(result, None, received)
 
 

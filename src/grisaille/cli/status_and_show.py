@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from grisaille.cli.arguments import STUDY, STUDY_WITH_FILE, add_shared, count
 from grisaille.cli.exit_codes import DONE, NOTHING
 from grisaille.cli.stored_studies import open_study, read_studies, read_study
+from grisaille.errors import printable
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -57,7 +58,7 @@ def _status(options: argparse.Namespace) -> int:
         print(json.dumps(lines, indent=2))
     elif lines:
         rows = [_cells(line) for line in lines]
-        print(table(list(rows[0]), [list(row.values()) for row in rows]))
+        print(printable(table(list(rows[0]), [list(row.values()) for row in rows])))
     else:
         print(f"There are no studies in {where} yet: grisaille solve FILE --study NAME makes one.")
     return DONE
@@ -85,7 +86,7 @@ def _show(options: argparse.Namespace) -> int:
     from grisaille.cli.study_summary import describe
 
     what = describe(read_study(options.storage, options.study), options.last)
-    print(json.dumps(what, indent=2) if options.json else "\n\n".join(_parts(what)))
+    print(json.dumps(what, indent=2) if options.json else printable("\n\n".join(_parts(what))))
     return DONE
 
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, Self, cast
 
-from grisaille.errors import EvaluationError, ModelError
+from grisaille.errors import EvaluationError, ModelError, raised
 from grisaille.execution import child_script
 
 HEARTBEAT = 0.25
@@ -98,7 +98,7 @@ class Call:
             packed_arguments = cloudpickle.dumps(tuple(arguments))
         except Exception as error:
             raise EvaluationError(
-                f"cannot be sent to a child process ({type(error).__name__}: {error}): open files, "
+                f"cannot be sent to a child process ({raised(error)}): open files, "
                 "connections and locks inside the function, or evaluate it in this process, "
                 "without a timeout"
             ) from error
@@ -121,8 +121,7 @@ class Answer(NamedTuple):
             return pickle.loads(self.body)
         except Exception as error:
             raise EvaluationError(
-                f"returned something that cannot be loaded here ({type(error).__name__}: {error}): "
-                "return numbers"
+                f"returned something that cannot be loaded here ({raised(error)}): return numbers"
             ) from error
 
 

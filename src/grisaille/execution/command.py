@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.errors import EvaluationError, ModelError
+from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.execution.child_process import kill_group, signal_name
 from grisaille.execution.child_script import isolated_folder
 
@@ -191,7 +191,7 @@ class Command:
         array = np.asarray(value)
         if array.dtype.kind not in "biuf":
             raise EvaluationError(
-                f"program {self.words[0]!r} was called with {value!r}: pass real numbers"
+                f"program {self.words[0]!r} was called with {shortened(value)}: pass real numbers"
             )
         return array.tolist()
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _UserExecutor:
     def __init__(self, executor: Any, workers: int | None) -> None:
         if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
             raise ModelError(
-                f"executor={executor!r}: pass an object with submit, such as a "
+                f"executor={shortened(executor)}: pass an object with submit, such as a "
                 "concurrent.futures.ProcessPoolExecutor() or a dask.distributed.Client()"
             )
         self._executor = executor
@@ -170,5 +170,5 @@ def _workers_of(executor: Any) -> int:
     if hasattr(executor, "nthreads"):  # Dask: each worker's threads
         return int(max(sum(executor.nthreads().values()), 1))
     raise ModelError(
-        f"executor={executor!r} does not tell how many workers it has: pass workers= too"
+        f"executor={shortened(executor)} does not tell how many workers it has: pass workers= too"
     )

@@ -23,6 +23,9 @@ from grisaille.study.state import QueryEntry, StudyState, TrialEntry, probe_of
 FORMAT_VERSION = 1
 """Rises when a key of `export_json` changes its meaning or is removed, not for new keys."""
 
+# A spreadsheet takes a text that begins so for a formula, and runs it.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
 
 def export_csv(state: StudyState) -> str:
     """One row per trial, pending ones included.
@@ -30,7 +33,8 @@ def export_csv(state: StudyState) -> str:
     Columns: trial, state, kind, one per design entry, objective, one per constraint (met when
     <= 0), violation, bound, certified bound, evaluations of each black box, seconds suggesting and
     evaluating, started, ended, reason. Objective and bounds are in the user's sense, times are
-    UTC. Unknown cells are empty. A name that is taken gets a number, as in `kind (2)`.
+    UTC. Unknown cells are empty. A name that is taken gets a number, as in `kind (2)`. Texts that
+    a spreadsheet would run as a formula (they begin with =, +, - or @) begin with an apostrophe.
     """
     settings = settings_of(state)
     first = ["trial", "state", "kind"]
@@ -224,11 +228,13 @@ def _renamed(names: Iterable[str], taken: set[str]) -> list[str]:
 def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
+    writer.writerow([_cell(name) for name in header])
     writer.writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
     # repr of a float is the shortest text that reads back as the same number.
     return repr(float(value)) if isinstance(value, float | np.floating) else value

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number, is_whole
-from grisaille.errors import EvaluationError, ModelError
+from grisaille.checks import is_number, is_whole, real_numbers
+from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.interoperation.answer_names import name_calls
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.evaluation_chain import Chain
@@ -105,7 +105,9 @@ class Generator:
             EvaluationError: A known part has no value wherever a point is suggested.
         """
         if num_points is not None and not (is_whole(num_points) and num_points >= 0):
-            raise ModelError(f"suggest({num_points!r}): how many is a whole number, or None")
+            raise ModelError(
+                f"suggest({shortened(num_points)}): how many is a whole number, or None"
+            )
         wanted = 1 if num_points is None else int(num_points)
         taken: list[TrialEntry] = []
         try:
@@ -175,8 +177,8 @@ class Generator:
         trial = None if number is None else self.study.state.trials.get(number)
         if trial is None:
             raise ModelError(
-                f"the study has suggested no point with '_id' {given!r}: leave '_id' out to add "
-                "answers that were made elsewhere"
+                f"the study has suggested no point with '_id' {shortened(given)}: leave '_id' "
+                "out to add answers that were made elsewhere"
             )
         state = TrialState.COMPLETE if number in ended else trial.state
         if state is not TrialState.PENDING:
@@ -194,7 +196,8 @@ class Generator:
             if name in result and not abs(_number(result[name], name) - suggested) <= slack:
                 raise ModelError(
                     f"point {trial.number} was suggested with {name} = {suggested!r}, but its "
-                    f"result has {result[name]!r}: leave '_id' out to add answers at another point"
+                    f"result has {shortened(result[name])}: leave '_id' out to add answers at "
+                    "another point"
                 )
 
     def _answers(
@@ -213,7 +216,9 @@ class Generator:
                     raise ModelError(f"{where} has {near[0]!r} but no {name!r}: rename it")
                 value = _number(result.get(name), name)
                 if not math.isfinite(value):
-                    got = f"is {result[name]!r} there" if name in result else "is not there"
+                    got = (
+                        f"is {shortened(result[name])} there" if name in result else "is not there"
+                    )
                     missing.setdefault(number, f"{where} has no value: {name!r} {got}")
                 values.append(value)
             if number not in missing:
@@ -259,10 +264,13 @@ def _number(value: Any, name: str) -> float:
     """A number, or the number in an array of size 1; NaN for None."""
     if value is None:
         return math.nan
-    array = np.asarray(value)
-    if array.size != 1 or array.dtype.kind not in "iuf":
-        raise ModelError(f"{name!r} is {value!r} in a result: it must be one number")
-    return float(array.reshape(()))
+    try:
+        array = real_numbers(value)
+    except (TypeError, ValueError, RuntimeError):  # the last is PyTorch's
+        array = np.empty(0)
+    if array.size != 1:
+        raise ModelError(f"{name!r} is {shortened(value)} in a result: it must be one number")
+    return float(array.item())
 
 
 def _register(kind: type) -> None:

@@ -12,8 +12,16 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.checks import is_number, real_numbers
-from grisaille.errors import EvaluationError, ModelError, ProtocolError, counted
+from grisaille.errors import (
+    EvaluationError,
+    ModelError,
+    ProtocolError,
+    counted,
+    raised,
+    shortened,
+)
 from grisaille.language.atoms import Shape
+from grisaille.language.black_box_answer import checked_answer
 from grisaille.language.expression import Call, Expression, as_expression
 from grisaille.language.user_function import (
     check_shape_of_slopes,
@@ -24,6 +32,9 @@ from grisaille.language.user_function import (
     name_of,
     output_shape,
 )
+
+# Longer arguments are shown in messages by their first and last numbers.
+_MOST_SHOWN = 50
 
 
 class BlackBox:
@@ -97,24 +108,25 @@ class BlackBox:
         self.noise = self._per_output("noise", noise)
         if self.noise is not None and not ((self.noise >= 0) & np.isfinite(self.noise)).all():
             raise self._fault(
-                f"has noise {noise!r}: a standard deviation is finite and at least 0; None lets it "
-                "be learned"
+                f"has noise {shortened(noise)}: a standard deviation is finite and at least 0; "
+                "None lets it be learned"
             )
         self.norm_bound = self._positive("norm_bound", self._per_output("norm_bound", norm_bound))
         if kernel is not None and model is not None:
             raise self._fault("has both kernel= and model=: choose one")
         if kernel is not None and (isinstance(kernel, type) or not hasattr(kernel, "correlation")):
             raise self._fault(
-                f"has kernel={kernel!r}: pass gs.SquaredExponential(), gs.Matern() or gs.Linear()"
+                f"has kernel={shortened(kernel)}: pass gs.SquaredExponential(), gs.Matern() or "
+                "gs.Linear()"
             )
         if model is not None and not callable(model):
             raise self._fault(
-                f"has model={model!r}: pass a function of inputs and outputs that returns a "
-                "BoTorch model"
+                f"has model={shortened(model)}: pass a function of inputs and outputs that "
+                "returns a BoTorch model"
             )
         for what, flag in (("separable", separable), ("process_noise", process_noise)):
             if not isinstance(flag, bool):
-                raise self._fault(f"has {what}={flag!r}: pass True or False")
+                raise self._fault(f"has {what}={shortened(flag)}: pass True or False")
         if getattr(kernel, "lengthscale", None) is not None and noise is None:
             raise self._fault(
                 "has a kernel with hyper-parameters, so nothing is learned, but no noise: pass "
@@ -122,14 +134,15 @@ class BlackBox:
             )
         if norm_bound is not None and getattr(kernel, "lengthscale", None) is None:
             raise self._fault(
-                f"has norm_bound={norm_bound!r}, which is about the space of a given kernel: pass "
+                f"has norm_bound={shortened(norm_bound)}, which is about the space of a given "
+                "kernel: pass "
                 "kernel=gs.Matern(lengthscale=..., variance=...), or declare lower= and upper= "
                 "instead"
             )
         if process_noise and self.noise is not None and not self.noise.all():
             raise self._fault(
-                f"has process_noise=True and noise={noise!r}: give the standard deviation of its "
-                "disturbances, None to learn it, or leave process_noise out"
+                f"has process_noise=True and noise={shortened(noise)}: give the standard "
+                "deviation of its disturbances, None to learn it, or leave process_noise out"
             )
         if process_noise and model is not None and noise is None:
             raise self._fault(
@@ -232,44 +245,12 @@ class BlackBox:
         try:
             answer = self.fn(*self.split(inputs))
         except Exception as error:
-            raise EvaluationError(f"{where} raised {type(error).__name__}: {error}") from error
+            raise EvaluationError(f"{where} raised {raised(error)}") from error
         return self.check(answer, where)
 
     def check(self, answer: Any, where: str) -> Array:
         """The answer as a flat array of `outputs` finite numbers."""
-        named = _by_name(answer)
-        if (
-            named
-            and self.output_names
-            and (isinstance(answer, dict) or not named.keys().isdisjoint(self.output_names))
-        ):
-            missing = [n for n in self.output_names if n not in named]
-            if missing:
-                got = ", ".join(map(repr, named))
-                raise EvaluationError(
-                    f"{where} returned values for {got}, but none for {missing[0]!r}: its outputs "
-                    f"are {', '.join(map(repr, self.output_names))}"
-                )
-            answer = [named[n] for n in self.output_names]
-        try:
-            array = real_numbers(answer)
-        except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
-            raise EvaluationError(
-                f"{where} returned {answer!r}: it must return "
-                + counted(self.outputs, "number")
-                + (" (does it lack a return statement?)" if answer is None else "")
-            ) from error
-        if array.size != self.outputs:
-            raise EvaluationError(
-                f"{where} returned {counted(array.size, 'number')} (shape {array.shape}), "
-                f"declared with outputs={self.outputs}: return {counted(self.outputs, 'number')}, "
-                f"or declare outputs={array.size}"
-            )
-        if not np.isfinite(array).all():
-            raise EvaluationError(
-                f"{where} returned {array.ravel().tolist()}: every output must be a finite number"
-            )
-        return array.reshape(-1)
+        return checked_answer(answer, self.outputs, self.output_names, where)
 
     def split(self, inputs: Array) -> list[Any]:
         """Flat inputs as the values the function is called with."""
@@ -286,7 +267,10 @@ class BlackBox:
 
     def describe(self, inputs: Array) -> str:
         """Flat inputs as text, argument by argument."""
-        return ", ".join(np.array2string(np.asarray(v), precision=6) for v in self.split(inputs))
+        return ", ".join(
+            np.array2string(np.asarray(v), precision=6, threshold=_MOST_SHOWN)
+            for v in self.split(inputs)
+        )
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         try:
@@ -305,11 +289,14 @@ class BlackBox:
         return bound.args
 
     def _per_output(self, what: str, given: ArrayLike | None) -> Array | None:
-        fault = f"{counted(self.outputs, 'output')} but {what}={given!r}: pass one number, or one "
-        return self._numbers(what, given, (self.outputs,), fault + "per output")
+        fault = (
+            f"{counted(self.outputs, 'output')} but {what}={shortened(given)}: pass one number, or "
+            "one per output"
+        )
+        return self._numbers(what, given, (self.outputs,), fault)
 
     def _per_input(self, what: str, given: ArrayLike | None) -> Array | None:
-        fault = f"{what}={given!r}: pass one number, or one per input"
+        fault = f"{what}={shortened(given)}: pass one number, or one per input"
         return self._numbers(what, given, None, fault)
 
     def _numbers(
@@ -324,19 +311,19 @@ class BlackBox:
         except (TypeError, ValueError) as error:
             raise self._fault(f"has {fault}") from error
         if np.isnan(array).any():
-            raise self._fault(f"has {what}={given!r}: NaN is no bound")
+            raise self._fault(f"has {what}={shortened(given)}: NaN is no bound")
         return array
 
     def _positive(self, what: str, given: Array | None) -> Array | None:
         if given is not None and not (np.isfinite(given) & (given > 0)).all():
-            raise self._fault(f"has {what}={given.tolist()}: it must be positive")
+            raise self._fault(f"has {what}={shortened(given.tolist())}: it must be positive")
         return given
 
     def _number(self, what: str, given: object, wanted: str) -> float | None:
         if given is None and what == "timeout":
             return None
         if not is_number(given) or not 0 < float(given) < np.inf:  # type: ignore[arg-type]
-            raise self._fault(f"has {what}={given!r}: pass {wanted}")
+            raise self._fault(f"has {what}={shortened(given)}: pass {wanted}")
         return float(given)  # type: ignore[arg-type]
 
     def _check_order(self, low_name: str, high_name: str) -> None:
@@ -346,8 +333,8 @@ class BlackBox:
         fits = low.shape == high.shape or not low.shape or not high.shape
         if not fits or not (low < high).all():
             raise self._fault(
-                f"has {low_name}={low.tolist()} and {high_name}={high.tolist()}: each lower value "
-                "must be below its upper value"
+                f"has {low_name}={shortened(low.tolist())} and {high_name}="
+                f"{shortened(high.tolist())}: each lower value must be below its upper value"
             )
 
     def _fault(self, text: str) -> ModelError:
@@ -364,17 +351,6 @@ def black_box(fn: Callable[..., Any], /, **options: Any) -> BlackBox:
     Takes the options of `BlackBox`.
     """
     return BlackBox(fn, **options)
-
-
-def _by_name(answer: Any) -> dict[Any, Any] | None:
-    """The values of a dictionary, named tuple, pandas series or one-row frame, by name."""
-    if isinstance(answer, dict):
-        return answer
-    if hasattr(answer, "_asdict"):
-        return dict(answer._asdict())
-    if hasattr(answer, "iloc") and answer.ndim == 2 and len(answer) == 1:
-        answer = answer.iloc[0]
-    return dict(answer.to_dict()) if hasattr(answer, "iloc") and answer.ndim == 1 else None
 
 
 def _counts(shapes: tuple[Shape, ...]) -> str:

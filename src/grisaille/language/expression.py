@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike
 
 from grisaille.checks import real_numbers
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language import atoms
 from grisaille.language.atoms import Atom, Shape
 
@@ -230,7 +230,7 @@ class Constant(Expression):
     __slots__ = ("value",)
 
     def __init__(self, value: ArrayLike) -> None:
-        array = real_numbers(value)
+        array = real_numbers(value, truth_values=True)  # masks select, as in NumPy
         array.setflags(write=False)
         super().__init__(array.shape)
         self.value = array
@@ -340,17 +340,19 @@ def as_expression(value: Any) -> Expression:
     if isinstance(value, Expression):
         return value
     if isinstance(value, Constraint):
-        raise ModelError(f"{value!r} is a relation, not a value: use it in np.where or subject_to")
+        raise ModelError(
+            f"{shortened(value)} is a relation, not a value: use it in np.where or subject_to"
+        )
     if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
         return join([as_expression(v) for v in value], np.stack)
     try:
         constant = Constant(value)
     except (TypeError, ValueError) as error:
         raise ModelError(
-            f"{value!r} is neither an expression nor numbers: pass one of these"
+            f"{shortened(value)} is neither an expression nor numbers: pass one of these"
         ) from error
     if np.isnan(constant.value).any():
-        raise ModelError(f"the constant {value!r} contains NaN: replace it by a number")
+        raise ModelError(f"the constant {shortened(value)} contains NaN: replace it by a number")
     return constant
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Constraint, Expression, as_expression
 from grisaille.language.program import Program
@@ -146,7 +146,8 @@ class Problem:
             The result. Ctrl-C ends the run with the result so far.
 
         Raises:
-            EvaluationError: No trial succeeds; what happened is in the error's `result`.
+            EvaluationError: No trial succeeds. This and any other exception that ends the run has
+                what was evaluated before in its `result`.
         """
         from grisaille.study.solve import solve
 
@@ -217,8 +218,9 @@ def _constraints(given: Constraint | Iterable[Constraint]) -> tuple[Constraint, 
     for number, constraint in enumerate(constraints):
         if isinstance(constraint, bool | np.bool_ | np.ndarray):
             raise ModelError(
-                f"subject_to[{number}] is {constraint!r}, a plain value: it compares numbers, not "
-                "expressions, so it constrains nothing; leave it out or use the problem's variables"
+                f"subject_to[{number}] is {shortened(constraint)}, a plain value: it compares "
+                "numbers, not expressions, so it constrains nothing; leave it out or use the "
+                "problem's variables"
             )
         if isinstance(constraint, Expression):
             raise ModelError(
@@ -227,7 +229,8 @@ def _constraints(given: Constraint | Iterable[Constraint]) -> tuple[Constraint, 
             )
         if not isinstance(constraint, Constraint):
             raise ModelError(
-                f"subject_to[{number}] is {constraint!r}: constraints are written a <= b or a >= b"
+                f"subject_to[{number}] is {shortened(constraint)}: constraints are written a <= b "
+                "or a >= b"
             )
     return constraints
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.errors import ModelError, counted
+from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.atoms import Shape
 from grisaille.language.expression import Constraint, Expression
 
@@ -46,7 +46,7 @@ def functools_target(fn: Callable[..., Any] | None) -> Callable[..., Any] | None
 def name_of(fn: Callable[..., Any] | None, given: str | None, kind: str) -> str:
     """The name of a box: the given one, else that of its function."""
     if fn is not None and (not callable(fn) or hasattr(fn, "output_shape")):
-        raise ModelError(f"a {kind} needs a function, got {fn!r}")
+        raise ModelError(f"a {kind} needs a function, got {shortened(fn)}")
     if given:
         return given
     name = getattr(functools_target(fn), "__name__", None) or type(fn).__name__
@@ -63,7 +63,9 @@ def output_shape(outputs: int | Sequence[str], who: str) -> tuple[tuple[str, ...
         if len(set(outputs)) < len(outputs):
             raise ModelError(f"{who} has outputs={list(outputs)}: names must differ")
         return tuple(outputs), (len(outputs),)
-    raise ModelError(f"{who} has outputs={outputs!r}: pass a number of at least 1, or names")
+    raise ModelError(
+        f"{who} has outputs={shortened(outputs)}: pass a number of at least 1, or names"
+    )
 
 
 def directions(monotone: object, who: str) -> NDArray[np.float64] | None:
@@ -75,8 +77,8 @@ def directions(monotone: object, who: str) -> NDArray[np.float64] | None:
         return np.asarray(np.vectorize(_DIRECTIONS.__getitem__, otypes=[float])(words))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(
-            f"{who} has monotone={monotone!r}: pass 'increasing', 'decreasing' or None, one for "
-            "all inputs, one per input, or nested lists (outputs, inputs)"
+            f"{who} has monotone={shortened(monotone)}: pass 'increasing', 'decreasing' or None, "
+            "one for all inputs, one per input, or nested lists (outputs, inputs)"
         ) from error
 
 

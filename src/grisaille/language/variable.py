@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grisaille.checks import real_numbers
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.atoms import Shape
 from grisaille.language.expression import Expression
 
@@ -61,11 +61,12 @@ class Variable(Expression):
         except (TypeError, ValueError) as error:
             raise ModelError(
                 f"variable {self.name!r} has shape {self.shape}, but its {side} bound is "
-                f"{given!r}: pass a number or an array of that shape"
+                f"{shortened(given)}: pass a number or an array of that shape"
             ) from error
         if not np.isfinite(bound).all():
             raise ModelError(
-                f"variable {self.name!r} has {side} bound {given!r}: bounds must be finite numbers"
+                f"variable {self.name!r} has {side} bound {shortened(given)}: bounds must be "
+                "finite numbers"
             )
         bound.setflags(write=False)
         return bound

@@ -14,7 +14,7 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.checks import real_numbers
 from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, outward, widened
-from grisaille.errors import EvaluationError, ModelError
+from grisaille.errors import EvaluationError, ModelError, shortened, text_of
 from grisaille.language.atoms import Atom
 from grisaille.language.expression import Operation, as_expression
 from grisaille.language.user_function import (
@@ -106,7 +106,7 @@ class WhiteBox:
                 nothing = any(answer is None for answer in answers)
             if nothing:
                 raise TypeError("it returned None (does it lack a return statement?)")
-            values = real_numbers(answers).copy(order="C")
+            values = real_numbers(answers, truth_values=True).copy(order="C")
             if values.shape[:1] != (batch,):
                 raise ValueError(
                     f"it returned shape {values.shape} for {batch} points: the first axis must "
@@ -117,7 +117,7 @@ class WhiteBox:
             example = ", ".join(np.array2string(a[0], precision=6) for a in arrays)
             raise EvaluationError(
                 f"white box {self.name!r} (outputs={self.outputs}, vectorized={self.vectorized}) "
-                f"failed near {example}: {error}"
+                f"failed near {example}: {text_of(error)}"
             ) from error
 
     @property
@@ -132,13 +132,13 @@ class WhiteBox:
             slopes = real_numbers(given)
         except (TypeError, ValueError) as error:
             raise ModelError(
-                f"white box {self.name!r} has lipschitz={given!r}: pass one number, one per input, "
-                "or an array (outputs, inputs)"
+                f"white box {self.name!r} has lipschitz={shortened(given)}: pass one number, one "
+                "per input, or an array (outputs, inputs)"
             ) from error
         if not (np.isfinite(slopes) & (slopes >= 0)).all():
             raise ModelError(
-                f"white box {self.name!r} has lipschitz={slopes.tolist()}: it must be finite and "
-                "at least 0; leave it out if there is no such number"
+                f"white box {self.name!r} has lipschitz={shortened(slopes.tolist())}: it must be "
+                "finite and at least 0; leave it out if there is no such number"
             )
         return slopes
 
@@ -211,7 +211,7 @@ class WhiteBox:
             raise EvaluationError(
                 f"interval of white box {self.name!r} (outputs={self.outputs}, "
                 f"vectorized={self.vectorized}) failed near "
-                f"{_region_text(lower, upper, 0)}: {error}"
+                f"{_region_text(lower, upper, 0)}: {text_of(error)}"
             ) from error
         ends = torch.tensor(sides)
         if wrong := _out_of_order(ends):
@@ -226,9 +226,9 @@ class WhiteBox:
     def _sides(self, answer: Any, rows: int) -> Array:
         """What an `interval` function returned for so many regions, (2, rows, outputs)."""
         if not isinstance(answer, tuple | list) or len(answer) != 2:
-            raise TypeError(f"it returned {answer!r}: return the pair (lower, upper)")
+            raise TypeError(f"it returned {shortened(answer)}: return the pair (lower, upper)")
         shape = (rows, *self.output_shape) if self.vectorized else self.output_shape
-        ends = [real_numbers(end) for end in answer]
+        ends = [real_numbers(end, truth_values=True) for end in answer]
         for end in ends:
             if end.shape != shape:
                 raise ValueError(f"it returned an end of shape {end.shape}, expected {shape}")

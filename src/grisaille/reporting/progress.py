@@ -1,13 +1,14 @@
-"""The live view of a running study."""
+"""The live view of a running study. Whatever happens to the view, the run goes on."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from grisaille.errors import printable, raised
 from grisaille.language.problem import Problem
 
 
@@ -27,7 +28,16 @@ class Row:
 
 
 class Progress:
-    """Shows the rows of a running study. This class itself shows nothing."""
+    """Shows the rows of a running study. This class itself shows nothing.
+
+    Attributes:
+        trouble: Why the view was switched off; empty if it was not.
+    """
+
+    trouble = ""
+
+    def open(self) -> None:
+        """Begin to show."""
 
     def add(self, row: Row) -> None:
         """Show one more row."""
@@ -38,6 +48,9 @@ class Progress:
     def note(self, what: str) -> None:
         """Show something unusual."""
 
+    def close(self) -> None:
+        """Leave the last state behind, and give the terminal back."""
+
 
 _MOST_COUNTERS = 3
 _COLUMNS = ("trial", "kind", "best feasible", "bound", "bound is", "gap", "violation")
@@ -45,83 +58,139 @@ _COLUMNS = ("trial", "kind", "best feasible", "bound", "bound is", "gap", "viola
 
 @contextmanager
 def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
-    """A live table in a terminal (or when `live` is True), plain lines otherwise."""
+    """A live table in a terminal (or when `live` is True), plain lines otherwise.
+
+    A view that fails (a closed pipe, a full disk) is switched off, and says so in `trouble`.
+    """
     names = [box.name for box in problem.boxes]
     if len(names) > _MOST_COUNTERS:  # best value and bound matter more than counters
         names = []
-    if live or (live is None and sys.stdout.isatty()):
-        from rich.console import Console
-        from rich.live import Live
+    headers = [printable(header) for header in (*_COLUMNS, *names, "seconds")]
 
-        console = Console()
-        table = _LiveTable(names, max(5, console.height - 6))
-        # Output of black boxes appears above the table.
-        with Live(table, console=console, refresh_per_second=8) as view:
-            table.refresh = view.refresh
-            try:
-                yield table
-            finally:
-                table.doing("")
-    else:
-        yield _PlainLines(names)
+    def make() -> Progress:
+        # Without a console, as on some desktops, there is no standard output.
+        if live or (live is None and sys.stdout is not None and sys.stdout.isatty()):
+            return _LiveTable(names, headers)
+        return _PlainLines(names, headers)
+
+    view = _SafeView(make)
+    view.open()
+    try:
+        yield view
+    finally:
+        view.close()
+
+
+class _SafeView(Progress):
+    """Passes everything on to a view, until the view fails."""
+
+    def __init__(self, make: Callable[[], Progress]) -> None:
+        self._make = make
+        self._view = Progress()
+
+    def open(self) -> None:
+        self._attempt(self._open)
+
+    def _open(self) -> None:
+        self._view = self._make()
+        self._view.open()
+
+    def add(self, row: Row) -> None:
+        self._attempt(lambda: self._view.add(row))
+
+    def doing(self, what: str) -> None:
+        self._attempt(lambda: self._view.doing(what))
+
+    def note(self, what: str) -> None:
+        self._attempt(lambda: self._view.note(what))
+
+    def close(self) -> None:
+        self._attempt(self._view.close)
+
+    def _attempt(self, show: Callable[[], None]) -> None:
+        try:
+            show()
+        except (Exception, SystemExit) as error:  # Rich exits when its pipe is closed
+            self.trouble = raised(error)
+            broken, self._view = self._view, Progress()
+            with suppress(Exception, SystemExit):
+                broken.close()
 
 
 class _PlainLines(Progress):
     """Lines that show what has happened, not what is going on."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], headers: list[str]) -> None:
         self._names = names
+        self._headers = headers
         self._started = False
 
     def add(self, row: Row) -> None:
         cells = _cells(row, self._names)
-        headers = [*_COLUMNS, *self._names, "seconds"]
-        widths = [5, *(max(12, len(h)) for h in headers[1:])]
-        for line in [cells] if self._started else [headers, cells]:
+        widths = [5, *(max(12, len(h)) for h in self._headers[1:])]
+        for line in [cells] if self._started else [self._headers, cells]:
             print("  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)), flush=True)
         self._started = True
 
     def note(self, what: str) -> None:
-        print(what, flush=True)
+        print(printable(what), flush=True)
 
 
 class _LiveTable(Progress):
-    def __init__(self, names: list[str], height: int) -> None:
+    """A table that is drawn anew whenever something happens; black boxes may print above it."""
+
+    def __init__(self, names: list[str], headers: list[str]) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
         self._names = names
-        self._height = height
+        self._headers = headers
         self._rows: list[Row] = []
         self._now = ""
         self._notes: list[str] = []
-        self.refresh: Any = lambda: None
+        console = Console()
+        self._height = max(5, console.height - 6)
+        # It draws itself: an error in a thread of Rich could not be caught.
+        self._live = Live(self, console=console, auto_refresh=False)
+
+    def open(self) -> None:
+        self._live.start(refresh=True)
 
     def add(self, row: Row) -> None:
         self._rows.append(row)
-        self.refresh()
+        self._live.refresh()
 
     def doing(self, what: str) -> None:
         self._now = what
-        self.refresh()
+        self._live.refresh()
 
     def note(self, what: str) -> None:
         self._notes.append(what)
-        self.refresh()
+        self._live.refresh()
+
+    def close(self) -> None:
+        self._now = ""
+        self._live.stop()
 
     def __rich__(self) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
-        # Every column counts in a terminal of 80.
+        # `Text`, because Rich reads brackets in a plain string as markup. Every column counts in
+        # a terminal of 80.
         table = Table(
             box=None,
             header_style="bold",
-            caption="\n".join([*self._notes[-3:], self._now]),
+            caption=Text(printable("\n".join([*self._notes[-3:], self._now]))),
             caption_justify="left",
             pad_edge=False,
             collapse_padding=True,
         )
-        for header in (*_COLUMNS, *self._names, "seconds"):
-            table.add_column(header, justify="right", no_wrap=header in ("kind", "bound is"))
+        for header in self._headers:
+            whole = header in ("kind", "bound is")
+            table.add_column(Text(header), justify="right", no_wrap=whole)
         for row in self._rows[-self._height :]:
-            table.add_row(*_cells(row, self._names))
+            table.add_row(*map(Text, _cells(row, self._names)))
         return table
 
 

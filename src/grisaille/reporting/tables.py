@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grisaille.errors import printable
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.reporting.trial_data import trial_data
@@ -15,20 +16,23 @@ if TYPE_CHECKING:
     import pandas
 
 
-def entry_names(problem: Problem) -> list[str]:
+def entry_names(name: str, shape: tuple[int, ...]) -> list[str]:
+    """A name for each entry of an array: `x[0]`, `x[1]`; the name itself for a scalar."""
+    return [
+        name + (str(list(index)).replace(" ", "") if index else "") for index in np.ndindex(shape)
+    ]
+
+
+def design_names(problem: Problem) -> list[str]:
     """A name for each entry of a flat design point: `x[0]`, `x[1]`, `temperature`."""
-    names = []
-    for variable in problem.variables:
-        for index in np.ndindex(variable.shape):
-            names.append(variable.name + (str(list(index)).replace(" ", "") if index else ""))
-    return names
+    return [name for v in problem.variables for name in entry_names(v.name, v.shape)]
 
 
 def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
     """One row per trial, objective and bound in the user's sense."""
     import pandas
 
-    entries, boxes = entry_names(problem), [box.name for box in problem.boxes]
+    entries, boxes = design_names(problem), [box.name for box in problem.boxes]
     rows: list[dict[str, Any]] = []
     for trial in history:
         answered = [seen.box for seen in trial.observations]
@@ -63,7 +67,7 @@ def describe_result(result: Any) -> str:
         seen = sum(result.evaluations.values())
         what = "every evaluation failed" if result.failures else "nothing was evaluated"
         what = f"no trial is complete; {seen} evaluations" if seen else what
-        return "\n".join([*lines, f"x            {what}"])
+        return printable("\n".join([*lines, f"x            {what}"]))
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
     lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
@@ -97,7 +101,7 @@ def describe_result(result: Any) -> str:
     lines += _calibration_lines(result.calibration)
     if result.learned:
         lines.append(f"learned      hyper-parameters of {', '.join(result.learned)}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def _calibration_lines(calibration: Sequence[Any]) -> list[str]:

@@ -1,66 +1,126 @@
-"""Answers made elsewhere, from arrays, lists and DataFrames."""
+"""Answers made elsewhere, from arrays, lists and tables with named columns."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.errors import ModelError
+from grisaille.checks import first_strange, real_numbers
+from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.black_box import BlackBox
+from grisaille.language.problem import Problem
+from grisaille.language.variable import Variable
+from grisaille.reporting.tables import entry_names
 
 
-def observed_rows(box: BlackBox, inputs: Any, outputs: Any) -> tuple[Array, Array]:
+def observed_rows(
+    problem: Problem, box: BlackBox, inputs: Any, outputs: Any
+) -> tuple[Array, Array]:
     """Inputs (n, d) and outputs (n, k) of some answers of a black box.
 
+    Columns with names (of a DataFrame or a structured array) are found by name. The names of the
+    inputs are those of the function's arguments, or of the variables the black box is called with.
+    Inputs under other names are taken in order.
+
     Args:
+        problem: What the black box is part of.
         box: The black box.
-        inputs: An array, a list, a DataFrame; with the outputs as its last columns if
-            `outputs` is None.
+        inputs: An array, a list, a table; with the outputs in it if `outputs` is None.
         outputs: Likewise.
     """
-    if outputs is None:
-        inputs, outputs = _split(box, inputs)
-    x = _table(box, "inputs", inputs, box.inputs)
-    y = _table(box, "outputs", outputs, box.outputs)
+    x_columns = _columns(box, inputs)
+    if outputs is not None:
+        x = _table(box, "inputs", inputs, x_columns, _input_namings(problem, box), box.inputs)
+        y_columns = _columns(box, outputs)
+        y = _table(box, "outputs", outputs, y_columns, _output_namings(box), box.outputs)
+    elif x_columns is None:
+        raise ModelError(
+            f"observe({box.name!r}) got no outputs: pass them, or a DataFrame that has "
+            f"{counted(box.outputs, 'column')} of outputs, too"
+        )
+    else:
+        x_names, y_names = _split(problem, box, list(x_columns))
+        x = _chosen(box, x_columns, x_names)
+        y = _chosen(box, x_columns, y_names)
     if len(x) != len(y):
         raise ModelError(
             f"observe({box.name!r}): {len(x)} rows of inputs, but {len(y)} rows of outputs"
         )
+    for what, table in (("inputs", x), ("outputs", y)):
+        if not np.isfinite(table).all():
+            row = int(np.argmin(np.isfinite(table).all(1)))
+            raise ModelError(
+                f"observe({box.name!r}): row {row} of the {what} is "
+                f"{shortened(table[row].tolist())}: every number must be finite; leave failed "
+                "answers out"
+            )
     return x, y
 
 
-def _split(box: BlackBox, frame: Any) -> tuple[Any, Any]:
-    if not hasattr(frame, "iloc"):
+def _columns(box: BlackBox, given: Any) -> dict[Any, Any] | None:
+    """The columns of a table by name; None if it has no names."""
+    fields = getattr(getattr(given, "dtype", None), "names", None)
+    if not fields and not hasattr(given, "columns"):
+        return None
+    names = list(fields or given.columns)
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise ModelError(f"observe({box.name!r}): two columns are called {twice!r}: rename one")
+    return {name: np.atleast_1d(given[name]) if fields else given[name] for name in names}
+
+
+def _split(problem: Problem, box: BlackBox, names: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Which columns of a table are the inputs, and which are the outputs."""
+    x_namings, y_namings = _input_namings(problem, box), _output_namings(box)
+    y_names = _in_order(box, "outputs", names, y_namings)
+    others = [name for name in names if name not in y_names]
+    x_names = _in_order(box, "inputs", others, x_namings)
+    rest = [name for name in others if name not in x_names]
+    wanted = (0 if x_names else box.inputs) + (0 if y_names else box.outputs)
+    if len(rest) != wanted:
+        found = [*x_names, *y_names]
+        besides = f"besides {_listed(found)} " if found else ""
         raise ModelError(
-            f"observe({box.name!r}) got no outputs: pass them, or a DataFrame whose last "
-            f"{box.outputs} columns are the outputs"
+            f"observe({box.name!r}): {besides}the table has {counted(len(rest), 'column')} "
+            f"({_listed(rest) or 'none'}), but {wanted} are needed: black box {box.name!r} has "
+            f"{counted(box.inputs, 'input')}{_known(x_namings)} and "
+            f"{counted(box.outputs, 'output')}{_known(y_namings)}"
         )
-    wanted = box.inputs + box.outputs
-    names = list(box.output_names or [])
-    if names and set(names) <= set(frame.columns):
-        rest = [c for c in frame.columns if c not in names]
-        if len(rest) != box.inputs:
+    if x_names and not y_names and set(names[: box.inputs]) != set(x_names):
+        # The documented order says one thing, and the names another one.
+        raise ModelError(
+            f"observe({box.name!r}): the inputs {_listed(x_names)} are not the first columns of "
+            f"{_listed(names)}, and the outputs have no names to find them by: put them last, or "
+            "declare names with outputs=[...]"
+        )
+    first = 0 if x_names else box.inputs
+    return x_names or rest[:first], y_names or rest[first:]
+
+
+def _table(
+    box: BlackBox,
+    what: str,
+    given: Any,
+    columns: dict[Any, Any] | None,
+    namings: Sequence[list[str]],
+    width: int,
+) -> Array:
+    """Inputs or outputs that were passed on their own, one row per answer."""
+    if columns is not None:
+        names = _in_order(box, what, list(columns), namings) or list(columns)
+        unknown = [name for name in columns if name not in names]
+        if unknown or len(names) != width:
             raise ModelError(
-                f"observe({box.name!r}): besides {', '.join(names)} the DataFrame has "
-                f"{len(rest)} columns ({', '.join(map(str, rest))}), but the black box takes "
-                f"{box.inputs} numbers"
+                f"observe({box.name!r}): the {what} have the columns {_listed(columns)}, but black "
+                f"box {box.name!r} has {counted(width, what[:-1])}{_known(namings)}: leave "
+                f"{_listed(unknown) if unknown else 'others'} out"
             )
-        return frame[rest], frame[names]
-    if frame.shape[1] != wanted:
-        raise ModelError(
-            f"observe({box.name!r}): the DataFrame has {frame.shape[1]} columns, but {wanted} are "
-            f"needed: {box.inputs} inputs, then {box.outputs} outputs"
-        )
-    return frame.iloc[:, : box.inputs], frame.iloc[:, box.inputs :]
-
-
-def _table(box: BlackBox, what: str, given: Any, width: int) -> Array:
-    try:
-        array = np.asarray(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"observe({box.name!r}): {what} are not all numbers: {error}") from error
+        return _chosen(box, columns, names)
+    array = _numbers(box, f"the {what} are", given)
     if array.ndim <= 1 and (width == 1 or array.size == width):
         array = array.reshape(-1, width)
     if array.ndim != 2 or array.shape[1] != width:
@@ -68,10 +128,79 @@ def _table(box: BlackBox, what: str, given: Any, width: int) -> Array:
             f"observe({box.name!r}): {what} have shape {array.shape}, but black box {box.name!r} "
             f"has {width} {what}: pass one row per answer, {width} columns"
         )
-    if not np.isfinite(array).all():
-        row = int(np.argmin(np.isfinite(array).all(1)))
-        raise ModelError(
-            f"observe({box.name!r}): row {row} of the {what} is {array[row].tolist()}: every "
-            "number must be finite; leave failed answers out"
-        )
     return array
+
+
+def _chosen(box: BlackBox, columns: Mapping[Any, Any], names: Sequence[Any]) -> Array:
+    """Some columns of a table, side by side."""
+    found = [_numbers(box, f"column {name!r} is", columns[name]) for name in names]
+    for name, column in zip(names, found, strict=True):
+        if column.ndim != 1:
+            raise ModelError(
+                f"observe({box.name!r}): column {name!r} has shape {column.shape}: each row must "
+                "hold one number"
+            )
+    return np.column_stack(found)
+
+
+def _numbers(box: BlackBox, which: str, given: Any) -> Array:
+    try:
+        return real_numbers(given)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+        raise ModelError(
+            f"observe({box.name!r}): {which} not all numbers, there is "
+            f"{shortened(first_strange(given))}: pass numbers, and leave out what has no value"
+        ) from error
+
+
+def _in_order(
+    box: BlackBox, what: str, names: Sequence[Any], namings: Sequence[list[str]]
+) -> list[str]:
+    """The naming that the columns carry; empty if they are called otherwise.
+
+    Raises:
+        ModelError: A naming is there in part, or the black box names its outputs and they are not.
+    """
+    for naming in namings:
+        if set(naming) <= set(names):
+            return naming
+    texts = [name for name in names if isinstance(name, str)]
+    for naming in namings:
+        missing = [name for name in naming if name not in texts]
+        if len(missing) < len(naming) or (texts and what == "outputs"):
+            raise ModelError(
+                f"observe({box.name!r}): there is no column {missing[0]!r} among {_listed(names)}: "
+                f"the {what} of black box {box.name!r} are {_listed(naming)}"
+            )
+    return []
+
+
+def _output_namings(box: BlackBox) -> list[list[str]]:
+    return [list(box.output_names)] if box.output_names else []
+
+
+def _input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
+    """What the inputs of a black box may be called: one list of names per way of naming them."""
+    shapes = box.argument_shapes or ()
+    namings = []
+    try:
+        arguments = [] if box.fn is None else list(inspect.signature(box.fn).parameters.values())
+    except (TypeError, ValueError):  # built-in functions may hide their signature
+        arguments = []
+    plain = [a.name for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)]
+    if len(plain) >= len(shapes):
+        named = zip(plain, shapes, strict=False)
+        namings.append([entry for name, shape in named for entry in entry_names(name, shape)])
+    for call in problem.program.calls:
+        variables = [a for a in call.arguments if isinstance(a, Variable)]
+        if call.box is box and len(variables) == len(call.arguments):
+            namings.append([e for v in variables for e in entry_names(v.name, v.shape)])
+    return [naming for naming in namings if len(set(naming)) == box.inputs]
+
+
+def _known(namings: Sequence[list[str]]) -> str:
+    return f" ({_listed(namings[0])})" if namings else ""
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(repr, names))

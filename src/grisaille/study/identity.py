@@ -9,7 +9,7 @@ from typing import Any
 from grisaille.errors import ProtocolError
 from grisaille.language.fingerprint import difference, fingerprint
 from grisaille.language.problem import Problem
-from grisaille.reporting.tables import entry_names
+from grisaille.reporting.tables import design_names
 from grisaille.storage.event_log import Data
 from grisaille.strategies.strategy import Strategy
 
@@ -33,7 +33,7 @@ def settings_of(
         "seed": int(stored.get("seed", 0) if seed is None else seed),
         "evaluation": evaluation or stored.get("evaluation", "separate"),
         "sense": problem.sense,
-        "entries": entry_names(problem),
+        "entries": design_names(problem),
         "lower": problem.program.lower.tolist(),
         "upper": problem.program.upper.tolist(),
         "constraints": problem.constraint_labels,

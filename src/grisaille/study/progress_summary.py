@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from grisaille.certification.certificate import Certificate
-from grisaille.confidence.incumbent import Incumbent
+from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.errors import counted
 from grisaille.records import NO_BOUND, Bound, Refutation, Situation, Trial
 from grisaille.reporting.progress import Row
@@ -35,14 +35,23 @@ _REASON = {
 
 @dataclass(frozen=True)
 class ProgressSummary:
-    """What a strategy makes of the situation it is in; bounds are on the minimized objective."""
+    """What a strategy makes of the situation it is in; bounds are on the minimized objective.
+
+    Attributes:
+        strategy: The strategy.
+        situation: The situation.
+        as_observed: Whether trials are judged by what was observed, and not by the strategy.
+    """
 
     strategy: Strategy
     situation: Situation
+    as_observed: bool = False
 
     @cached_property
     def incumbent(self) -> Incumbent | None:
         """The best point tried; None before the first trial."""
+        if self.as_observed:
+            return find_incumbent(self.situation.history, None)
         # Asked for once: with noise, finding it learns every Gaussian process again.
         return self.strategy.incumbent(self.situation)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from grisaille.confidence.audit import DOUBT
-from grisaille.errors import AssumptionError, EvaluationError, GrisailleError
+from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
 from grisaille.execution.evaluators import Evaluators, evaluators_for
 from grisaille.records import NO_BOUND, Bound, Refutation, Suggestion, Trial, TrialKind
 from grisaille.reporting.progress import Progress, show_progress
@@ -53,7 +53,7 @@ def run(
 ) -> Result:
     """See `Study.run`."""
     check_run(trials, workers, timeout, gap_tol, max_cost, callback, stop_if_infeasible)
-    problem, strategy = session.problem, session.strategy
+    problem = session.problem
     check_functions(problem)
     if trials is None and max_cost is None:
         trials = DEFAULT_TRIALS
@@ -66,40 +66,40 @@ def run(
             summary = session.summary(limits)
             return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
     view = nullcontext(Progress()) if progress is False else show_progress(problem, progress)
-    with view as table, evaluators_for(executor, workers) as evaluators:
-        runner = Runner(
-            session, limits, evaluators, timeout, gap_tol, stop_if_infeasible, callback, table
-        )
-        try:
-            status = runner.until_stopped()
-            summary = session.summary(limits)
-            if status is Status.INFEASIBLE:
-                return summary.result(status, NO_BOUND, refutation=runner.refutation)
-            bound = runner.bound  # a status that rests on a bound is shown with it
-            if bound is None:
-                table.doing("computing the final bound")
-                with one_thread():
-                    bound = strategy.bound(summary.situation)
-            return summary.result(status, bound)
-        except KeyboardInterrupt:
-            runner.give_up()
-            # After Ctrl-C nobody wants to wait for another search.
-            summary = session.summary(limits)
-            return summary.result(Status.INTERRUPTED, summary.last_bound())
-        except BaseException as error:
-            with suppress(GrisailleError):  # the first error is the one to report
+    try:
+        with view as table, evaluators_for(executor, workers) as evaluators:
+            runner = Runner(
+                session, limits, evaluators, timeout, gap_tol, stop_if_infeasible, callback, table
+            )
+            try:
+                result = runner.result()
+            except KeyboardInterrupt:
                 runner.give_up()
-                _attach_result(error, session.summary(limits))
-            raise
+                # After Ctrl-C nobody wants to wait for another search.
+                summary = session.summary(limits)
+                result = summary.result(Status.INTERRUPTED, summary.last_bound())
+            except BaseException:
+                with suppress(Exception):  # the first error is the one to report
+                    runner.give_up()
+                raise
+    except BaseException as error:
+        with suppress(Exception):
+            _attach_result(error, session.summary(limits))
+        raise
+    if table.trouble:
+        result.message += f"; the view was switched off: {table.trouble}"
+    return result
 
 
 def _attach_result(error: BaseException, summary: ProgressSummary) -> None:
     """Attach to an error what was found before it."""
     history = summary.situation.history
-    reason = str(error) or type(error).__name__
-    error.result = summary.result(  # type: ignore[attr-defined]
-        Status.FAILED, summary.last_bound(), reason
-    )
+    bound, reason = summary.last_bound(), text_of(error) or type(error).__name__
+    try:
+        result = summary.result(Status.FAILED, bound, reason)
+    except Exception:  # a model that fails can also not judge the trials
+        result = replace(summary, as_observed=True).result(Status.FAILED, bound, reason)
+    error.result = result  # type: ignore[attr-defined]
     if len(history) or history.loose:
         error.add_note("What was evaluated before is in this exception's `result`.")
 
@@ -136,6 +136,19 @@ class Runner:
     _suggesting: float = 0.0
     _unbounded: int = 0
     _evaluating: list[float] = field(default_factory=list)
+
+    def result(self) -> Result:
+        """Run until there is a reason to stop; returns what was found, with a bound."""
+        status = self.until_stopped()
+        summary = self.session.summary(self.limits)
+        if status is Status.INFEASIBLE:
+            return summary.result(status, NO_BOUND, refutation=self.refutation)
+        bound = self.bound  # a status that rests on a bound is shown with it
+        if bound is None:
+            self.table.doing("computing the final bound")
+            with one_thread():
+                bound = self.session.strategy.bound(summary.situation)
+        return summary.result(status, bound)
 
     def until_stopped(self) -> Status:
         """Suggest, evaluate and record until there is a reason to stop; then finish the rest."""
@@ -280,23 +293,24 @@ class Runner:
             outputs = box.check(answer, where)
             check_range(box, query.inputs, outputs, self.session.state().history())
         except AssumptionError as error:
-            self._fail(query, str(error))
+            self._fail(query, text_of(error))
             raise
         except BrokenExecutor as error:
-            self._lose(query, f"{where}: the process that evaluated it died ({error})")
+            self._lose(query, f"{where}: the process that evaluated it died ({text_of(error)})")
             raise EvaluationError(
-                f"{where}: the executor broke, a worker process died: {error}; pass workers= "
-                "instead of executor= to have child processes that are replaced when they die"
+                f"{where}: the executor broke, a worker process died: {text_of(error)}; pass "
+                "workers= instead of executor= to have child processes that are replaced when they "
+                "die"
             ) from error
         except CancelledError:
             self._lose(query, f"{where}: the executor cancelled it")
         except EvaluationError as error:
-            text = str(error)
+            text = text_of(error)
             self._fail(query, text if text.startswith(where) else f"{where}: {text}", error)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # sys.exit() in a function ends the evaluation, not more
-            self._fail(query, f"{where} raised {type(error).__name__}: {error}", error)
+            self._fail(query, f"{where} raised {raised(error)}", error)
         else:
             trial = self._write(query, lambda writer, entry: writer.tell(entry, outputs, seconds))
             if trial is not None:

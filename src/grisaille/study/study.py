@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from grisaille.checks import is_number, is_whole
+from grisaille.checks import is_whole
 from grisaille.confidence.incumbent import Incumbent
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import Failure, History, Situation, Suggestion, Trial
@@ -19,7 +18,7 @@ from grisaille.storage.event_log import Event, Kind
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.argument_checks import check_ask, check_study, id_of
+from grisaille.study.argument_checks import check_ask, check_seconds, check_study, id_of
 from grisaille.study.budget import Limits, spent
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.encoding import to_plain
@@ -247,8 +246,7 @@ class Study:
             AssumptionError: It lies outside the declared range; nothing is recorded.
             ProtocolError: There is no such query, or it has an answer already.
         """
-        if seconds is not None and not (is_number(seconds) and 0 <= seconds < np.inf):
-            raise ModelError(f"tell(seconds={seconds!r}): pass a number of at least 0, or None")
+        check_seconds(seconds)
         name = id_of(query)
 
         def record(writer: Writer) -> Trial | None:
@@ -271,7 +269,7 @@ class Study:
             Whether the query will be asked again: it is, up to `retries` times.
         """
         if not isinstance(reason, str) or not reason.strip():
-            raise ModelError(f"fail(reason={reason!r}): say in words what happened")
+            raise ModelError(f"fail(reason={shortened(reason)}): say in words what happened")
         name = id_of(query)
         return self._session.write(
             lambda writer: writer.fail(writer.open_entry(name), reason.strip())
@@ -290,9 +288,9 @@ class Study:
         Args:
             box: The black box, or its name.
             inputs: One row per answer, one column per input number; for a single answer also just
-                its numbers. With a DataFrame the columns may carry the names of the inputs and
-                outputs, and `outputs` be left out: the last columns are the outputs then.
-            outputs: One row per answer, one column per output.
+                its numbers. Columns that carry the names of inputs or outputs are found by name.
+                Others count in order, in a DataFrame with both the outputs last.
+            outputs: One row per answer, one column per output. None if `inputs` has them.
 
         Returns:
             How many were added.
@@ -300,7 +298,7 @@ class Study:
         from grisaille.study.external_data import observed_rows
 
         known = self.box(box)
-        x, y = observed_rows(known, inputs, outputs)
+        x, y = observed_rows(self.problem, known, inputs, outputs)
         for row, answer in zip(x, y, strict=True):
             check_range(known, row, answer, self.state.history())
         plain_x, plain_y = [to_plain(row) for row in x], [to_plain(row) for row in y]
@@ -344,7 +342,7 @@ class Study:
             The result. Ctrl-C ends the run with the result so far; running again resumes.
 
         Raises:
-            EvaluationError: No trial succeeds; what happened is in the error's `result`.
+            EvaluationError: No trial succeeds. This and any other exception has a `result` so far.
         """
         from grisaille.study.runner import run
 
@@ -374,7 +372,7 @@ class Study:
         """Derive the decision for a trial again, from what was known when it was made."""
         trials = len(self.state.trials)
         if not is_whole(trial) or not 1 <= trial <= trials:
-            raise ModelError(f"replay({trial!r}): the study has trials 1 to {trials}")
+            raise ModelError(f"replay({shortened(trial)}): the study has trials 1 to {trials}")
         with one_thread():
             return self.strategy.suggest(self._session.situation_of(trial))
 

@@ -15,7 +15,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from grisaille.errors import ModelError, counted
+from grisaille.checks import real_numbers
+from grisaille.errors import ModelError, counted, shortened
 
 
 class Kernel(Protocol):
@@ -222,20 +223,22 @@ def _set_hyperparameters(
     if (lengthscale is None) != (variance is None):
         raise ModelError(
             f"a {type(kernel).__name__} kernel needs both lengthscale and variance, or neither to "
-            f"have them learned; got lengthscale={lengthscale!r} and variance={variance!r}"
+            f"have them learned; got lengthscale={shortened(lengthscale)} and "
+            f"variance={shortened(variance)}"
         )
     scales = None
     if lengthscale is not None and variance is not None:
         try:
-            scales = tuple(float(v) for v in np.atleast_1d(np.asarray(lengthscale, dtype=float)))
-            variance = float(variance)
+            scales = tuple(float(v) for v in np.atleast_1d(real_numbers(lengthscale)))
+            variance = float(real_numbers(variance).item())
             positive = all(np.isfinite(v) and v > 0 for v in (*scales, variance))
         except (TypeError, ValueError):
             positive = False
         if not positive:
             raise ModelError(
-                f"a {type(kernel).__name__} kernel has lengthscale={lengthscale!r} and variance="
-                f"{variance!r}: they must be positive numbers, length-scales one or one per input"
+                f"a {type(kernel).__name__} kernel has lengthscale={shortened(lengthscale)} and "
+                f"variance={shortened(variance)}: they must be positive numbers, length-scales one "
+                "or one per input"
             )
     object.__setattr__(kernel, "lengthscale", scales)
     object.__setattr__(kernel, "variance", variance)

@@ -132,6 +132,8 @@ def test_observations_need_every_variable_and_numbers():
         ([1.0, "high"], "'Y' that holds 'high': pass numbers"),
         (["1", "2"], "'Y' that holds '1': pass numbers"),
         ("high", "'Y' that holds 'high': pass numbers"),
+        ([1.0, True], "'Y' that holds True: pass numbers"),
+        (np.ma.array([1.0, 1e37], mask=[0, 1]), "'Y' that holds masked_array.*: pass numbers"),
         ([[1.0, 2.0], [1.0, 2.0]], r"'Y' of shape \(2, 2\): pass 2 rows, .* of 1 number each"),
         ([[1.0], [1.0, 2.0]], "'Y' that holds .*: pass numbers"),
     ],

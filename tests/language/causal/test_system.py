@@ -118,6 +118,8 @@ def test_a_system_that_forgets_a_variable_fails_by_name():
     [
         (None, r"returned None: return a dictionary .* \(does it lack a return statement\?\)"),
         ({"Z": 1.0, "Y": np.nan}, "returned nan for 'Y': every variable must be a finite number"),
+        ({"Z": 1.0, "Y": np.ma.masked}, "returned masked for 'Y': every variable must be"),
+        ({"Z": 1.0, "Y": True}, "returned True for 'Y': every variable must be"),
         ({"Z": 1.0, "Y": "high"}, "returned 'high' for 'Y': every variable"),
         ({"Z": None, "Y": 1.0}, "returned None for 'Z': every variable"),
         ({"Z": [1.0, 2.0], "Y": 1.0}, r"returned \[1.0, 2.0\] for 'Z': every variable"),

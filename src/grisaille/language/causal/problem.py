@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number, is_whole, real_numbers
-from grisaille.errors import ModelError, counted
+from grisaille.checks import first_strange, is_whole, real_numbers
+from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.do_operator import Do, intervene, misfit, natural_reads, substitute
 from grisaille.language.causal.model import SYSTEM, CausalModel
@@ -55,9 +55,11 @@ def causal_problem(
     if not isinstance(model, Problem):
         raise ModelError(f"causal_problem({model!r}, ...): pass a gs.Problem")
     if not (is_whole(runs) and runs >= 1):
-        raise ModelError(f"causal_problem(runs={runs!r}): a whole number of at least 1")
+        raise ModelError(f"causal_problem(runs={shortened(runs)}): a whole number of at least 1")
     if seed is not None and not (is_whole(seed) and seed >= 0):
-        raise ModelError(f"causal_problem(seed={seed!r}): a whole number of at least 0, or None")
+        raise ModelError(
+            f"causal_problem(seed={shortened(seed)}): a whole number of at least 0, or None"
+        )
     if system is not None:
         _check_system(system)
     _check_model(model)
@@ -123,8 +125,8 @@ def _sets(model: Problem, given: Sequence[Do | Sequence[Do]]) -> tuple[tuple[Do,
     """The sets; a target has the same variable in all of them."""
     if isinstance(given, Do) or not isinstance(given, Iterable) or not list(given):
         raise ModelError(
-            f"causal_problem: interventions is {given!r}: pass a list of sets, each gs.do(...) or "
-            "a list of these"
+            f"causal_problem: interventions is {shortened(given)}: pass a list of sets, each "
+            "gs.do(...) or a list of these"
         )
     known: dict[str, Do] = {}
     sets: list[tuple[Do, ...]] = []
@@ -133,7 +135,8 @@ def _sets(model: Problem, given: Sequence[Do | Sequence[Do]]) -> tuple[tuple[Do,
         for member in members:
             if not isinstance(member, Do):
                 raise ModelError(
-                    f"causal_problem: set {number} holds {member!r}: pass what gs.do(...) gives"
+                    f"causal_problem: set {number} holds {shortened(member)}: pass what "
+                    "gs.do(...) gives"
                 )
             first = known.setdefault(member.name, member).variable
             ends = [(float(v.lower), float(v.upper)) for v in (first, member.variable)]
@@ -151,7 +154,7 @@ def _sets(model: Problem, given: Sequence[Do | Sequence[Do]]) -> tuple[tuple[Do,
 def _check_system(system: Any) -> None:
     takes = "pass a function (values, generator) -> values, which performs one run"
     if not callable(system):
-        raise ModelError(f"causal_problem(system={system!r}): {takes}")
+        raise ModelError(f"causal_problem(system={shortened(system)}): {takes}")
     complaint = misfit(system, {}, np.random.default_rng(0))
     if complaint:
         raise ModelError(f"causal_problem: system is {complaint}: {takes}")
@@ -258,9 +261,8 @@ def _column(name: str, given: Any) -> Array:
     try:
         column = real_numbers(given)
     except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
-        entries = np.asarray(given, dtype=object).ravel()
-        strange = next((entry for entry in entries if not is_number(entry)), given)
-        raise ModelError(f"{where} that holds {strange!r}: pass numbers") from error
+        strange = shortened(first_strange(given))
+        raise ModelError(f"{where} that holds {strange}: pass numbers") from error
     if column.ndim == 0:
         raise ModelError(f"{where} that is one number, {column:g}: pass a list, one for each row")
     wrong = np.argwhere(~np.isfinite(column))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.checks import real_numbers
-from grisaille.errors import EvaluationError, ModelError
+from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.language.causal.do_operator import substitute
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
@@ -152,8 +152,8 @@ class Runs:
             answer = trials.system(dict(wanted), generator)
             if not isinstance(answer, Mapping):
                 raise EvaluationError(
-                    f"the system returned {answer!r}: return a dictionary of every variable"
-                    + (" (does it lack a return statement?)" if answer is None else "")
+                    f"the system returned {shortened(answer)}: return a dictionary of every "
+                    "variable" + (" (does it lack a return statement?)" if answer is None else "")
                 )
             seen = {**answer, **wanted}
             missing = [name for name in trials.nodes if name not in seen]
@@ -174,6 +174,7 @@ def _number(name: str, value: Any) -> float:
         array = np.full(1, np.nan)
     if array.size != 1 or not np.isfinite(array).all():
         raise EvaluationError(
-            f"the system returned {value!r} for {name!r}: every variable must be a finite number"
+            f"the system returned {shortened(value)} for {name!r}: every variable must be a "
+            "finite number"
         )
     return float(array.item())

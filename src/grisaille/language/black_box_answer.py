@@ -1,0 +1,68 @@
+"""What a black box returned, as the numbers it was declared to return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grisaille.array_types import Array
+from grisaille.checks import real_numbers
+from grisaille.errors import EvaluationError, counted, shortened
+
+
+def checked_answer(answer: Any, outputs: int, names: tuple[str, ...], where: str) -> Array:
+    """The answer as a flat array of `outputs` finite numbers.
+
+    Args:
+        answer: What was returned, or told.
+        outputs: How many numbers are wanted.
+        names: Their names; empty if they have none.
+        where: Which black box at which inputs, for messages.
+
+    Raises:
+        EvaluationError: The answer is something else.
+    """
+    named = _by_name(answer)
+    if named and names and (isinstance(answer, dict) or any(isinstance(n, str) for n in named)):
+        missing = [n for n in names if n not in named]
+        if missing:
+            got = ", ".join(map(shortened, named))
+            raise EvaluationError(
+                f"{where} returned values for {got}, but none for {missing[0]!r}: its outputs "
+                f"are {', '.join(map(repr, names))}"
+            )
+        answer = [named[n] for n in names]
+    try:
+        array = real_numbers(answer)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+        raise EvaluationError(
+            f"{where} returned {shortened(answer)}: it must return {counted(outputs, 'number')}"
+            + (" (does it lack a return statement?)" if answer is None else "")
+        ) from error
+    if array.size != outputs:
+        raise EvaluationError(
+            f"{where} returned {counted(array.size, 'number')} (shape {array.shape}), "
+            f"declared with outputs={outputs}: return {counted(outputs, 'number')}, "
+            f"or declare outputs={array.size}"
+        )
+    if not np.isfinite(array).all():
+        raise EvaluationError(
+            f"{where} returned {shortened(array.ravel().tolist())}: every output must be a finite "
+            "number"
+        )
+    return array.reshape(-1)
+
+
+def _by_name(answer: Any) -> dict[Any, Any] | None:
+    """The values by name of a dictionary, named tuple, record, pandas series or one-row frame."""
+    if isinstance(answer, dict):
+        return answer
+    if hasattr(answer, "_asdict"):
+        return dict(answer._asdict())
+    fields = getattr(getattr(answer, "dtype", None), "names", None)
+    if fields and np.size(answer) == 1:
+        return {field: answer[field] for field in fields}
+    if hasattr(answer, "iloc") and answer.ndim == 2 and len(answer) == 1:
+        answer = answer.iloc[0]
+    return dict(answer.to_dict()) if hasattr(answer, "iloc") and answer.ndim == 1 else None
