@@ -111,31 +111,34 @@ def test_the_process_of_a_heartbeat_ends_with_a_worker_that_is_killed(tmp_path, 
     child, *heirs = pids_in(tmp_path)
     parent.kill()
     parent.wait()
-    assert is_gone(child)
-    for pid in heirs:
-        os.kill(pid, signal.SIGKILL)
+    try:
+        assert is_gone(child)
+    finally:
+        for pid in heirs:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_stopped_worker_has_no_heartbeat_until_it_is_continued(tmp_path):
     storage = f"sqlite:///{tmp_path}/s.db"
     arguments = [storage, str(tmp_path), "does not fork"]
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, *arguments])
-    pids_in(tmp_path)
-    first = last_seen(storage)
-    wait_until(lambda: last_seen(storage) > first)
-    parent.send_signal(signal.SIGSTOP)
 
     def is_silent() -> bool:
         before = last_seen(storage)
         time.sleep(1)
         return last_seen(storage) == before
 
-    assert any(is_silent() for _ in range(10))
-    silent = last_seen(storage)
-    parent.send_signal(signal.SIGCONT)
-    wait_until(lambda: last_seen(storage) > silent)
-    parent.kill()
-    parent.wait()
+    with subprocess.Popen([sys.executable, "-c", PARENT, *arguments]) as parent:
+        try:
+            pids_in(tmp_path)
+            first = last_seen(storage)
+            wait_until(lambda: last_seen(storage) > first)
+            parent.send_signal(signal.SIGSTOP)
+            assert any(is_silent() for _ in range(10))
+            silent = last_seen(storage)
+            parent.send_signal(signal.SIGCONT)
+            wait_until(lambda: last_seen(storage) > silent)
+        finally:
+            parent.kill()
 
 
 def test_a_thread_beats_if_the_process_cannot_start(tmp_path, monkeypatch, caplog):
