@@ -274,6 +274,16 @@ def test_an_interrupted_program_is_killed_with_its_children(program, tmp_path):
     assert all(is_gone(pid) for pid in pids)
 
 
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_a_program_ends_with_its_children_when_its_caller_is_killed(program, tmp_path, ending):
+    words = program(HANGING) + f" {shlex.quote(str(tmp_path))}"
+    code = f"from grisaille.execution.command import command; command({words!r})()"
+    with subprocess.Popen([sys.executable, "-c", code]) as caller:
+        pids = pids_in(tmp_path)
+        caller.send_signal(ending)
+    assert all(is_gone(pid) for pid in pids)
+
+
 def test_a_program_that_hangs_is_killed_with_its_children(program, tmp_path, monkeypatch):
     hang = command(program(HANGING) + f" {shlex.quote(str(tmp_path))}")
     temporary = tmp_path / "temporary"

@@ -1,45 +1,194 @@
-"""Whether a worker is alive."""
+"""Whether a worker is alive, and what keeps it so."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
-from grisaille.storage.event_log import Worker
+from grisaille.errors import StorageError
+from grisaille.storage.database import Database
+from grisaille.storage.event_log import Log, Worker
 from grisaille.storage.heartbeat import Heartbeat, this_host, this_worker
+from grisaille.storage.memory import MemoryLog
+from grisaille.storage.schema import WORKERS
+from tests.execution.execution_helpers import is_gone, pids_in
 from tests.storage.storage_helpers import log_of
 
+# Starts a heartbeat and, if it is told to, a process that inherits all its pipes.
+PARENT = """
+import os, pathlib, sys, time
+from grisaille.storage.database import Database
+from grisaille.storage.heartbeat import Heartbeat, this_worker
+heart = Heartbeat(Database(sys.argv[1]).create("s"), this_worker(), lease=0.4)
+folder = pathlib.Path(sys.argv[2])
+heir = os.fork() if sys.argv[3] == "forks" else None
+if heir != 0:
+    (folder / "note").write_text(f"{heart._process.pid} {heir or ''}")
+    (folder / "note").rename(folder / "pids")
+time.sleep(600)
+"""
 
-def test_a_worker_of_this_machine_lives_as_long_as_its_process(storage):
+
+def counted(log: Log) -> list[Worker]:
+    """The workers for which this process beats from now on, in order."""
+    beats: list[Worker] = []
+    beat = log.beat
+    log.beat = lambda *a: (beats.append(a[0]), beat(*a))[1]  # type: ignore[method-assign]
+    return beats
+
+
+def last_seen(storage: str) -> float:
+    """The time of the last heartbeat in a database."""
+    engine = sa.create_engine(storage, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        return float(connection.execute(sa.select(sa.func.max(WORKERS.c.seen))).scalar_one())
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never happened")
+
+
+def test_a_worker_lives_if_it_reported_within_its_lease_and_its_process_runs(storage):
     if storage == "memory":
         pytest.skip("memory has one process")
     log = log_of(storage)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    log.beat(Worker("here", this_host(), os.getpid(), this_worker().began), 1e-9)
+    log.beat(Worker("here", this_host(), os.getpid(), this_worker().began), 60.0)
+    log.beat(Worker("here and silent", this_host(), os.getpid(), this_worker().began), -1.0)
     log.beat(Worker("dead", this_host(), gone.pid, ""), 1e9)
     log.beat(Worker("far and silent", "elsewhere", 1, ""), -1.0)
     log.beat(Worker("far", "elsewhere", os.getpid(), ""), 60.0)
     with log.turn(0) as turn:
-        names = ("here", "dead", "far and silent", "far", "unheard of")
-        assert [turn.alive(name) for name in names] == [True, False, False, True, False]
+        names = ("here", "here and silent", "dead", "far and silent", "far", "unheard of")
+        assert [turn.alive(name) for name in names] == [True, False, False, False, True, False]
     log.close()
 
 
-def test_a_heartbeat_keeps_a_worker_alive_until_it_is_stopped(tmp_path):
-    log = log_of(f"sqlite:///{tmp_path}/s.db")
-    me = this_worker()
-    beats = []
-    beat = log.beat
-    log.beat = lambda *a: (beats.append(a), beat(*a))[1]  # type: ignore[method-assign]
-    heart = Heartbeat(log, me, lease=0.2)
-    while len(beats) < 4:
-        pass
+def test_a_heartbeat_goes_on_while_this_process_cannot_run_any_thread(storage):
+    if storage == "memory":
+        pytest.skip("memory has one process")
+    log = log_of(storage)
+    beats = counted(log)
+    heart = Heartbeat(log, this_worker(), lease=0.4)
+    first = last_seen(storage)
+    wait_until(lambda: last_seen(storage) > first)
+    before = last_seen(storage)
+    ctypes.PyDLL(None).sleep(1)  # holds the interpreter lock
+    assert last_seen(storage) > before
     heart.stop()
-    count = len(beats)
-    assert beats[0] == (me, 0.2)
-    assert len(beats) == count
+    assert len(beats) == 1
+    log.close()
+
+
+def test_a_heartbeat_ends_when_it_is_stopped(tmp_path):
+    log = log_of(f"sqlite:///{tmp_path}/s.db")
+    heart = Heartbeat(log, this_worker(), lease=0.4)
+    assert heart._process is not None
+    heart.stop()
+    assert is_gone(heart._process.pid)
+    log.close()
+
+
+@pytest.mark.parametrize("heir", ["forks", "does not fork"])
+def test_the_process_of_a_heartbeat_ends_with_a_worker_that_is_killed(tmp_path, heir):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, storage, str(tmp_path), heir])
+    child, *heirs = pids_in(tmp_path)
+    parent.kill()
+    parent.wait()
+    try:
+        assert is_gone(child)
+    finally:
+        for pid in heirs:
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_stopped_worker_has_no_heartbeat_until_it_is_continued(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    arguments = [storage, str(tmp_path), "does not fork"]
+
+    def is_silent() -> bool:
+        before = last_seen(storage)
+        time.sleep(1)
+        return last_seen(storage) == before
+
+    with subprocess.Popen([sys.executable, "-c", PARENT, *arguments]) as parent:
+        try:
+            pids_in(tmp_path)
+            first = last_seen(storage)
+            wait_until(lambda: last_seen(storage) > first)
+            parent.send_signal(signal.SIGSTOP)
+            assert any(is_silent() for _ in range(10))
+            silent = last_seen(storage)
+            parent.send_signal(signal.SIGCONT)
+            wait_until(lambda: last_seen(storage) > silent)
+        finally:
+            parent.kill()
+
+
+def test_a_thread_beats_if_the_process_cannot_start(tmp_path, monkeypatch, caplog):
+    log = log_of(f"sqlite:///{tmp_path}/s.db")
+    beats = counted(log)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
+    heart = Heartbeat(log, this_worker(), lease=0.2)
+    wait_until(lambda: len(beats) > 2)
+    heart.stop()
+    assert "heartbeats come from a thread" in caplog.text
+    log.close()
+
+
+def test_a_thread_beats_if_the_process_dies(tmp_path):
+    log = log_of(f"sqlite:///{tmp_path}/s.db")
+    beats = counted(log)
+    heart = Heartbeat(log, this_worker(), lease=0.2)
+    assert heart._process is not None
+    heart._process.kill()
+    wait_until(lambda: len(beats) > 2)
+    heart.stop()
+    log.close()
+
+
+def test_the_password_of_an_address_is_not_on_the_command_line_of_a_heartbeat():
+    log = MemoryLog()
+    log.address = "postgresql+psycopg://user:secret@nowhere/studies"
+    heart = Heartbeat(log, this_worker())
+    assert heart._process is not None
+    told = Path(f"/proc/{heart._process.pid}/cmdline").read_text()
+    told += Path(f"/proc/{heart._process.pid}/environ").read_text()
+    heart.stop()
+    assert "heartbeat_script" in told
+    assert "secret" not in told
+
+
+def test_a_heartbeat_does_not_bring_a_deleted_file_back(tmp_path):
+    file = tmp_path / "s.db"
+    database = Database(f"sqlite:///{file}")
+    database.create("s")
+    database.close()
+    file.unlink()
+    with pytest.raises(StorageError, match="is no longer there"):
+        database.beat(this_worker(), 60.0)
+    assert not file.exists()
+
+
+def test_a_heartbeat_finds_its_file_from_another_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log = log_of("sqlite:///s.db")
+    monkeypatch.chdir("/")
+    assert log.address == f"sqlite:///{tmp_path}/s.db"
     log.close()

@@ -11,7 +11,9 @@ import pytest
 
 import grisaille as gs
 from grisaille.storage.database import Database
+from grisaille.storage.event_log import Kind
 from grisaille.study.budget import Limits
+from grisaille.study.event_writer import Writer
 from tests.study.study_helpers import QUICK, answer, parabola
 from tests.study.test_runner import boxed
 
@@ -104,7 +106,7 @@ def test_a_known_part_without_a_value_anywhere_ends_the_run_with_the_reason(limi
         study.ask()
 
 
-def test_an_answer_that_another_process_gave_first_does_not_end_the_run(tmp_path):
+def test_an_answer_that_comes_after_another_one_is_kept_as_an_observation(tmp_path, capsys):
     storage = f"sqlite:///{tmp_path}/s.db"
     calls: list[float] = []
 
@@ -117,9 +119,59 @@ def test_an_answer_that_another_process_gave_first_does_not_end_the_run(tmp_path
         return x**2
 
     study = gs.Study(boxed(box), strategy=QUICK, storage=storage, name="s")
-    assert study.run(4, progress=False).nit == 4
-    assert len(list(study.history.observations())) == 4
+    assert study.run(4).nit == 4
+    (kept,) = study.history.loose
+    assert (kept.box, kept.inputs.tolist(), kept.outputs.tolist()) == (
+        "f",
+        [calls[1]],
+        [calls[1] ** 2],
+    )
+    assert "'f' to query 2-1 came too late for its trial" in capsys.readouterr().out
     study.close()
+
+
+def test_an_answer_whose_query_failed_for_good_meanwhile_is_kept_as_an_observation():
+    calls: list[float] = []
+
+    def box(x: float) -> float:
+        calls.append(x)
+        if len(calls) == 2:
+            # Other processes believed three times that the worker with this query was gone.
+            for _ in range(3):
+                study._session.write(
+                    lambda writer: writer.fail(writer.state.queries["2-1"], "gone", lost=True)
+                )
+        return x**2
+
+    study = gs.Study(boxed(box), strategy=QUICK)
+    result = study.run(4, progress=False)
+    assert result.nit == 3
+    assert [(o.inputs.tolist(), o.outputs.tolist()) for o in study.history.loose] == [
+        ([calls[1]], [calls[1] ** 2])
+    ]
+
+
+def test_an_answer_to_a_query_that_was_lost_or_given_to_somebody_else_is_taken():
+    calls: list[float] = []
+
+    def box(x: float) -> float:
+        calls.append(x)
+        name = f"{len(calls)}-1"
+
+        def lose(writer: Writer) -> None:
+            writer.fail(writer.state.queries[name], "gone", lost=True)
+            if len(calls) == 3:
+                asked = {"query": name, "holder": "somebody else", "until": None}
+                writer.append(Kind.ASKED, asked)
+
+        if len(calls) in (2, 3):
+            study._session.write(lose)
+        return x**2
+
+    study = gs.Study(boxed(box), strategy=QUICK)
+    assert study.run(4, progress=False).nit == 4
+    assert len(calls) == 4
+    assert not study.history.loose
 
 
 @pytest.mark.parametrize("threads", [False, True])

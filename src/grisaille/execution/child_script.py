@@ -82,21 +82,26 @@ def isolated_folder() -> str | None:
 
 
 def die_by_signal(lifeline: int) -> None:
-    """Have the kernel kill this process group when the other end of the pipe closes (Linux).
-
-    The pipe closes when the parent dies, for whatever reason. Unlike a thread, this also stops code
-    that never releases the interpreter. Unlike PR_SET_PDEATHSIG, it also reaches the processes that
-    the function started, and does not react to the end of a thread of the parent.
-    """
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
-    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
-    flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | fcntl.FASYNC)
+    """Have the kernel kill this process group when the other end of the pipe closes (Linux)."""
+    kill_when_closed(lifeline, os.getpgrp())
     # The signal reports a change only: the parent may have died before.
     closed = select.poll()
     closed.register(lifeline, select.POLLIN)
     if closed.poll(0):
         os.killpg(0, signal.SIGKILL)
+
+
+def kill_when_closed(lifeline: int, group: int) -> None:
+    """Have the kernel kill a process group when the other end of the pipe closes (Linux).
+
+    The pipe closes when the parent dies, for whatever reason. Unlike a thread, this also stops code
+    that never releases the interpreter. Unlike PR_SET_PDEATHSIG, it also reaches the processes that
+    the group's leader started, and does not react to the end of a thread of the parent.
+    """
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -group)
+    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+    flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | fcntl.FASYNC)
 
 
 def die_by_thread(lifeline: int) -> None:

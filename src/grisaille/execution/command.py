@@ -7,7 +7,10 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
@@ -17,7 +20,7 @@ import numpy as np
 
 from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.execution.child_process import kill_group, signal_name
-from grisaille.execution.child_script import isolated_folder
+from grisaille.execution.child_script import isolated_folder, kill_when_closed
 
 LAST_LINES = 8
 """How many of the last lines that a failed program printed go into the message."""
@@ -29,6 +32,7 @@ def command(template: str, *, directory: str | os.PathLike[str] | None = None) -
     The program is given `{"inputs": [...]}`, one entry per argument: a number for a scalar, nested
     lists for an array. It answers with a number, a list of numbers, or an object: named outputs,
     or all of them under the single key "outputs". What else it prints is shown only if it fails.
+    On Linux it is killed, with all it started, if the process that called it is.
 
     Args:
         template: The program and its arguments, split as a shell would, but no shell runs: `$HOME`,
@@ -123,7 +127,12 @@ class Command:
         # In an isolated evaluation the program stays in the group that is killed at the timeout;
         # otherwise it leads its own group, so that we can kill everything it started.
         own_group = isolated_folder() is None
-        with open(source, "rb") as stdin, open(printed, "wb") as out, open(complaints, "wb") as err:
+        with (
+            open(source, "rb") as stdin,
+            open(printed, "wb") as out,
+            open(complaints, "wb") as err,
+            _lifeline() as lifeline,
+        ):
             try:
                 process = subprocess.Popen(
                     words,
@@ -132,17 +141,20 @@ class Command:
                     stderr=err,
                     cwd=self.directory,
                     start_new_session=own_group,
+                    pass_fds=(lifeline,) if own_group else (),
                 )
             except OSError as error:
                 raise EvaluationError(self._not_started(error)) from error
-        with process:
-            try:
-                return process.wait()
-            finally:
-                if own_group:
-                    kill_group(process)
-                else:
-                    process.kill()
+            with process:
+                try:
+                    if own_group and sys.platform == "linux":
+                        kill_when_closed(lifeline, process.pid)
+                    return process.wait()
+                finally:
+                    if own_group:
+                        kill_group(process)
+                    else:
+                        process.kill()
 
     def _not_started(self, error: OSError) -> str:
         program = self.words[0]
@@ -198,6 +210,20 @@ class Command:
     def __repr__(self) -> str:
         place = f", directory={self.directory!r}" if self.directory is not None else ""
         return f"command({self.template!r}{place})"
+
+
+@contextmanager
+def _lifeline() -> Iterator[int]:
+    """One end of a pipe whose other end closes, at the latest, when this process ends.
+
+    The program holds this end open, too: the kernel acts on the pipe only while somebody has it.
+    """
+    lifeline, ours = os.pipe()
+    try:
+        yield lifeline
+    finally:
+        os.close(ours)
+        os.close(lifeline)
 
 
 def _placeholders(word: str, template: str) -> list[str]:

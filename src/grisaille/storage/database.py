@@ -9,7 +9,6 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,16 @@ from sqlalchemy import exc
 from grisaille.errors import StorageError
 from grisaille.storage.address import masked, masked_in
 from grisaille.storage.event_log import ConnectionLostError, Data, Event, Kind, Worker
-from grisaille.storage.heartbeat import beginning_of, this_host
 from grisaille.storage.schema import (
     EVENTS,
     MIGRATIONS,
     STUDIES,
-    WORKERS,
     Migration,
     found_version,
     prepare,
     refuse_newer,
 )
+from grisaille.storage.worker_table import is_alive, now, record_beat
 
 # How long a writer of a SQLite file waits for the others, in seconds.
 _PATIENCE = 120.0
@@ -51,6 +49,7 @@ class Database:
         self._migrations = migrations
         self._address = url
         self.where = masked(url)
+        self.address = _absolute(self._engine.url)
 
     def names(self) -> list[str]:
         """The names of all studies, in the order they were created; none if there is no file."""
@@ -116,6 +115,13 @@ class Database:
         with _explaining_errors(self._address), self._engine.begin() as connection:
             yield connection
 
+    def beat(self, worker: Worker, lease: float) -> None:
+        """Record that a worker is alive, and will report again within `lease` seconds."""
+        if not self._exists():
+            raise StorageError(f"{self.where} is no longer there: somebody deleted it")
+        with self.exclusive() as connection:
+            record_beat(connection, worker, lease)
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
@@ -147,6 +153,7 @@ class DatabaseLog:
     def __init__(self, database: Database, study: int) -> None:
         self._database = database
         self._study = study
+        self.address: str | None = database.address
 
     def read(self, after: int) -> list[Event]:
         """The events whose number is larger than `after`."""
@@ -171,11 +178,7 @@ class DatabaseLog:
 
     def beat(self, worker: Worker, lease: float) -> None:
         """Record that a worker is alive, and will report again within `lease` seconds."""
-        with self._database.exclusive() as connection:
-            values = {"seen": _now(connection), "lease": lease}
-            known = WORKERS.c.name == worker.name
-            if not connection.execute(sa.update(WORKERS).where(known).values(values)).rowcount:
-                connection.execute(sa.insert(WORKERS).values(**asdict(worker), **values))
+        self._database.beat(worker, lease)
 
     def close(self) -> None:
         """Close all connections."""
@@ -215,18 +218,12 @@ class DatabaseTurn:
         return found.scalar() is not None
 
     def alive(self, worker: str) -> bool:
-        """Whether a worker still runs, by its process on this machine or else by its heartbeat."""
-        known = sa.select(WORKERS).where(WORKERS.c.name == worker)
-        row = self._connection.execute(known).one_or_none()
-        if row is None:
-            return False
-        if row.host == this_host():
-            return bool(beginning_of(row.process) == row.began)
-        return bool(row.seen + row.lease >= self.now())
+        """Whether a worker still runs, by its heartbeat and, on this machine, its process."""
+        return is_alive(self._connection, worker)
 
     def now(self) -> float:
         """The time by the database's clock, which all workers share."""
-        return _now(self._connection)
+        return now(self._connection)
 
     def finish(self) -> None:
         """Write what was appended."""
@@ -259,11 +256,11 @@ def _events(connection: sa.Connection, study: int, after: int) -> list[Event]:
     return [Event(r.number, Kind(r.kind), json.loads(r.data), r.time) for r in rows]
 
 
-def _now(connection: sa.Connection) -> float:
-    if connection.dialect.name == "postgresql":
-        clock = sa.text("SELECT extract(epoch FROM clock_timestamp())")
-        return float(connection.execute(clock).scalar_one())
-    return time.time()
+def _absolute(url: sa.URL) -> str:
+    """An address for other processes: it stays valid when the working directory changes."""
+    if url.get_backend_name() == "sqlite":
+        url = url.set(database=os.path.abspath(str(url.database)))
+    return url.render_as_string(hide_password=False)
 
 
 def _engine(url: str) -> sa.Engine:

@@ -102,6 +102,11 @@ class Turn(Protocol):
 class Log(Protocol):
     """The events of one study."""
 
+    @property
+    def address(self) -> str | None:
+        """Where other processes find it, passwords included; None if they cannot."""
+        ...
+
     def read(self, after: int) -> list[Event]:
         """The events whose number is larger than `after`."""
         ...

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
 import socket
+import subprocess
+import sys
 import threading
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from typing import IO, cast
 
 from grisaille.errors import StorageError
+from grisaille.storage import heartbeat_script
 from grisaille.storage.event_log import Log, Worker
 
 # A worker counts as dead after this many seconds without a heartbeat.
@@ -53,6 +60,9 @@ def beginning_of(process: int) -> str | None:
 class Heartbeat:
     """Records regularly that a worker is alive, until it is stopped.
 
+    A process does so: C code that holds the interpreter lock stops all threads of this one. If that
+    process cannot start or dies, a thread takes over.
+
     Args:
         log: The log to record it in.
         worker: The worker.
@@ -65,6 +75,7 @@ class Heartbeat:
         self._lease = lease
         self._stopped = threading.Event()
         log.beat(worker, lease)
+        self._process = _start_process(log.address, worker, lease)
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
@@ -72,10 +83,42 @@ class Heartbeat:
         """Stop recording."""
         self._stopped.set()
         self._thread.join()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            cast(IO[bytes], self._process.stdin).close()
 
     def _run(self) -> None:
         while not self._stopped.wait(self._lease / 4):
+            if self._process is not None and self._process.poll() is None:
+                continue
             try:
                 self._log.beat(self._worker, self._lease)
             except StorageError as error:  # the next write reports it, if there is one
                 logging.getLogger("grisaille").warning("no heartbeat: %s", error)
+
+
+def _start_process(
+    address: str | None, worker: Worker, lease: float
+) -> subprocess.Popen[bytes] | None:
+    """Start a process that records heartbeats; None if it cannot be started."""
+    if address is None:
+        return None
+    request = {"address": address, "worker": asdict(worker), "lease": lease, "path": sys.path}
+    try:
+        # A session of its own: Ctrl-C and signals for the whole group are the worker's business.
+        process = subprocess.Popen(
+            [sys.executable or "", "-I", "-S", heartbeat_script.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except OSError as error:
+        logging.getLogger("grisaille").warning("heartbeats come from a thread: %s", error)
+        return None
+    # The address may hold a password, which everybody could read on a command line.
+    with suppress(OSError):  # it died: the thread takes over
+        cast(IO[bytes], process.stdin).write(json.dumps(request, default=str).encode() + b"\n")
+    return process

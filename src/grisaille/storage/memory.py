@@ -13,6 +13,8 @@ from grisaille.storage.event_log import Data, Event, Kind, Worker
 class MemoryLog:
     """The events of one study, in a list."""
 
+    address: str | None = None
+
     def __init__(self) -> None:
         self._events: list[Event] = []
         self._decider: str | None = None

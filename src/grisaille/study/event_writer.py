@@ -171,6 +171,11 @@ class Writer:
             return self._continue_shared(trial)
         return self._finish(trial)
 
+    def observe(self, entry: QueryEntry, outputs: Array) -> None:
+        """Write an answer whose query takes none any more, as one that was made elsewhere."""
+        inputs, plain = [to_plain(entry.inputs)], [to_plain(outputs)]
+        self.append(Kind.OBSERVED, {"box": entry.box, "inputs": inputs, "outputs": plain})
+
     def tell_chain(self, told: ChainAnswers) -> None:
         """Write the answers along the chain of a trial.
 

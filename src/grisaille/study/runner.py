@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from grisaille.array_types import Array
 from grisaille.confidence.audit import DOUBT
 from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
 from grisaille.execution.evaluators import Evaluators, evaluators_for
@@ -312,14 +313,31 @@ class Runner:
         except BaseException as error:  # sys.exit() in a function ends the evaluation, not more
             self._fail(query, f"{where} raised {raised(error)}", error)
         else:
-            trial = self._write(query, lambda writer, entry: writer.tell(entry, outputs, seconds))
-            if trial is not None:
-                self._completed(trial)
-            else:
-                self._count_if_broken(query.trial)
+            self._tell(query, outputs, seconds)
+
+    def _tell(self, query: Query, outputs: Array, seconds: float) -> None:
+        """Record an answer: somebody paid for it, so it is kept even if it comes too late."""
+
+        def record(writer: Writer) -> tuple[Trial | None, bool]:
+            entry = writer.state.queries[query.id]
+            if entry.is_open:
+                return writer.tell(entry, outputs, seconds), True
+            writer.observe(entry, outputs)
+            return None, False
+
+        trial, in_time = self.session.write(record)
+        if trial is not None:
+            self._completed(trial)
+        elif in_time:
+            self._count_if_broken(query.trial)
+        else:
+            self.table.note(
+                f"trial {query.trial}: the answer of black box {query.box!r} to query {query.id} "
+                "came too late for its trial, and is kept as an observation"
+            )
 
     def _write(self, query: Query, record: Callable[[Writer, QueryEntry], Value]) -> Value | None:
-        """Record something about a query, unless another process has answered it meanwhile."""
+        """Record a failure of a query, unless another process has answered it meanwhile."""
 
         def unless_answered(writer: Writer) -> Value | None:
             entry = writer.state.queries[query.id]

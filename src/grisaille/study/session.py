@@ -27,6 +27,7 @@ from grisaille.study.identity import check_same_study, settings_of
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
 from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialEntry, TrialState
+from grisaille.study.waiting import Waiting
 
 Value = TypeVar("Value")
 
@@ -87,6 +88,7 @@ class Session:
         self._worker = this_worker()
         self._heartbeat: Heartbeat | None = None
         self._next_look = 0.0
+        self._waiting = Waiting()
         self._made_for: list[str] = []
         self._log = _open_log(storage, name)
         self._state = StudyState(self._log.read(0))
@@ -226,6 +228,8 @@ class Session:
         def begin(writer: Writer) -> Status | tuple[Situation, int] | None:
             decider = writer.turn.decider
             if decider not in (None, me) and writer.turn.alive(str(decider)):
+                does = "computes the next suggestion"
+                self._waiting.continues(str(decider), does, writer.state.position)
                 return None
             remaining, budget = left(self.problem, writer.state, limits)
             if remaining is not None and remaining < 1:
@@ -279,8 +283,13 @@ class Session:
 
     def others_at_work(self) -> bool:
         """Whether other processes hold queries, or are deciding."""
-        held = [q.holder for q in self.state().asked()]
-        return any(holder not in (None, self._worker.name) for holder in held)
+        state = self.state()
+        for query in state.asked():
+            if query.holder is not None and query.holder != self._worker.name:
+                does = f"evaluates query {query.id}"
+                self._waiting.continues(query.holder, does, state.position)
+                return True
+        return False
 
     def query(self, entry: QueryEntry) -> Query:
         """A query as a user sees it."""
