@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -42,7 +43,9 @@ class Database:
 
     def __init__(self, url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         self._engine, self._file = connect_to(url)
-        weakref.finalize(self, _close, self._engine, self._file)  # if nobody closes it
+        self._process = os.getpid()
+        # For studies that nobody closes.
+        weakref.finalize(self, _close, self._process, self._engine, self._file)
         self._migrations = migrations
         self.where = self._engine.url.render_as_string(hide_password=True)
 
@@ -117,6 +120,11 @@ class Database:
     def _transaction(self, **options: Any) -> Iterator[sa.Connection]:
         """A transaction that always ends: an interrupt meanwhile is delivered after it."""
         with Uninterrupted(), explaining_errors(self.where):
+            if os.getpid() != self._process:
+                raise StorageError(
+                    f"{self.where} was opened before this process was forked from another one, "
+                    "and its connections belong to that one: open the study again here"
+                )
             self._check_file()
             connecting = self._engine.connect().execution_options(**options)
             with connecting as connection, connection.begin():
@@ -125,7 +133,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
-        _close(self._engine, self._file)
+        _close(self._process, self._engine, self._file)
 
     def _check_file(self) -> None:
         if self._file is not None:
@@ -270,7 +278,9 @@ def _events(connection: sa.Connection, study: int, after: int) -> list[Event]:
     return [Event(r.number, Kind(r.kind), json.loads(r.data), r.time) for r in rows]
 
 
-def _close(engine: sa.Engine, file: DatabaseFile | None) -> None:
+def _close(process: int, engine: sa.Engine, file: DatabaseFile | None) -> None:
+    if os.getpid() != process:
+        return  # this is a fork: the connections belong to the other process
     engine.dispose()
     if file is not None:
         file.close()
