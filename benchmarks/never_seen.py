@@ -219,7 +219,7 @@ def regrets_against(rows: list[Row], ours: str, theirs: str) -> dict[str, Any]:
             ratios[problem] = 1.0 if left == right else float(left / right)
     return {
         "problems": len(ratios),
-        "no worse": sum(ratio <= 1 for ratio in ratios.values()),
+        "no worse by more than 1 %": sum(ratio <= 1.01 for ratio in ratios.values()),
         "worse by more than 2 x": sum(ratio > 2 for ratio in ratios.values()),
         "worse by more than 3 x": {n: round(r, 2) for n, r in ratios.items() if r > 3},
         "better by more than 3 x": sum(ratio < 1 / 3 for ratio in ratios.values()),

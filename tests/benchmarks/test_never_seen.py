@@ -30,7 +30,7 @@ def test_medians_are_compared_over_the_seeds_that_both_have():
     theirs = [run("a", "theirs", r, seed=s) for s, r in enumerate((0.4, 0.1, 0.01))]
     found = regrets_against([*ours, *theirs], "ours", "theirs")
     assert found["problems"] == 1
-    assert found["no worse"] == 0  # 0.2 against 0.1
+    assert found["no worse by more than 1 %"] == 0  # 0.2 against 0.1
     assert found["worse by more than 2 x"] == 0  # rounding counts for both: 2 x exactly is not more
     assert found["worse by more than 3 x"] == {}
 
@@ -40,7 +40,7 @@ def test_a_run_without_a_feasible_point_is_the_worst():
     found = regrets_against([lost, run("a", "theirs", 7.0)], "ours", "theirs")
     assert found["worse by more than 3 x"] == {"a": math.inf}
     both = regrets_against([lost, run("a", "theirs", 7.0, feasible=False)], "ours", "theirs")
-    assert both["no worse"] == 1
+    assert both["no worse by more than 1 %"] == 1
 
 
 def test_a_run_that_ended_in_an_exception_is_the_worst_too():
