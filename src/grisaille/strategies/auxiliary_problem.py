@@ -21,6 +21,8 @@ from grisaille.strategies.practical.gap import spread_of
 _QUICK_SEARCH = MultiStart(starts=6, samples=512, iterations=10, again=False, polish=False)
 # Regions that a proof may take: about a second.
 _REGIONS = 2000
+# Regions that the verdict on a whole run may take: about ten seconds, once.
+_REGIONS_FOR_A_VERDICT = 20_000
 # With more variables to branch on than this, so few regions prove next to nothing.
 _FEW_VARIABLES = 6
 
@@ -48,6 +50,21 @@ def solve_auxiliary(
     if search is not None:
         return search.solve(problem, starts, situation.trial_seed)
     return search_and_prove(problem, starts, knowledge)
+
+
+def try_to_refute(plausible: PlausibleSet, knowledge: Knowledge, solver: Solver | None) -> Solution:
+    """Search a plausible set, and try to prove that it has no feasible point if none is found.
+
+    This is for the verdict on a run, so that a proof may take longer than one for a trial.
+    """
+    problem, starts = relaxed(plausible), _starts(plausible, knowledge)
+    seed = knowledge.situation.trial_seed
+    if solver is not None:
+        return solver.solve(problem, starts, seed)
+    found = MultiStart().solve(problem, starts, seed)
+    if found.feasible or branching_variables(knowledge.program) > _FEW_VARIABLES:
+        return found
+    return Certified(regions=_REGIONS_FOR_A_VERDICT).prove(problem, found, seed)
 
 
 def _starts(plausible: PlausibleSet, knowledge: Knowledge) -> Tensor:

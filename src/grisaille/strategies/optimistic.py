@@ -109,10 +109,11 @@ class Optimistic:
         if knowledge.contradiction:
             return Bound(reason=knowledge.contradiction, withheld=True)
         solution = solve_auxiliary(knowledge.audited, knowledge, self.solver)
-        if is_refuted(solution):
-            reason = "the bands leave no feasible point"
+        if not solution.feasible:
             refutation = doubted_refutation(knowledge, self.solver)
-            return Bound(reason=reason, is_declared=knowledge.is_declared, refutation=refutation)
+            if refutation is not None or is_refuted(solution):
+                reason, declared = "the bands leave no feasible point", knowledge.is_declared
+                return Bound(reason=reason, is_declared=declared, refutation=refutation)
         reason = "" if solution.proof is None else solution.proof.reason
         return replace(bound_of(solution, knowledge), reason=reason)
 

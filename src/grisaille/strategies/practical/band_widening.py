@@ -11,7 +11,7 @@ from grisaille.confidence.plausible_set import BandRule, PlausibleSet
 from grisaille.records import Refutation, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
-from grisaille.strategies.auxiliary_problem import solve_auxiliary
+from grisaille.strategies.auxiliary_problem import solve_auxiliary, try_to_refute
 from grisaille.strategies.plan import Plan, is_refuted
 from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap
 
@@ -58,7 +58,7 @@ def doubted_refutation(knowledge: Knowledge, solver: Solver | None) -> Refutatio
         if any(row.answers < _PREDICTED for row in knowledge.calibration):
             return None
         audited, beta = audited.scaled(DOUBT), Audited(beta, DOUBT * situation.widening)
-    solution = solve_auxiliary(audited, knowledge, solver)
+    solution = try_to_refute(audited, knowledge, solver)
     if solution.proof is None or not is_refuted(solution):
         return None
     return Refutation(situation.problem, situation.history, beta, solution.proof.refuted_regions)
