@@ -81,6 +81,13 @@ def postgres() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture
+def empty_postgres(postgres: str) -> str:
+    """The same server without studies of other tests."""
+    _empty(postgres)
+    return postgres
+
+
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Every kind of storage there is, empty."""
@@ -88,9 +95,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return "memory"
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/study.db"
-    address = request.getfixturevalue("postgres")
-    _empty(address)
-    return str(address)
+    return str(request.getfixturevalue("empty_postgres"))
 
 
 def _empty(address: str) -> None:

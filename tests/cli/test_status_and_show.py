@@ -132,9 +132,10 @@ def test_status_and_show_print_no_password(model, place, capsys):
     assert "s3cret" not in "".join(capsys.readouterr())
 
 
-def test_status_prints_no_password_of_a_server(postgres, capsys):
-    assert main(["status", "--storage", f"{postgres}&password=s3cret", "--json"]) == 0
-    assert main(["show", "toy", "--storage", f"{postgres}&password=s3cret"]) == 2
+def test_status_prints_no_password_of_a_server(empty_postgres, capsys):
+    address = f"{empty_postgres}&password=s3cret"
+    assert main(["status", "--storage", address, "--json"]) == 0
+    assert main(["show", "toy", "--storage", address]) == 2
     error = capsys.readouterr().err
     assert "password=***" in error
     assert "s3cret" not in error
