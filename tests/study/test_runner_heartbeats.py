@@ -62,6 +62,12 @@ def start_worker(folder: Path, behaviour: str) -> subprocess.Popen[bytes]:
     raise AssertionError("the worker evaluates nothing")
 
 
+def open_study(folder, function):
+    """The study of the worker, as this process opens it, with a function of its own."""
+    storage = f"sqlite:///{folder}/s.db"
+    return gs.Study(boxed(function), strategy=QUICK, storage=storage, name="s")
+
+
 @pytest.fixture
 def quick(monkeypatch):
     """Looks for lost workers all the time, and says at once whom it waits for."""
@@ -76,12 +82,7 @@ def test_a_worker_that_holds_the_interpreter_lock_for_several_leases_keeps_its_q
     # As if the worker ran on another machine: only its heartbeats count.
     monkeypatch.setattr(worker_table, "this_host", lambda: "elsewhere")
     calls: list[float] = []
-    study = gs.Study(
-        boxed(lambda x: calls.append(x) or x**2),
-        strategy=QUICK,
-        storage=f"sqlite:///{tmp_path}/s.db",
-        name="s",
-    )
+    study = open_study(tmp_path, lambda x: calls.append(x) or x**2)
     assert study.run(1, progress=False).nit == 1
     assert worker.wait() == 0
     assert not calls
@@ -96,12 +97,7 @@ def test_the_query_of_a_stopped_worker_is_free_after_its_lease_and_its_late_answ
     worker = start_worker(tmp_path, "waits")
     worker.send_signal(signal.SIGSTOP)
     calls: list[float] = []
-    study = gs.Study(
-        boxed(lambda x: calls.append(x) or x**2),
-        strategy=QUICK,
-        storage=f"sqlite:///{tmp_path}/s.db",
-        name="s",
-    )
+    study = open_study(tmp_path, lambda x: calls.append(x) or x**2)
     result = study.run(1, timeout=60, progress=False)
     holder = next(e.data["holder"] for e in study.events() if e.kind == "asked")
     (tmp_path / "continue").touch()
@@ -115,10 +111,7 @@ def test_the_query_of_a_stopped_worker_is_free_after_its_lease_and_its_late_answ
 
 
 def test_a_process_that_waits_for_a_suggestion_says_who_computes_it_once(tmp_path, quick, caplog):
-    storage = f"sqlite:///{tmp_path}/s.db"
-    other, study = (
-        gs.Study(boxed(lambda x: x**2), strategy=QUICK, storage=storage, name="s") for _ in "ab"
-    )
+    other, study = (open_study(tmp_path, lambda x: x**2) for _ in "ab")
     other._session.decide(Limits())
     study.run(1, timeout=0.5, progress=False)
     name = other._session._worker.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,10 +171,10 @@ class Writer:
             return self._continue_shared(trial)
         return self._finish(trial)
 
-    def observe(self, entry: QueryEntry, outputs: Array) -> None:
-        """Write an answer whose query takes none any more, as one that was made elsewhere."""
-        inputs, plain = [to_plain(entry.inputs)], [to_plain(outputs)]
-        self.append(Kind.OBSERVED, {"box": entry.box, "inputs": inputs, "outputs": plain})
+    def observe(self, box: str, inputs: Iterable[Array], outputs: Iterable[Array]) -> None:
+        """Write answers that belong to no query, one row each: made elsewhere, or too late."""
+        rows = {"inputs": list(map(to_plain, inputs)), "outputs": list(map(to_plain, outputs))}
+        self.append(Kind.OBSERVED, {"box": box, **rows})
 
     def tell_chain(self, told: ChainAnswers) -> None:
         """Write the answers along the chain of a trial.

@@ -322,7 +322,7 @@ class Runner:
             entry = writer.state.queries[query.id]
             if entry.is_open:
                 return writer.tell(entry, outputs, seconds), True
-            writer.observe(entry, outputs)
+            writer.observe(entry.box, [entry.inputs], [outputs])
             return None, False
 
         trial, in_time = self.session.write(record)

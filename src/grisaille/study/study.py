@@ -21,7 +21,6 @@ from grisaille.strategies.strategy import Strategy
 from grisaille.study.argument_checks import check_ask, check_seconds, check_study, id_of
 from grisaille.study.budget import Limits, spent
 from grisaille.study.declared_ranges import check_range
-from grisaille.study.encoding import to_plain
 from grisaille.study.event_writer import ChainAnswers, Writer
 from grisaille.study.result import Result, Status
 from grisaille.study.session import MEMORY, Query, Session, one_thread
@@ -301,9 +300,7 @@ class Study:
         x, y = observed_rows(self.problem, known, inputs, outputs)
         for row, answer in zip(x, y, strict=True):
             check_range(known, row, answer, self.state.history())
-        plain_x, plain_y = [to_plain(row) for row in x], [to_plain(row) for row in y]
-        data = {"box": known.name, "inputs": plain_x, "outputs": plain_y}
-        self._session.write(lambda writer: writer.append(Kind.OBSERVED, data))
+        self._session.write(lambda writer: writer.observe(known.name, x, y))
         return len(x)
 
     def run(
