@@ -295,6 +295,7 @@ class Situation:
         pending: The pending trials.
         incomplete: How many trials ended without an objective: they broke off, or were partial.
         budget: Cost left for evaluations; None when it is open.
+        gap_tol: The run stops when best value and bound are so close; None if it does not.
         widening: By how much the bands behind a bound are widened, to doubt what they say.
     """
 
@@ -306,6 +307,7 @@ class Situation:
     pending: tuple[Pending, ...] = ()
     incomplete: int = 0
     budget: float | None = None
+    gap_tol: float | None = None
     widening: float = 1.0
 
     @property

@@ -15,12 +15,11 @@ import numpy as np
 import torch
 
 from grisaille.array_types import Array
-from grisaille.confidence.beliefs import Beliefs, believe, disturbance, is_believed_exact
+from grisaille.confidence.beliefs import Beliefs, believe, noise_of
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import History, Observation, TrialKind
-from grisaille.surrogates.posterior import ModelSurrogate, Surrogate
 
 DOUBT = 2.0
 """By how much audited bands are widened before a closed gap, or infeasibility, is believed."""
@@ -104,16 +103,8 @@ def standardized_errors(program: Program, history: History, beliefs: Beliefs) ->
         Absolute values, (answers, k) for each black box. With noise, the deviation is that of an
         answer, noise included.
     """
-    noise = {box.name: _noise(box, beliefs[box.name]) for box in program.boxes}
+    noise = {box.name: noise_of(box, beliefs[box.name]) for box in program.boxes}
     return {box.name: _errors(program, box, history, noise[box.name]) for box in program.boxes}
-
-
-def _noise(box: BlackBox, surrogate: Surrogate) -> tuple[float, ...]:
-    """Standard deviation of the noise of each output, as it is believed."""
-    untold = box.noise is None and isinstance(surrogate, ModelSurrogate)
-    if untold or is_believed_exact(box, surrogate):
-        return (0.0,) * box.outputs
-    return tuple(disturbance(box, surrogate).tolist())
 
 
 def _errors(program: Program, box: BlackBox, history: History, noise: tuple[float, ...]) -> Array:
@@ -149,7 +140,7 @@ def _prediction(
     with torch.no_grad():
         mean, deviation = surrogate.predict(states)
     errors = np.abs(np.array([o.outputs for o in later]) - mean.numpy())
-    return errors, _noise(box, surrogate), deviation.numpy()
+    return errors, noise_of(box, surrogate), deviation.numpy()
 
 
 def _observations(box: BlackBox, data: bytes) -> tuple[Observation, ...]:

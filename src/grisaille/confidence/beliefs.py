@@ -20,6 +20,7 @@ from grisaille.records import History
 from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.fitting import given, learned
 from grisaille.surrogates.kernels import Kernel, Linear, Matern, check_kernel
+from grisaille.surrogates.noise_evidence import repeats_earlier
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
 from grisaille.surrogates.sparse import CondensedPosterior
 
@@ -82,6 +83,14 @@ def is_believed_exact(box: BlackBox, surrogate: Surrogate) -> bool:
     if box.noise is not None or not isinstance(surrogate, Posterior):
         return box.is_exact
     return not surrogate.hyperparameters.noise.any()
+
+
+def noise_of(box: BlackBox, surrogate: Surrogate) -> tuple[float, ...]:
+    """Standard deviation of the noise of each output, as it is believed."""
+    untold = box.noise is None and isinstance(surrogate, ModelSurrogate)
+    if untold or is_believed_exact(box, surrogate):
+        return (0.0,) * box.outputs
+    return tuple(disturbance(box, surrogate).tolist())
 
 
 def conclusions(surrogate: Surrogate) -> tuple[str, ...]:
@@ -148,6 +157,8 @@ def _surrogate(
     if box.process_noise and len(inputs) > _MANY_ROWS:
         return _condensed(program, box, kernel, inputs, outputs)
     first = milestone(len(inputs), at_once)
+    if box.noise is None and repeats_earlier(inputs, first):
+        first = len(inputs)  # an input that was asked again says at once whether there is noise
     if box.is_learned:
         lower, upper = input_range(program, box, inputs[:first])
         seen = inputs[:first], outputs[:first]

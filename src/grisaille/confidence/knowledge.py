@@ -65,6 +65,19 @@ class Knowledge:
         return all(is_believed_exact(box, believed[box.name]) for box in self.program.boxes)
 
     @cached_property
+    def untested(self) -> tuple[str, ...]:
+        """Black boxes whose noise was left out, and that look exact only by their likelihood.
+
+        None of them once a design point was tried twice: equal inputs show whether there is noise.
+        """
+        points = {(trial.x + 0.0).tobytes() for trial in self.history}
+        if isinstance(self.beta, BandRule) or len(points) < len(self.history):
+            return ()
+        beliefs = self.answered.beliefs
+        open_noise = [box for box in self.program.boxes if box.is_learned and box.noise is None]
+        return tuple(box.name for box in open_noise if is_believed_exact(box, beliefs[box.name]))
+
+    @cached_property
     def answered(self) -> PlausibleSet:
         """The plausible set after all answers (Eq. mean_cov, Def. hpb_int)."""
         return _learned_once(self.program, self.history, self.beta, self.situation.at_once)

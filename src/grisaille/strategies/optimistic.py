@@ -18,6 +18,7 @@ from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.records import NO_BOUND, Bound, Probe, Refutation, Situation, Suggestion, TrialKind
+from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
@@ -108,6 +109,10 @@ class Optimistic:
         knowledge = Knowledge(situation, self.beta)
         if knowledge.contradiction:
             return Bound(reason=knowledge.contradiction, withheld=True)
+        if situation.widening > 1 and knowledge.untested:
+            names = ", ".join(map(repr, knowledge.untested))
+            reason = f"no input of black box {names} was evaluated twice, so it may be noisy"
+            return Bound(reason=reason)
         solution = solve_auxiliary(knowledge.audited, knowledge, self.solver)
         if not solution.feasible:
             refutation = doubted_refutation(knowledge, self.solver)
@@ -129,14 +134,16 @@ class Optimistic:
 
     def _solve(self, knowledge: Knowledge) -> Plan:
         """The plan to try the solution of the auxiliary problem."""
+        search = None
         if self._exploits and knowledge.is_learned:
             plan = narrowed(knowledge, self.solver)
             if plan is not None:
                 return plan
+            search = MultiStart()  # the bound, and its proof, come from the audited bands
         plausible = knowledge.plausible
-        solution = solve_auxiliary(plausible, knowledge, self.solver)
+        solution = solve_auxiliary(plausible, knowledge, self.solver, search)
         bounding: Solution | None = solution
-        if knowledge.audited is not plausible:
+        if search is not None or knowledge.audited is not plausible:
             # The paper's own points come with a bound each; else every fourth one does.
             bounding = bounding_solution(knowledge, self.solver, always=not self._exploits)
         return Plan.of(TrialKind.OPTIMISTIC, knowledge, self.solver, plausible, solution, bounding)

@@ -18,10 +18,12 @@ class Limits:
     Attributes:
         trials: Most trials in all; None for no limit.
         cost: Most cost of all evaluations together; None for no limit.
+        gap_tol: Best value and bound may be so close that it stops; None for no such limit.
     """
 
     trials: int | None = None
     cost: float | None = None
+    gap_tol: float | None = None
 
 
 def left(problem: Problem, state: StudyState, limits: Limits) -> tuple[int | None, float | None]:

@@ -99,6 +99,7 @@ class Writer:
             "suggestion": suggestion_to_plain(suggestion),
             "remaining": situation.remaining,
             "budget": situation.budget,
+            "gap_tol": situation.gap_tol,
             "known": decision.known,
             "seconds": decision.seconds,
             "queries": queries,

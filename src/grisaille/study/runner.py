@@ -58,7 +58,7 @@ def run(
     check_functions(problem)
     if trials is None and max_cost is None:
         trials = DEFAULT_TRIALS
-    limits = Limits(trials, max_cost)
+    limits = Limits(trials, max_cost, gap_tol)
     if not session.state().trials:
         seed = int(session.state().settings["seed"])
         with one_thread():
@@ -70,7 +70,7 @@ def run(
     try:
         with view as table, evaluators_for(executor, workers) as evaluators:
             runner = Runner(
-                session, limits, evaluators, timeout, gap_tol, stop_if_infeasible, callback, table
+                session, limits, evaluators, timeout, stop_if_infeasible, callback, table
             )
             try:
                 result = runner.result()
@@ -122,7 +122,6 @@ class Runner:
     limits: Limits
     evaluators: Evaluators
     timeout: float | None
-    gap_tol: float | None
     stop_if_infeasible: bool
     callback: Callable[[Trial], object] | None
     table: Progress
@@ -244,7 +243,8 @@ class Runner:
 
     def _reached(self, suggestion: Suggestion) -> Status | None:
         """The status to stop with if the gap is closed."""
-        if self.gap_tol is None:
+        gap_tol = self.limits.gap_tol
+        if gap_tol is None:
             return None
         summary = self.session.summary(self.limits)
         bound = suggestion.bound
@@ -255,13 +255,13 @@ class Runner:
                 return None
             with one_thread():
                 bound = self.session.strategy.bound(summary.situation)
-        status = summary.reached(bound, self.gap_tol)
+        status = summary.reached(bound, gap_tol)
         if status is Status.GAP_TOL:
             # Bands that are a guess are doubted first: the gap must be closed for wider ones, too.
             doubting = replace(summary.situation, widening=DOUBT)
             with one_thread():
                 doubted = self.session.strategy.bound(doubting)
-            status = summary.reached(doubted, self.gap_tol)
+            status = summary.reached(doubted, gap_tol)
         self.bound = None if status is None else bound
         return status
 

@@ -136,7 +136,8 @@ class Session:
     def summary(self, limits: Limits = NO_LIMITS) -> ProgressSummary:
         """How far the study is now."""
         state = self.state()
-        situation = self._situation(state, *left(self.problem, state, limits))
+        remaining, budget = left(self.problem, state, limits)
+        situation = self._situation(state, remaining, budget, limits.gap_tol)
         return ProgressSummary(self.strategy, situation)
 
     def situation_of(self, trial: int) -> Situation:
@@ -148,7 +149,7 @@ class Session:
                 "the study was changed: it cannot be derived again"
             )
         events = (e for e in self._log.read(0) if e.number <= entry.known)
-        return self._situation(StudyState(events), entry.remaining, entry.budget)
+        return self._situation(StudyState(events), entry.remaining, entry.budget, entry.gap_tol)
 
     def take(self, *, lease: float | None = None, by_worker: bool = True) -> Query | None:
         """Take a query that is ready and that nobody has; None if there is none.
@@ -236,7 +237,8 @@ class Session:
                 more = limits.trials is None or len(writer.state.trials) < limits.trials
                 return Status.MAX_COST if more else Status.MAX_TRIALS
             writer.turn.decider = me
-            return self._situation(writer.state, remaining, budget), writer.state.position
+            situation = self._situation(writer.state, remaining, budget, limits.gap_tol)
+            return situation, writer.state.position
 
         begun = self.write(begin)
         if begun is None or isinstance(begun, Status):
@@ -357,7 +359,11 @@ class Session:
             writer.turn.decider = None
 
     def _situation(
-        self, state: StudyState, remaining: int | None, budget: float | None
+        self,
+        state: StudyState,
+        remaining: int | None,
+        budget: float | None,
+        gap_tol: float | None,
     ) -> Situation:
         return Situation(
             self.problem,
@@ -368,6 +374,7 @@ class Session:
             state.pending(),
             state.count(TrialState.PARTIAL, TrialState.BROKEN),
             budget,
+            gap_tol,
         )
 
 

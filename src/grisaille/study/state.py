@@ -98,6 +98,7 @@ class TrialEntry:
         reason: Why it broke off, if it did.
         started: When it was suggested, in seconds since 1970.
         ended: When it was completed or broke off; None while it is pending.
+        gap_tol: The gap at which its run was to stop.
     """
 
     number: int
@@ -113,6 +114,7 @@ class TrialEntry:
     reason: str = ""
     started: float = 0.0
     ended: float | None = None
+    gap_tol: float | None = None
 
     def answers(self) -> dict[int, Array]:
         """Outputs of the answered calls of the chain, by call."""
@@ -303,6 +305,7 @@ class StudyState:
             data["known"],
             data["seconds"],
             started=event.time,
+            gap_tol=data.get("gap_tol"),  # version 0.1 did not record it
         )
         self.trials[entry.number] = entry
         self._make_ready(entry, data["queries"])

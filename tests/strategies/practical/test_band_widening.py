@@ -31,7 +31,7 @@ def doubt(enough: float, quick: bool = False) -> tuple[float, int]:
         tried.append(bands.width)
         return Solution(torch.zeros(1), -bands.width, 0.0, True, 1)
 
-    wider, solution = least_widening(Bands(), solve, lambda found: -found.value >= enough, quick)
+    wider, solution = least_widening(Bands(), solve, lambda _, found: -found.value >= enough, quick)
     assert solution.value == -wider.width
     return wider.width, len(tried)
 

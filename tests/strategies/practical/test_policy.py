@@ -14,6 +14,7 @@ def names(strategy: Optimistic) -> list[str]:
 def test_steps_are_taken_in_the_order_of_the_policy():
     assert names(Optimistic()) == [
         "seek_feasible_point",
+        "repeat_best",
         "recommend",
         "widen_bands",
         "refine",

@@ -9,10 +9,10 @@ import pytest
 
 import grisaille as gs
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.records import Situation, TrialKind
-from grisaille.strategies.practical.policy import go_elsewhere
+from grisaille.records import History, Pending, Situation, Suggestion, TrialKind
+from grisaille.strategies.practical.policy import go_elsewhere, repeat_best
 from grisaille.strategies.practical.recommendation import repeats
-from tests.strategies.practical.practical_helpers import opening
+from tests.strategies.practical.practical_helpers import line_problem, opening, tried
 
 
 def situation(noise: float) -> Situation:
@@ -55,3 +55,46 @@ def test_a_plan_that_repeats_a_point_goes_to_one_that_fills_space():
     elsewhere = go_elsewhere(replace(plan, suggestion=known), knowledge).suggestion
     assert elsewhere.kind is TrialKind.RANDOM
     assert not repeats(elsewhere.x, knowledge)
+
+
+def closing(noise: float | None, gap_tol: float | None) -> Situation:
+    """Four initial trials and two that found the minimum of a parabola."""
+    problem = line_problem(noise=noise)
+    initial = tried(problem, [-2.0, -0.7, 0.6, 2.0], TrialKind.INITIAL)
+    chosen = tried(problem, [0.1, 0.0], TrialKind.NARROWED, 5)
+    history = History((*initial.trials, *chosen.trials))
+    return Situation(problem, history, 0, gap_tol=gap_tol)
+
+
+def test_before_a_gap_is_closed_the_best_point_is_tried_again_if_noise_was_left_out():
+    knowledge = Knowledge(closing(None, gap_tol=0.5))
+    assert knowledge.untested == ("f",)
+    plan = repeat_best(opening(knowledge), knowledge)
+    assert plan.is_final
+    assert plan.suggestion.kind is TrialKind.DOUBTING
+    np.testing.assert_array_equal(plan.suggestion.x, [0.0])
+
+
+@pytest.mark.parametrize(("noise", "gap_tol"), [(0.0, 0.5), (None, None), (None, 1e-9)])
+def test_the_best_point_is_not_tried_again_without_a_reason(noise, gap_tol):
+    knowledge = Knowledge(closing(noise, gap_tol))
+    plan = opening(knowledge)
+    assert repeat_best(plan, knowledge) is plan
+
+
+def test_a_best_point_that_is_being_tried_again_is_not_asked_for_once_more():
+    situation = closing(None, gap_tol=0.5)
+    again = Pending(Suggestion(TrialKind.DOUBTING, np.array([0.0])))
+    knowledge = Knowledge(replace(situation, pending=(again,)))
+    plan = opening(knowledge)
+    assert repeat_best(plan, knowledge) is plan
+
+
+def test_a_point_tried_twice_settles_whether_there_is_noise():
+    situation = closing(None, gap_tol=0.5)
+    again = tried(situation.problem, [0.0], TrialKind.DOUBTING, 7)
+    history = History((*situation.history.trials, *again.trials))
+    knowledge = Knowledge(replace(situation, history=history))
+    assert knowledge.untested == ()
+    plan = opening(knowledge)
+    assert repeat_best(plan, knowledge) is plan

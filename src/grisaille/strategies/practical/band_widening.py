@@ -13,7 +13,7 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary, try_to_refute
 from grisaille.strategies.plan import Plan, is_refuted
-from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap
+from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap, teaches
 
 # How often bands may be doubled at most, and in how many steps the least widening is looked for.
 _DOUBLINGS = 3.0
@@ -23,6 +23,8 @@ _NARROWEST = 0.5
 # How many answers of each black box must have been predicted before its bands may say that no point
 # is feasible.
 _PREDICTED = 5
+# A doubt goes where the deviation of a black box is at least so many times its noise.
+_MUCH = 1.0
 # Where to doubt need not be known to many digits, and is asked several times in a trial.
 _DOUBTING_SEARCH = MultiStart(starts=12, samples=1024, iterations=30, again=False)
 
@@ -34,12 +36,13 @@ def widen_bands(plan: Plan, knowledge: Knowledge) -> Plan:
     point, repeating what they say would waste the rest of the budget.
     """
     refuted = not knowledge.is_declared and is_refuted(plan.solution)
-    if not (gap_of(plan, knowledge).is_doubted or refuted):
+    hopeless = knowledge.is_learned and not plan.solution.feasible
+    if not (gap_of(plan, knowledge).is_doubted or refuted or hopeless):
         return plan
     plausible, solution = least_widening(
         knowledge.audited.scaled(_NARROWEST),
         lambda bands: solve_auxiliary(bands, knowledge, plan.solver, _DOUBTING_SEARCH),
-        lambda found: _leaves_something(found, knowledge),
+        lambda bands, found: _leaves_something(bands, found, knowledge),
         quick=bool(knowledge.situation.pending),
     )
     suggestion = replace(plan.suggestion, kind=TrialKind.DOUBTING)
@@ -67,7 +70,7 @@ def doubted_refutation(knowledge: Knowledge, solver: Solver | None) -> Refutatio
 def least_widening(
     plausible: PlausibleSet,
     solve: Callable[[PlausibleSet], Solution],
-    gains: Callable[[Solution], bool],
+    gains: Callable[[PlausibleSet, Solution], bool],
     quick: bool,
 ) -> tuple[PlausibleSet, Solution]:
     """Wider bands, and the solution of their auxiliary problem.
@@ -78,28 +81,30 @@ def least_widening(
     Args:
         plausible: The bands.
         solve: Solves the auxiliary problem.
-        gains: Whether a solution leaves something to gain.
+        gains: Whether a solution for some bands leaves something to gain.
         quick: Whether to double once, whatever it gives.
     """
     least, most = 0.0, 1.0 if quick else _DOUBLINGS
     wider = plausible.scaled(2**most)
     solution = solve(wider)
-    if quick or not gains(solution):
+    if quick or not gains(wider, solution):
         return wider, solution
     for _ in range(_BISECTIONS):
         middle = (least + most) / 2
         narrower = plausible.scaled(2**middle)
         found = solve(narrower)
-        if gains(found):
+        if gains(narrower, found):
             most, wider, solution = middle, narrower, found
         else:
             least = middle
     return wider, solution
 
 
-def _leaves_something(solution: Solution, knowledge: Knowledge) -> bool:
-    """Whether a solution of the auxiliary problem leaves something to gain."""
+def _leaves_something(plausible: PlausibleSet, solution: Solution, knowledge: Knowledge) -> bool:
+    """Whether a solution of the auxiliary problem leaves something to gain, and to learn."""
     promise, incumbent = solution.value if solution.feasible else None, knowledge.incumbent
     if promise is None and (incumbent is None or not incumbent.feasible):
+        return False
+    if not teaches(plausible, solution, knowledge, _MUCH):
         return False
     return relative_gap(knowledge.history, incumbent, promise) > NEARLY_CLOSED

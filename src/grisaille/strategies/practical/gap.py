@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from grisaille.confidence.beliefs import noise_of
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
+from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.records import History, Situation, TrialKind
+from grisaille.solvers.search_problem import Solution
 from grisaille.strategies.plan import Plan
 
 NEARLY_CLOSED = 1e-2
@@ -21,6 +25,8 @@ CLOSED = 1e-3
 _INITIAL_SPREAD = 1e-2
 # The last so many trials must have closed this part of the gap, or its bands are doubted.
 _LATEST = 3
+# An answer teaches little where the deviation of its box is below this part of its noise.
+_TAUGHT = 0.5
 _PROGRESS = 0.1
 
 
@@ -36,8 +42,8 @@ class Gap:
         is_nearly_closed: Whether that is little, by learned bands.
         is_closed: Whether it is a matter of digits: nothing is left, or trials gain nothing.
             Exact answers cannot narrow bands below rounding, so a gap that stalls there is closed.
-        is_doubted: Whether this trial is to doubt the bands: where trials gain nothing, every other
-            one does, or three of four if nothing is left.
+        is_doubted: Whether this trial is to doubt the bands: where trials gain nothing, or would
+            only average noise, every other one does, or three of four if nothing is left.
     """
 
     is_nearly_closed: bool
@@ -51,8 +57,39 @@ def gap_of(plan: Plan, knowledge: Knowledge) -> Gap:
     relative = relative_gap(history, knowledge.incumbent, plan.promise)
     nearly = knowledge.is_learned and relative <= NEARLY_CLOSED
     stalls = nearly and stalled(history, knowledge.incumbent, plan.promise)
+    averages = knowledge.is_learned and not teaches(plan.plausible, plan.solution, knowledge)
     turn = situation.started % (2 if relative > CLOSED else 4) != 0
-    return Gap(nearly, relative <= CLOSED or stalls, stalls and turn and not is_closing(situation))
+    is_doubted = (stalls or averages) and turn and not is_closing(situation)
+    return Gap(nearly, relative <= CLOSED or stalls, is_doubted)
+
+
+def teaches(
+    plausible: PlausibleSet, solution: Solution, knowledge: Knowledge, least: float = _TAUGHT
+) -> bool:
+    """Whether answers at a solution would tell more than that noise is averaged.
+
+    With noise a gap closes only as fast as answers at one place average it, and trials that go on
+    there never see whether another place is better. An answer teaches where the deviation of its
+    box is not small beside its noise, and beside the spread of its answers if it has none.
+
+    Args:
+        plausible: The bands.
+        solution: The solution of their auxiliary problem.
+        knowledge: What is known.
+        least: How large the deviation must be, in standard deviations of the noise.
+    """
+    if knowledge.is_exact or not len(knowledge.history):
+        return True
+    states, _ = plausible.trace(solution.point)
+    for call, state in zip(knowledge.program.calls, states, strict=True):
+        box, surrogate = call.box, plausible.beliefs[call.box.name]
+        _, outputs = knowledge.history.data(box.name, box.inputs, box.outputs)
+        with torch.no_grad():
+            _, deviation = surrogate.predict(torch.tensor(state).unsqueeze(0))
+        noise = least * np.array(noise_of(box, surrogate))
+        if (deviation[0].numpy() > np.maximum(noise, CLOSED * outputs.std(0))).any():
+            return True
+    return False
 
 
 def is_closing(situation: Situation) -> bool:

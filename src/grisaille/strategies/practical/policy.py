@@ -57,7 +57,8 @@ def bounding_solution(
     knowledge: Knowledge, solver: Solver | None, always: bool = False
 ) -> Solution | None:
     """The solution for the audited bands, which bounds the optimum; None if it is not due."""
-    known = any(t.suggestion.has_bound for t in knowledge.history)
+    chosen = [t.suggestion for t in knowledge.history if t.suggestion.kind is not TrialKind.INITIAL]
+    known = any(not suggestion.pending for suggestion in chosen)
     due = always or not known or len(knowledge.history) % _BOUND_EVERY == 0
     if knowledge.situation.pending or not due:
         return None
@@ -74,6 +75,25 @@ def _is_worth_exploring(plan: Plan, bounding: Solution, knowledge: Knowledge) ->
     gap = relative_gap(knowledge.history, knowledge.incumbent, promise)
     turn = len(knowledge.history) % (2 * _BOUND_EVERY) == 0
     return NEARLY_CLOSED < gap < np.inf and (turn or gap_of(plan, knowledge).is_nearly_closed)
+
+
+def repeat_best(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Evaluate the best point again before a run stops because its gap is closed.
+
+    A few noisy answers of a smooth function can look exact. Then both ends of the gap are wrong.
+    Where noise was left out, and no point was tried twice, one more trial tells.
+    """
+    situation, incumbent = knowledge.situation, knowledge.incumbent
+    if situation.gap_tol is None or plan.promise is None or not knowledge.untested:
+        return plan
+    if incumbent is None or not incumbent.feasible:
+        return plan
+    x = knowledge.history.trials[incumbent.position].x
+    asked = any(np.array_equal(p.suggestion.x, x) for p in situation.pending)
+    if asked or incumbent.objective - plan.promise > situation.gap_tol:
+        return plan
+    suggestion = replace(plan.suggestion, kind=TrialKind.DOUBTING, x=x)
+    return replace(plan, suggestion=suggestion, is_final=True)
 
 
 def refine(plan: Plan, knowledge: Knowledge) -> Plan:
@@ -125,6 +145,7 @@ Step = Callable[[Plan, Knowledge], Plan]
 
 WHERE_TO_GO: tuple[Step, ...] = (
     seek_feasible_point,
+    repeat_best,
     recommend,
     widen_bands,
     refine,
