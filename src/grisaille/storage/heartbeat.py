@@ -79,9 +79,13 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop recording."""
+    def end(self) -> None:
+        """Stop recording soon."""
         self._stopped.set()
+
+    def stop(self) -> None:
+        """Stop recording; returns when that is done."""
+        self.end()
         self._thread.join()
         if self._process is not None:
             self._process.kill()

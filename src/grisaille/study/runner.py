@@ -6,8 +6,9 @@ import queue
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
 from grisaille.execution.evaluators import Evaluators, evaluators_for
 from grisaille.records import NO_BOUND, Bound, Refutation, Suggestion, Trial, TrialKind
 from grisaille.reporting.progress import Progress, show_progress
+from grisaille.storage.interrupts import Uninterrupted, interruptible
 from grisaille.study.argument_checks import check_functions, check_run
 from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
 from grisaille.study.declared_ranges import check_range
@@ -26,7 +28,7 @@ from grisaille.study.presolve import refute_known_parts
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Query, Session, one_thread
-from grisaille.study.state import QueryEntry, TrialState
+from grisaille.study.state import QueryEntry, StudyState, TrialState
 
 Value = TypeVar("Value")
 
@@ -59,37 +61,47 @@ def run(
     if trials is None and max_cost is None:
         trials = DEFAULT_TRIALS
     limits = Limits(trials, max_cost)
-    if not session.state().trials:
-        seed = int(session.state().settings["seed"])
-        with one_thread():
-            refutation = refute_known_parts(problem, seed)
-        if refutation is not None:
-            summary = session.summary(limits)
-            return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
-    view = nullcontext(Progress()) if progress is False else show_progress(problem, progress)
-    try:
-        with view as table, evaluators_for(executor, workers) as evaluators:
-            runner = Runner(
-                session, limits, evaluators, timeout, gap_tol, stop_if_infeasible, callback, table
-            )
-            try:
-                result = runner.result()
-            except KeyboardInterrupt:
-                runner.give_up()
-                # After Ctrl-C nobody wants to wait for another search.
+    table = Progress()
+    # Interrupts raise while something is decided or evaluated, not while the result is made.
+    with Uninterrupted() as interrupts:
+        try:
+            refutation = interruptible(partial(_refuted_by_known_parts, session))
+            if refutation is not None:
                 summary = session.summary(limits)
-                result = summary.result(Status.INTERRUPTED, summary.last_bound())
-            except BaseException:
-                with suppress(Exception):  # the first error is the one to report
+                return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
+            view = nullcontext(table) if progress is False else show_progress(problem, progress)
+            with view as table, evaluators_for(executor, workers) as evaluators:
+                runner = Runner(
+                    session, limits, evaluators, timeout, gap_tol, stop_if_infeasible, callback,
+                    table
+                )
+                try:
+                    result = interruptible(runner.result)
+                except BaseException:
                     runner.give_up()
-                raise
-    except BaseException as error:
-        with suppress(Exception):
-            _attach_result(error, session.summary(limits))
-        raise
+                    raise
+        except KeyboardInterrupt:
+            interrupts.answered = True
+            # Nobody wants to wait for another search, or for a storage that is away.
+            with session.impatient():
+                summary = session.summary(limits)
+            result = summary.result(Status.INTERRUPTED, summary.last_bound())
+        except BaseException as error:
+            with session.cleaning_up():
+                _attach_result(error, session.summary(limits))
+            raise
     if table.trouble:
         result.message += f"; the view was switched off: {table.trouble}"
     return result
+
+
+def _refuted_by_known_parts(session: Session) -> Refutation | None:
+    """The proof that no point is feasible, if the known parts alone give one."""
+    state = session.state()
+    if state.trials:
+        return None
+    with one_thread():
+        return refute_known_parts(session.problem, int(state.settings["seed"]))
 
 
 def _attach_result(error: BaseException, summary: ProgressSummary) -> None:
@@ -169,7 +181,8 @@ class Runner:
         self.evaluators.cancel()
         for evaluation in self._pending.values():
             evaluation.future.cancel()
-        self.session.give_back()
+        with self.session.cleaning_up():
+            self.session.give_back()
 
     def _others_may_need_help(self) -> bool:
         """Whether other processes are at work: if they are lost, their queries are done here."""
@@ -272,7 +285,8 @@ class Runner:
             return
         slow = self._suggesting > _AHEAD * float(np.median(self._evaluating))
         self._check_time()
-        if slow and self._status is None and next(self.session.state().waiting(), None) is None:
+        waiting = self.session.look(lambda state: next(state.waiting(), None))
+        if slow and self._status is None and waiting is None:
             self._suggest()
 
     def _check_time(self) -> None:
@@ -292,7 +306,7 @@ class Runner:
         try:
             answer = evaluation.future.result()
             outputs = box.check(answer, where)
-            check_range(box, query.inputs, outputs, self.session.state().history())
+            check_range(box, query.inputs, outputs, self.session.look(StudyState.history))
         except AssumptionError as error:
             self._fail(query, text_of(error))
             raise
@@ -373,7 +387,7 @@ class Runner:
         self._write(query, lambda writer, entry: writer.fail(entry, reason, lost=True))
 
     def _stop_if_nothing_works(self) -> None:
-        ever = len(self.session.state().history())
+        ever = len(self.session.look(StudyState.history))
         limit = _BROKEN_IN_A_ROW if ever else _FIRST_BROKEN
         if len(self._broken) < limit:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from grisaille.language.problem import Problem
 from grisaille.records import Failure, History, Situation, Suggestion, Trial
 from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event, Kind
+from grisaille.storage.interrupts import Uninterrupted
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
@@ -81,7 +83,7 @@ class Study:
 
     @property
     def state(self) -> StudyState:
-        """Everything recorded so far: settings, trials and queries. To be read only."""
+        """Everything recorded so far: settings, trials, queries. To be read only, by one thread."""
         return self._session.state()
 
     @property
@@ -102,7 +104,7 @@ class Study:
     @property
     def history(self) -> History:
         """Every complete trial, loose answer and failure recorded so far."""
-        return self.state.history()
+        return self._session.look(StudyState.history)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -112,12 +114,12 @@ class Study:
     @property
     def pending(self) -> list[Query]:
         """The queries that were handed out and have no answer yet."""
-        return [self._session.query(q) for q in self.state.asked()]
+        return self._session.look(lambda s: [self._session.query(q) for q in s.asked()])
 
     @property
     def cost(self) -> float:
         """The cost of all evaluations so far, failed ones included."""
-        return spent(self.state)
+        return self._session.look(spent)
 
     def events(self) -> list[Event]:
         """The log of the study: everything that happened, in order, as plain data."""
@@ -166,20 +168,19 @@ class Study:
         check_ask(n, trials, lease)
         limits = Limits(trials or self.state.settings.get("trials"))
         complaint = "{broken} trials in a row broke off before any black box was asked: {reason}"
-
-        def take() -> Query | None:
-            return self._session.take(lease=lease, by_worker=False)
-
+        take = partial(self._session.take, lease=lease, by_worker=False)
         found: list[Query] = []
         try:
-            while len(found) < n:
-                query = self._session.take_or_suggest(take, limits, complaint)
-                if query is None:
-                    break
-                found.append(query)
+            with Uninterrupted():
+                while len(found) < n:
+                    query = self._session.take_or_suggest(take, limits, complaint)
+                    if query is None:
+                        break
+                    found.append(query)
         except BaseException:
-            for query in found:  # nobody has seen them
-                self.release(query)
+            with self._session.cleaning_up():
+                for query in found:  # nobody has seen them
+                    self.release(query)
             raise
         return found
 
@@ -299,7 +300,7 @@ class Study:
         known = self.box(box)
         x, y = observed_rows(self.problem, known, inputs, outputs)
         for row, answer in zip(x, y, strict=True):
-            check_range(known, row, answer, self.state.history())
+            check_range(known, row, answer, self.history)
         self._session.write(lambda writer: writer.observe(known.name, x, y))
         return len(x)
 
@@ -388,7 +389,7 @@ class Study:
 
     def _planned(self) -> int | None:
         """How many trials the latest decision assumed, if it assumed a number."""
-        last = next(reversed(self.state.trials.values()), None)
+        last = self._session.look(lambda s: next(reversed(s.trials.values()), None))
         if last is None or last.remaining is None:
             return None
         return last.number - 1 + last.remaining
