@@ -14,6 +14,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from grisaille.errors import StorageError
+from grisaille.storage.schema import WORKERS
 
 # How long SQLite waits for a lock before Python can be interrupted, in seconds.
 _PAUSE = 0.2
@@ -112,9 +113,12 @@ class DatabaseFile:
             except OSError:  # the folder may be gone too
                 continue
             try:
-                with closing(sqlite3.connect(copy)) as target:
+                with closing(sqlite3.connect(copy, isolation_level=None)) as target:
                     self._first.backup(target)
                     target.execute("PRAGMA journal_mode=WAL")
+                    with suppress(sqlite3.OperationalError):  # there may be no tables yet
+                        # Nobody works with the copy, whatever they had of the lost file.
+                        target.execute(f"DELETE FROM {WORKERS.name}")
             except sqlite3.Error:
                 copy.unlink()
             else:
