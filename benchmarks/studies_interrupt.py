@@ -34,7 +34,7 @@ _HANGS = 60.0
 
 
 def work(storage: str, workers: int | None, pipe: int) -> None:
-    """Run the study in the process that is interrupted; print status, trials and time of the end."""
+    """Run the study in the process that is interrupted; print status, trials and when it ended."""
 
     def say(what: str) -> None:
         os.write(pipe, f"{what}\n".encode())

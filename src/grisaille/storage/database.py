@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -41,7 +42,9 @@ class Database:
 
     def __init__(self, url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         self._engine, self._file = connect_to(url)
-        weakref.finalize(self, _close, self._engine, self._file)  # if nobody closes it
+        self._process = os.getpid()
+        # For studies that nobody closes.
+        weakref.finalize(self, _close, self._process, self._engine, self._file)
         self._migrations = migrations
         self._address = url
         self.where = masked(url)
@@ -118,6 +121,11 @@ class Database:
     def _transaction(self, **options: Any) -> Iterator[sa.Connection]:
         """A transaction that always ends: an interrupt meanwhile is delivered after it."""
         with Uninterrupted(), explaining_errors(self._address):
+            if os.getpid() != self._process:
+                raise StorageError(
+                    f"{self.where} was opened before this process was forked from another one, "
+                    "and its connections belong to that one: open the study again here"
+                )
             self._check_file()
             connecting = self._engine.connect().execution_options(**options)
             with connecting as connection, connection.begin():
@@ -133,7 +141,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
-        _close(self._engine, self._file)
+        _close(self._process, self._engine, self._file)
 
     def _check_file(self) -> None:
         if self._file is not None:
@@ -276,7 +284,9 @@ def _absolute(url: sa.URL) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def _close(engine: sa.Engine, file: DatabaseFile | None) -> None:
+def _close(process: int, engine: sa.Engine, file: DatabaseFile | None) -> None:
+    if os.getpid() != process:
+        return  # this is a fork: the connections belong to the other process
     engine.dispose()
     if file is not None:
         file.close()
