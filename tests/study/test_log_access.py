@@ -85,7 +85,12 @@ def test_after_an_interrupt_nobody_waits_for_a_storage_that_is_away(tmp_path, mo
     assert result.nit == 3
     monkeypatch.undo()
     assert len(study.pending) == 1
-    assert study.run(6, progress=False).nit == 6  # which takes what was not given back
+    first, second = study._session.take(), study._session.take()  # the first was not given back
+    assert first is not None
+    assert [query.id for query in study.pending] == [first.id]
+    assert second is None
+    study._session.give_back()
+    assert study.run(6, progress=False).nit == 6
     assert study.pending == []
     study.close()
 

@@ -180,7 +180,9 @@ class Session:
             writer.append(Kind.ASKED, {"query": entry.id, "holder": holder, "until": until})
             return self.query(entry)
 
-        return self.write(record)
+        query = self.write(record)
+        self._to_give_back = False
+        return query
 
     def take_trial(self) -> TrialEntry | None:
         """Take all queries of the oldest pending trial that nobody evaluates; None if none."""
