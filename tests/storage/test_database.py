@@ -256,7 +256,7 @@ def test_a_driver_that_repeats_the_password_is_not_quoted(tmp_path, monkeypatch)
     def connect(*_: object, **__: object) -> sqlite3.Connection:
         raise sqlite3.OperationalError("cannot connect with password s3cret")
 
-    monkeypatch.setattr("sqlite3.dbapi2.connect", connect)
+    monkeypatch.setattr("sqlite3.connect", connect)
     with pytest.raises(gs.StorageError, match=r"with password \*\*\*") as caught:
         Database(url).create("s")
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))

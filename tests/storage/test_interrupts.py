@@ -94,7 +94,7 @@ def test_an_interrupt_that_was_answered_is_not_delivered_again():
         with contextlib.suppress(KeyboardInterrupt):
             interruptible(press)
         press()
-        interrupts.answered = True
+        interrupts.answer()
     press_is_no_longer_held()
 
 
@@ -109,7 +109,7 @@ def test_a_termination_is_held_if_it_raises():
         with Uninterrupted() as interrupts:
             signal.raise_signal(signal.SIGTERM)
             press()
-            interrupts.answered = True  # the interrupt is, the termination is not
+            interrupts.answer()  # the interrupt is, the termination is not
             done.append("after the signals")
 
     try:

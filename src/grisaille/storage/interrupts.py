@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self, TypeVar
 
@@ -37,8 +37,10 @@ class _Signals:
         self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
     def install(self) -> None:
-        """Let signals come here, if they have a handler in Python."""
+        """Let signals come here and wait, if they have a handler in Python."""
+        self.waiting.clear()
         self.delivered.clear()
+        self.held = True
         for number in _SIGNALS:
             handler = signal.getsignal(number)
             if callable(handler) and handler != self._receive:
@@ -48,71 +50,66 @@ class _Signals:
 
     def uninstall(self) -> None:
         """Let signals go where they went before."""
+        # From here on each call may raise: what is then left installed passes signals on.
         self.installed = False
-        for number, handler in self._before.items():
+        for number, handler in reversed(self._before.items()):
             if signal.getsignal(number) == self._receive:
                 signal.signal(number, handler)
 
-    def take(self) -> list[int]:
-        """The signals that wait, each once; none of them waits any longer."""
+    def deliver_waiting(self) -> None:
+        """Call the handlers of the signals that wait, each once; most raise."""
         # A termination counts more than an interrupt: the first one that raises is the only one.
         waiting = sorted(set(self.waiting), reverse=True)
         self.waiting.clear()
-        return waiting
+        for number in waiting:
+            self._deliver(number, None)
 
-    def deliver(self, numbers: Iterable[int], frame: FrameType | None = None) -> None:
-        """Call the handlers that signals had before; most raise."""
-        for number in numbers:
-            self.delivered.add(number)
-            self._before[number](number, frame)
+    def _deliver(self, number: int, frame: FrameType | None) -> None:
+        self.delivered.add(number)
+        self._before[number](number, frame)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.held:
+        if self.installed and self.held:
             self.waiting.append(number)
         else:
-            self.deliver([number], frame)
+            self._deliver(number, frame)
 
 
 _signals = _Signals()
 
 
 class Uninterrupted:
-    """A context without interrupts: those that come meanwhile are delivered at its end.
-
-    Attributes:
-        answered: Set it if an interrupt was answered, so that the same wish, repeated out of
-            impatience, is not delivered again.
-    """
-
-    answered = False
+    """A context without interrupts: those that come meanwhile are delivered at its end."""
 
     def __enter__(self) -> Self:
+        self._answered = False
         self._in_main_thread = _in_main_thread()
         if not self._in_main_thread:  # only that one is interrupted
             return self
-        self._held_before = _signals.held
         self._outermost = not _signals.installed
-        try:
-            if self._outermost:
-                _signals.install()
-            _signals.held = True
-        except BaseException:
-            if self._outermost:
-                _signals.uninstall()
-            raise
+        self._held_before = not self._outermost and _signals.held
+        if self._outermost:
+            _signals.install()
+        _signals.held = True
         return self
+
+    def answer(self) -> None:
+        """Forget interrupts, those that come later too: they are one wish, which was answered."""
+        self._answered = True
+        if self._in_main_thread:
+            answered = {signal.SIGINT, *_signals.delivered}
+            _signals.waiting = [n for n in _signals.waiting if n not in answered]
 
     def __exit__(self, *_: object) -> None:
         if not self._in_main_thread:
             return
-        if self.answered:
-            answered = {signal.SIGINT, *_signals.delivered}
-            _signals.waiting = [n for n in _signals.waiting if n not in answered]
-        waiting = [] if self._held_before else _signals.take()
-        _signals.held = self._held_before
+        if self._answered:
+            self.answer()
         if self._outermost:
             _signals.uninstall()
-        _signals.deliver(waiting)
+        _signals.held = self._held_before
+        if not self._held_before:
+            _signals.deliver_waiting()
 
 
 def interruptible(work: Callable[[], Value]) -> Value:
@@ -125,7 +122,7 @@ def interruptible(work: Callable[[], Value]) -> Value:
     held = _signals.held
     try:
         _signals.held = False
-        _signals.deliver(_signals.take())
+        _signals.deliver_waiting()
         return work()
     finally:
         _signals.held = held

@@ -14,6 +14,7 @@ from typing import TypeVar
 from grisaille.errors import StorageError
 from grisaille.storage.event_log import ConnectionLostError, Log, Turn
 from grisaille.storage.interrupts import Uninterrupted, interruptible
+from grisaille.storage.memory import MemoryLog
 from grisaille.study.state import StudyState
 
 Value = TypeVar("Value")
@@ -22,6 +23,19 @@ Value = TypeVar("Value")
 _RETRY_FOR = 600.0
 # How often a thread that waits for another one can be interrupted, in seconds.
 _PAUSE = 0.1
+
+
+MEMORY = "memory"
+"""Name of the storage for studies that end with their process."""
+
+
+def open_log(storage: str, name: str) -> Log:
+    """The log of a study, created if necessary."""
+    if storage == MEMORY:
+        return MemoryLog()
+    from grisaille.storage.database import Database
+
+    return Database(storage).create(name)
 
 
 class LogAccess:

@@ -6,9 +6,8 @@ import queue
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import nullcontext
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,16 +15,12 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.confidence.audit import DOUBT
 from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
-from grisaille.execution.evaluators import Evaluators, evaluators_for
+from grisaille.execution.evaluators import Evaluators
 from grisaille.records import NO_BOUND, Bound, Refutation, Suggestion, Trial, TrialKind
-from grisaille.reporting.progress import Progress, show_progress
-from grisaille.storage.interrupts import Uninterrupted, interruptible
-from grisaille.study.argument_checks import check_functions, check_run
-from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
+from grisaille.reporting.progress import Progress
+from grisaille.study.budget import Limits, left
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import Writer
-from grisaille.study.presolve import refute_known_parts
-from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Query, Session, one_thread
 from grisaille.study.state import QueryEntry, StudyState, TrialState
@@ -39,82 +34,6 @@ _BROKEN_IN_A_ROW = 10
 _AHEAD = 0.05
 # How often to look whether other processes left something to do, in seconds.
 _POLL = 0.1
-
-
-def run(
-    session: Session,
-    *,
-    trials: int | None,
-    executor: Any,
-    workers: int | None,
-    timeout: float | None,
-    gap_tol: float | None,
-    stop_if_infeasible: bool,
-    max_cost: float | None,
-    callback: Callable[[Trial], object] | None,
-    progress: bool | None,
-) -> Result:
-    """See `Study.run`."""
-    check_run(trials, workers, timeout, gap_tol, max_cost, callback, stop_if_infeasible)
-    problem = session.problem
-    check_functions(problem)
-    if trials is None and max_cost is None:
-        trials = DEFAULT_TRIALS
-    limits = Limits(trials, max_cost)
-    table = Progress()
-    # Interrupts raise while something is decided or evaluated, not while the result is made.
-    with Uninterrupted() as interrupts:
-        try:
-            refutation = interruptible(partial(_refuted_by_known_parts, session))
-            if refutation is not None:
-                summary = session.summary(limits)
-                return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
-            view = nullcontext(table) if progress is False else show_progress(problem, progress)
-            with view as table, evaluators_for(executor, workers) as evaluators:
-                runner = Runner(
-                    session, limits, evaluators, timeout, gap_tol, stop_if_infeasible, callback,
-                    table
-                )
-                try:
-                    result = interruptible(runner.result)
-                except BaseException:
-                    runner.give_up()
-                    raise
-        except KeyboardInterrupt:
-            interrupts.answered = True
-            # Nobody wants to wait for another search, or for a storage that is away.
-            with session.impatient():
-                summary = session.summary(limits)
-            result = summary.result(Status.INTERRUPTED, summary.last_bound())
-        except BaseException as error:
-            with session.cleaning_up():
-                _attach_result(error, session.summary(limits))
-            raise
-    if table.trouble:
-        result.message += f"; the view was switched off: {table.trouble}"
-    return result
-
-
-def _refuted_by_known_parts(session: Session) -> Refutation | None:
-    """The proof that no point is feasible, if the known parts alone give one."""
-    state = session.state()
-    if state.trials:
-        return None
-    with one_thread():
-        return refute_known_parts(session.problem, int(state.settings["seed"]))
-
-
-def _attach_result(error: BaseException, summary: ProgressSummary) -> None:
-    """Attach to an error what was found before it."""
-    history = summary.situation.history
-    bound, reason = summary.last_bound(), text_of(error) or type(error).__name__
-    try:
-        result = summary.result(Status.FAILED, bound, reason)
-    except Exception:  # a model that fails can also not judge the trials
-        result = replace(summary, as_observed=True).result(Status.FAILED, bound, reason)
-    error.result = result  # type: ignore[attr-defined]
-    if len(history) or history.loose:
-        error.add_note("What was evaluated before is in this exception's `result`.")
 
 
 @dataclass(slots=True)
@@ -178,9 +97,9 @@ class Runner:
 
     def give_up(self) -> None:
         """Cancel pending evaluations where possible, and give all queries back."""
-        self.evaluators.cancel()
-        for evaluation in self._pending.values():
-            evaluation.future.cancel()
+        for cancel in (self.evaluators.cancel, *(e.future.cancel for e in self._pending.values())):
+            with suppress(Exception):  # an executor may be away
+                cancel()
         with self.session.cleaning_up():
             self.session.give_back()
 

@@ -16,7 +16,7 @@ from grisaille.array_types import Array
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
 from grisaille.language.problem import Problem
 from grisaille.records import Situation
-from grisaille.storage.event_log import Data, Event, Kind, Log, Turn
+from grisaille.storage.event_log import Data, Event, Kind, Turn
 from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.interrupts import interruptible
 from grisaille.storage.memory import MemoryLog
@@ -25,7 +25,7 @@ from grisaille.study.budget import Limits, left
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import Decision, Writer
 from grisaille.study.identity import check_same_study, settings_of
-from grisaille.study.log_access import LogAccess
+from grisaille.study.log_access import LogAccess, open_log
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
 from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialEntry, TrialState
@@ -41,9 +41,6 @@ NO_LIMITS = Limits()
 _MOST_BROKEN = 10
 # How often to look whether the suggestion of another process is ready, in seconds.
 _POLL = 0.05
-
-MEMORY = "memory"
-"""Name of the storage for studies that end with their process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ class Session:
         self._made_for: list[str] = []
         self._deciding: object = None  # what the thread that decides is known by
         self._to_give_back = False
-        self._log = _open_log(storage, name)
+        self._log = open_log(storage, name)
         self._access = LogAccess(self._log)
 
     def create_or_resume(
@@ -164,7 +161,7 @@ class Session:
         if by_worker:
             self._start_heartbeat()
             nothing = self.look(lambda state: next(state.waiting(), None)) is None
-            if nothing and time.monotonic() < self._next_look:
+            if nothing and not self._to_give_back and time.monotonic() < self._next_look:
                 return None  # without the write lock: many processes may be looking
             self._next_look = time.monotonic() + _LOOK_EVERY
 
@@ -357,7 +354,7 @@ class Session:
         """Let other processes know that this one is alive."""
         if self._heartbeat is None and not isinstance(self._log, MemoryLog):
             self._heartbeat = Heartbeat(self._log, self._worker)
-            weakref.finalize(self, self._heartbeat.end)  # for studies that nobody closes
+            weakref.finalize(self, self._heartbeat.stop)  # for studies that nobody closes
 
     def _release_all(self, writer: Writer) -> None:
         self._stop_deciding(writer)
@@ -382,14 +379,6 @@ class Session:
             state.count(TrialState.PARTIAL, TrialState.BROKEN),
             budget,
         )
-
-
-def _open_log(storage: str, name: str) -> Log:
-    if storage == MEMORY:
-        return MemoryLog()
-    from grisaille.storage.database import Database
-
-    return Database(storage).create(name)
 
 
 @contextmanager

@@ -24,8 +24,9 @@ from grisaille.study.argument_checks import check_ask, check_seconds, check_stud
 from grisaille.study.budget import Limits, spent
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import ChainAnswers, Writer
+from grisaille.study.log_access import MEMORY
 from grisaille.study.result import Result, Status
-from grisaille.study.session import MEMORY, Query, Session, one_thread
+from grisaille.study.session import Query, Session, one_thread
 from grisaille.study.state import StudyState, TrialEntry
 
 if TYPE_CHECKING:
@@ -342,7 +343,7 @@ class Study:
         Raises:
             EvaluationError: No trial succeeds. This and any other exception has a `result` so far.
         """
-        from grisaille.study.runner import run
+        from grisaille.study.run import run
 
         return run(
             self._session,
