@@ -15,11 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from grisaille.errors import StorageError
+from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.storage.address import masked
 from grisaille.storage.database_file import DatabaseFile
 from grisaille.storage.engine import IMPATIENCE, PATIENCE, connect_to, explaining_errors
 from grisaille.storage.event_log import Data, Event, Kind, Worker
-from grisaille.storage.interrupts import Uninterrupted, interruptible
 from grisaille.storage.schema import (
     EVENTS,
     MIGRATIONS,

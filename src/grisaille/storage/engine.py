@@ -14,10 +14,10 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from grisaille.errors import StorageError
+from grisaille.interrupts import interruptible
 from grisaille.storage.address import masked, masked_in
 from grisaille.storage.database_file import DatabaseFile
 from grisaille.storage.event_log import ConnectionLostError
-from grisaille.storage.interrupts import interruptible
 
 # How long a transaction on a SQLite file waits for others, in seconds: usually, and when somebody
 # waits for this process to end.

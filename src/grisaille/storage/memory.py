@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from grisaille.interrupts import Uninterrupted
 from grisaille.storage.event_log import Data, Event, Kind, Worker
-from grisaille.storage.interrupts import Uninterrupted
 
 
 class MemoryLog:

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TypeVar
 
 from grisaille.errors import StorageError
+from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.storage.event_log import ConnectionLostError, Log, Turn
-from grisaille.storage.interrupts import Uninterrupted, interruptible
 from grisaille.storage.memory import MemoryLog
 from grisaille.study.state import StudyState
 

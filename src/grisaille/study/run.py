@@ -10,9 +10,9 @@ from typing import Any
 
 from grisaille.errors import text_of
 from grisaille.execution.evaluators import evaluators_for
+from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.records import NO_BOUND, Refutation, Trial
 from grisaille.reporting.progress import Progress, show_progress
-from grisaille.storage.interrupts import Uninterrupted, interruptible
 from grisaille.study.argument_checks import check_functions, check_run
 from grisaille.study.budget import DEFAULT_TRIALS, Limits
 from grisaille.study.presolve import refute_known_parts
@@ -43,7 +43,8 @@ def run(
         trials = DEFAULT_TRIALS
     limits = Limits(trials, max_cost)
     table = Progress()
-    # Interrupts raise while something is decided or evaluated, not while the result is made.
+    # Interrupts raise where something may take long: in a search, an evaluation, a pause. Elsewhere
+    # they could leave a lock behind that a thread waits for, or lose an answer.
     with Uninterrupted() as interrupts:
         try:
             refutation = interruptible(partial(_refuted_by_known_parts, session))
@@ -63,7 +64,7 @@ def run(
                     table,
                 )
                 try:
-                    result = interruptible(runner.result)
+                    result = runner.result()
                 except BaseException:
                     runner.give_up()
                     raise

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,13 +17,14 @@ from grisaille.array_types import Array
 from grisaille.confidence.audit import DOUBT
 from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
 from grisaille.execution.evaluators import Evaluators
+from grisaille.interrupts import interruptible
 from grisaille.records import NO_BOUND, Bound, Refutation, Suggestion, Trial, TrialKind
 from grisaille.reporting.progress import Progress
 from grisaille.study.budget import Limits, left
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import Writer
 from grisaille.study.result import Result, Status
-from grisaille.study.session import Query, Session, one_thread
+from grisaille.study.session import Query, Session
 from grisaille.study.state import QueryEntry, StudyState, TrialState
 
 Value = TypeVar("Value")
@@ -78,9 +80,8 @@ class Runner:
         bound = self.bound  # a status that rests on a bound is shown with it
         if bound is None:
             self.table.doing("computing the final bound")
-            with one_thread():
-                bound = self.session.strategy.bound(summary.situation)
-        return summary.result(status, bound)
+            bound = self.session.bound(summary.situation)
+        return interruptible(lambda: summary.result(status, bound))
 
     def until_stopped(self) -> Status:
         """Suggest, evaluate and record until there is a reason to stop; then finish the rest."""
@@ -93,10 +94,14 @@ class Runner:
             elif self._status is not None and not self._others_may_need_help():
                 return self._status
             else:
-                time.sleep(_POLL)  # other processes decide, or evaluate what is needed here
+                # Other processes decide, or evaluate what is needed here.
+                interruptible(partial(time.sleep, _POLL))
 
     def give_up(self) -> None:
-        """Cancel pending evaluations where possible, and give all queries back."""
+        """Keep finished answers, cancel pending evaluations where possible, give queries back."""
+        with self.session.cleaning_up():
+            while not self._finished.empty():
+                self._keep(*self._finished.get())
         for cancel in (self.evaluators.cancel, *(e.future.cancel for e in self._pending.values())):
             with suppress(Exception):  # an executor may be away
                 cancel()
@@ -167,10 +172,9 @@ class Runner:
         if suggestion.kind is TrialKind.INITIAL or suggestion.bound.estimated is not None:
             return False
         summary = self.session.summary(self.limits)
-        if np.isfinite(summary.best):
+        if np.isfinite(interruptible(lambda: summary.best)):
             return False
-        with one_thread():
-            bound = self.session.strategy.bound(summary.situation)
+        bound = self.session.bound(summary.situation)
         self.bound = bound if bound.refutation is not None else None
         return self.bound is not None
 
@@ -185,15 +189,12 @@ class Runner:
             self._unbounded += 1
             if self._unbounded % self.evaluators.slots:
                 return None
-            with one_thread():
-                bound = self.session.strategy.bound(summary.situation)
-        status = summary.reached(bound, self.gap_tol)
+            bound = self.session.bound(summary.situation)
+        status = interruptible(partial(summary.reached, bound, self.gap_tol))
         if status is Status.GAP_TOL:
             # Bands that are a guess are doubted first: the gap must be closed for wider ones, too.
             doubting = replace(summary.situation, widening=DOUBT)
-            with one_thread():
-                doubted = self.session.strategy.bound(doubting)
-            status = summary.reached(doubted, self.gap_tol)
+            status = summary.reached(self.session.bound(doubting), self.gap_tol)
         self.bound = None if status is None else bound
         return status
 
@@ -216,7 +217,7 @@ class Runner:
         return self.timeout is not None and time.perf_counter() - self._started >= self.timeout
 
     def _receive_one(self) -> None:
-        name, ended = self._finished.get()
+        name, ended = interruptible(self._finished.get)
         evaluation = self._pending.pop(name)
         query, seconds = evaluation.query, ended - evaluation.started
         self._evaluating.append(seconds)
@@ -249,16 +250,9 @@ class Runner:
             self._tell(query, outputs, seconds)
 
     def _tell(self, query: Query, outputs: Array, seconds: float) -> None:
-        """Record an answer: somebody paid for it, so it is kept even if it comes too late."""
-
-        def record(writer: Writer) -> tuple[Trial | None, bool]:
-            entry = writer.state.queries[query.id]
-            if entry.is_open:
-                return writer.tell(entry, outputs, seconds), True
-            writer.observe(entry.box, [entry.inputs], [outputs])
-            return None, False
-
-        trial, in_time = self.session.write(record)
+        trial, in_time = self.session.write(
+            lambda writer: writer.keep(writer.state.queries[query.id], outputs, seconds)
+        )
         if trial is not None:
             self._completed(trial)
         elif in_time:
@@ -268,6 +262,17 @@ class Runner:
                 f"trial {query.trial}: the answer of black box {query.box!r} to query {query.id} "
                 "came too late for its trial, and is kept as an observation"
             )
+
+    def _keep(self, name: str, ended: float) -> None:
+        """Record an answer that was made before the run was broken off."""
+        evaluation = self._pending.pop(name)
+        query, box = evaluation.query, self.session.boxes[evaluation.query.box]
+        outputs = box.check(evaluation.future.result(), f"black box {box.name!r}")
+        check_range(box, query.inputs, outputs, self.session.look(StudyState.history))
+        seconds = ended - evaluation.started
+        self.session.write(
+            lambda writer: writer.keep(writer.state.queries[query.id], outputs, seconds)
+        )
 
     def _write(self, query: Query, record: Callable[[Writer, QueryEntry], Value]) -> Value | None:
         """Record a failure of a query, unless another process has answered it meanwhile."""
@@ -281,8 +286,11 @@ class Runner:
     def _completed(self, trial: Trial) -> None:
         self._broken.clear()
         elapsed = time.perf_counter() - self._started
-        self.table.add(self.session.summary(self.limits).row(trial, elapsed))
-        if self.callback is not None and self.callback(trial) and self._status is None:
+        summary = self.session.summary(self.limits)
+        self.table.add(interruptible(lambda: summary.row(trial, elapsed)))
+        if self.callback is None:
+            return
+        if interruptible(partial(self.callback, trial)) and self._status is None:
             self._status = Status.CALLBACK
 
     def _fail(self, query: Query, reason: str, cause: BaseException | None = None) -> None:

@@ -14,11 +14,11 @@ import torch
 
 from grisaille.array_types import Array
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
+from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.problem import Problem
-from grisaille.records import Situation
+from grisaille.records import Bound, Situation
 from grisaille.storage.event_log import Data, Event, Kind, Turn
 from grisaille.storage.heartbeat import Heartbeat, this_worker
-from grisaille.storage.interrupts import interruptible
 from grisaille.storage.memory import MemoryLog
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
@@ -167,7 +167,7 @@ class Session:
 
         def record(writer: Writer) -> Query | None:
             if self._to_give_back:
-                self._release_all(writer)
+                writer.release_all(self._worker.name)
             writer.find_lost(self._worker.name)
             entry = next(writer.state.waiting(), None)
             if entry is None:
@@ -285,13 +285,13 @@ class Session:
     def drop_decision(self) -> None:
         """Let others decide: this process does not want its decision."""
         self._deciding = None
-        self.write(self._stop_deciding)
+        self.write(lambda writer: writer.stop_deciding(self._worker.name))
 
     def give_back(self) -> None:
         """Release every query that this process holds, now or when it takes the next one."""
         self._deciding = None
         self._to_give_back = True
-        self.write(self._release_all)
+        self.write(lambda writer: writer.release_all(self._worker.name))
         self._to_give_back = False
 
     @contextmanager
@@ -319,6 +319,11 @@ class Session:
                 return True
         return False
 
+    def bound(self, situation: Situation) -> Bound:
+        """What the strategy can say of the optimum; may take long."""
+        with one_thread():
+            return interruptible(partial(self.strategy.bound, situation))
+
     def query(self, entry: QueryEntry) -> Query:
         """A query as a user sees it."""
         arguments = tuple(self.boxes[entry.box].split(entry.inputs))
@@ -343,28 +348,20 @@ class Session:
 
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""
-        if self._heartbeat is not None:
-            with self.cleaning_up():  # queries also become free when this process ends
-                self.give_back()
-            self._heartbeat.stop()
-            self._heartbeat = None
-        self._log.close()
+        with Uninterrupted():
+            if self._heartbeat is not None:
+                with self.cleaning_up():  # queries also become free when this process ends
+                    self.give_back()
+                self._heartbeat.stop()
+                self._heartbeat = None
+            self._log.close()
 
     def _start_heartbeat(self) -> None:
         """Let other processes know that this one is alive."""
         if self._heartbeat is None and not isinstance(self._log, MemoryLog):
-            self._heartbeat = Heartbeat(self._log, self._worker)
-            weakref.finalize(self, self._heartbeat.stop)  # for studies that nobody closes
-
-    def _release_all(self, writer: Writer) -> None:
-        self._stop_deciding(writer)
-        for entry in writer.state.asked():
-            if entry.holder == self._worker.name:
-                writer.release(entry)
-
-    def _stop_deciding(self, writer: Writer) -> None:
-        if writer.turn.decider == self._worker.name:
-            writer.turn.decider = None
+            with Uninterrupted():  # else its process and its thread might be forgotten
+                self._heartbeat = Heartbeat(self._log, self._worker)
+                weakref.finalize(self, self._heartbeat.stop)  # for studies that nobody closes
 
     def _situation(
         self, state: StudyState, remaining: int | None, budget: float | None

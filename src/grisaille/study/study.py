@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from grisaille.checks import is_whole
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError, shortened
+from grisaille.interrupts import Uninterrupted
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import Failure, History, Situation, Suggestion, Trial
 from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event, Kind
-from grisaille.storage.interrupts import Uninterrupted
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
@@ -361,8 +361,7 @@ class Study:
     def result(self) -> Result:
         """What has been found so far."""
         summary = self._session.summary(Limits(self._planned()))
-        with one_thread():
-            bound = self.strategy.bound(summary.situation)
+        bound = self._session.bound(summary.situation)
         done, under_way = len(summary.situation.history), len(summary.situation.pending)
         message = f"as recorded: {done} trials complete, {under_way} under way"
         return summary.result(Status.RUNNING, bound, message)

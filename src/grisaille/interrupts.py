@@ -103,10 +103,10 @@ class Uninterrupted:
     def __exit__(self, *_: object) -> None:
         if not self._in_main_thread:
             return
-        if self._answered:
-            self.answer()
         if self._outermost:
             _signals.uninstall()
+        if self._answered:
+            self.answer()
         _signals.held = self._held_before
         if not self._held_before:
             _signals.deliver_waiting()

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-import grisaille.storage.interrupts
+import grisaille.interrupts
+from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.storage.event_log import Kind, Log
-from grisaille.storage.interrupts import Uninterrupted, interruptible
 from tests.storage.storage_helpers import log_of
 
 
@@ -172,7 +172,7 @@ def interrupted_at(step: int, write: Callable[[], None], log: Log) -> bool:
     files = {
         contextlib.__file__,
         __file__,
-        *map(str, Path(grisaille.storage.interrupts.__file__).parent.glob("*.py")),
+        *map(str, Path(grisaille.interrupts.__file__).parent.glob("*.py")),
     }
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
