@@ -4,9 +4,10 @@
 
 Each run is a process of its own, a fork of one that has imported the library but opened nothing.
 Its study is in the database or (one in five) in memory, is evaluated by the process itself or by
-two children, and chooses at random or (one in five) by a search. It is interrupted once, or twice in quick succession, up to
-half a second after a random step of its study. With `postgresql-stopped` the whole server is
-stopped (SIGSTOP) just before, as if its machine were away, and every study is in the database.
+two children, and chooses at random or (one in five) by a search. It is interrupted once, or twice
+in quick succession, up to half a second after a random step of its study. With
+`postgresql-stopped` the whole server is stopped (SIGSTOP) just before, as if its machine were away,
+and every study is in the database.
 
 Counted are runs that hang (with the stack of every thread), runs without a result, processes left
 behind, queries that are not given back, and runs that take longer than a second.

@@ -27,6 +27,7 @@ class _Signals:
         held: Whether they wait.
         waiting: Those that came meanwhile.
         delivered: Those that were passed on since signals come here.
+        hurry: What to call when one has to wait.
     """
 
     def __init__(self) -> None:
@@ -34,12 +35,14 @@ class _Signals:
         self.held = False
         self.waiting: list[int] = []
         self.delivered: set[int] = set()
+        self.hurry: Callable[[], None] | None = None
         self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
     def install(self) -> None:
         """Let signals come here and wait, if they have a handler in Python."""
         self.waiting.clear()
         self.delivered.clear()
+        self.hurry = None
         self.held = True
         for number in _SIGNALS:
             handler = signal.getsignal(number)
@@ -71,6 +74,8 @@ class _Signals:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.installed and self.held:
             self.waiting.append(number)
+            if self.hurry is not None:
+                self.hurry()
         else:
             self._deliver(number, frame)
 
@@ -79,7 +84,14 @@ _signals = _Signals()
 
 
 class Uninterrupted:
-    """A context without interrupts: those that come meanwhile are delivered at its end."""
+    """A context without interrupts: those that come meanwhile are delivered at its end.
+
+    Args:
+        hurry: Called whenever an interrupt has to wait for this context: it should end soon.
+    """
+
+    def __init__(self, hurry: Callable[[], None] | None = None) -> None:
+        self._hurry = hurry
 
     def __enter__(self) -> Self:
         self._answered = False
@@ -91,6 +103,11 @@ class Uninterrupted:
         if self._outermost:
             _signals.install()
         _signals.held = True
+        self._hurry_before = _signals.hurry
+        if self._hurry is not None:
+            _signals.hurry = self._hurry
+            if _signals.waiting:
+                self._hurry()
         return self
 
     def answer(self) -> None:
@@ -103,6 +120,7 @@ class Uninterrupted:
     def __exit__(self, *_: object) -> None:
         if not self._in_main_thread:
             return
+        _signals.hurry = self._hurry_before
         if self._outermost:
             _signals.uninstall()
         if self._answered:

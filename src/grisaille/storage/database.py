@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -19,7 +20,7 @@ from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.storage.address import masked
 from grisaille.storage.database_file import DatabaseFile
 from grisaille.storage.engine import IMPATIENCE, PATIENCE, connect_to, explaining_errors
-from grisaille.storage.event_log import Data, Event, Kind, Worker
+from grisaille.storage.event_log import BusyError, Data, Event, Kind, Worker
 from grisaille.storage.schema import (
     EVENTS,
     MIGRATIONS,
@@ -29,7 +30,13 @@ from grisaille.storage.schema import (
     prepare,
     refuse_newer,
 )
+from grisaille.storage.server import Server
 from grisaille.storage.worker_table import is_alive, now, record_beat
+
+Value = TypeVar("Value")
+
+# How long to wait before something is tried again that a server was too busy for, in seconds.
+_PAUSE = 0.5
 
 
 class Database:
@@ -42,6 +49,7 @@ class Database:
 
     def __init__(self, url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         self._engine, self._file = connect_to(url)
+        self._server = Server(self._engine) if self._file is None else None
         self._process = os.getpid()
         # For studies that nobody closes.
         weakref.finalize(self, _close, self._process, self._engine, self._file)
@@ -61,6 +69,9 @@ class Database:
 
     def create(self, name: str) -> DatabaseLog:
         """The log of a study, created if necessary; older tables are brought up to date."""
+        return self._patiently(lambda: self._create(name))
+
+    def _create(self, name: str) -> DatabaseLog:
         log = self.open(name)
         if log is not None and self._is_current():
             return log
@@ -77,7 +88,8 @@ class Database:
             with suppress(exc.IntegrityError), self.exclusive() as connection:
                 connection.execute(sa.insert(STUDIES).values(name=name))
         log = self.open(name)
-        assert log is not None
+        if log is None:
+            raise BusyError(f"{self.where}: somebody deletes study {name!r} while it is created")
         return log
 
     def _use_write_ahead_log(self) -> None:
@@ -94,8 +106,12 @@ class Database:
 
     def delete(self, name: str) -> None:
         """Remove a study and everything recorded of it."""
+        self._patiently(lambda: self._delete(name))
+
+    def _delete(self, name: str) -> None:
         with self.exclusive() as connection:
-            ids = sa.select(STUDIES.c.id).where(STUDIES.c.name == name)
+            # Writers of the study wait for this row, and find it gone.
+            ids = sa.select(STUDIES.c.id).where(STUDIES.c.name == name).with_for_update()
             found = connection.execute(ids).scalar()
             connection.execute(sa.delete(EVENTS).where(EVENTS.c.study == found))
             connection.execute(sa.delete(STUDIES).where(STUDIES.c.id == found))
@@ -107,26 +123,28 @@ class Database:
         Args:
             patient: Whether to wait long for other writers.
         """
-        patience = PATIENCE if patient else IMPATIENCE
-        with self._transaction(writes=True, patience=patience) as connection:
+        with self._transaction(patient, writes=True) as connection:
             yield connection
 
     @contextmanager
     def reading(self, patient: bool = True) -> Iterator[sa.Connection]:
         """A transaction that reads."""
-        with self._transaction(patience=PATIENCE if patient else IMPATIENCE) as connection:
+        with self._transaction(patient) as connection:
             yield connection
 
     @contextmanager
-    def _transaction(self, **options: Any) -> Iterator[sa.Connection]:
+    def _transaction(self, patient: bool, writes: bool = False) -> Iterator[sa.Connection]:
         """A transaction that always ends: an interrupt meanwhile is delivered after it."""
-        with Uninterrupted(), explaining_errors(self._address):
+        alone = self._server.transaction(patient) if self._server else Uninterrupted()
+        with alone, explaining_errors(self._address):
             if os.getpid() != self._process:
                 raise StorageError(
                     f"{self.where} was opened before this process was forked from another one, "
                     "and its connections belong to that one: open the study again here"
                 )
             self._check_file()
+            patience = PATIENCE if patient else IMPATIENCE
+            options = {"writes": writes, "patience": patience}
             connecting = self._engine.connect().execution_options(**options)
             with connecting as connection, connection.begin():
                 self._check_file()  # it may have changed before the transaction began
@@ -136,8 +154,23 @@ class Database:
         """Record that a worker is alive, and will report again within `lease` seconds."""
         if not self._exists():
             raise StorageError(f"{self.where} is no longer there: somebody deleted it")
+        self._patiently(lambda: self._beat(worker, lease))
+
+    def _beat(self, worker: Worker, lease: float) -> None:
         with self.exclusive() as connection:
             record_beat(connection, worker, lease)
+
+    def _patiently(self, attempt: Callable[[], Value]) -> Value:
+        """Try again for a while if the database is busy; a wrong address is reported at once."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return attempt()
+            except BusyError as error:
+                if time.monotonic() > deadline:
+                    raise
+                logging.getLogger("grisaille").warning("%s: trying again", error)
+            interruptible(partial(time.sleep, _PAUSE))
 
     def close(self) -> None:
         """Close all connections."""
@@ -157,8 +190,9 @@ class Database:
 
     def _select(self, query: sa.Select[tuple[Any]]) -> list[Any]:
         """What a query finds; nothing if the file or the tables do not exist."""
-        if not self._exists():
-            return []
+        return self._patiently(lambda: self._selected(query)) if self._exists() else []
+
+    def _selected(self, query: sa.Select[tuple[Any]]) -> list[Any]:
         with self.reading() as connection:
             version = found_version(connection)
             if version is None:

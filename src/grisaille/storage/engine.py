@@ -17,12 +17,17 @@ from grisaille.errors import StorageError
 from grisaille.interrupts import interruptible
 from grisaille.storage.address import masked, masked_in
 from grisaille.storage.database_file import DatabaseFile
-from grisaille.storage.event_log import ConnectionLostError
+from grisaille.storage.event_log import BusyError, ConnectionLostError
 
 # How long a transaction on a SQLite file waits for others, in seconds: usually, and when somebody
 # waits for this process to end.
 PATIENCE = 120.0
 IMPATIENCE = 0.5
+# What a server answers when it may work a moment later: others got in the way of a transaction
+# (serialization failure, deadlock), the server starts or ends, it has too many connections. The
+# last two have no number when a connection is made.
+_BUSY = {"40001", "40P01", "57P01", "57P02", "57P03", "53300"}
+_BUSY_TEXTS = ("the database system is", "too many clients", "remaining connection slots")
 # How often it looks, beside the time that SQLite itself waits each time.
 _PAUSE = 0.01
 
@@ -48,6 +53,9 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
             options["creator"] = file.connect
         elif url.count("@") > 1:  # a part of the password would count as the server's name
             raise StorageError(f"{shown} has more than one @: write those of a password as %40")
+        else:
+            # Whatever the database's default is: a turn reads what was written while it waited.
+            options["isolation_level"] = "READ COMMITTED"
         engine = sa.create_engine(made, pool_pre_ping=True, **options)
     except (exc.ArgumentError, exc.NoSuchModuleError, ValueError, TypeError) as error:
         raise StorageError(
@@ -64,9 +72,6 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
     if file is not None:
         sa.event.listen(engine, "connect", _set_up_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
-    else:
-        sa.event.listen(engine, "do_connect", _connect_to_server)
-        sa.event.listen(engine, "do_execute", _execute_on_server)
     return engine, file
 
 
@@ -115,16 +120,6 @@ def _begin_sqlite(connection: sa.Connection) -> None:
         interruptible(partial(time.sleep, _PAUSE))
 
 
-def _connect_to_server(dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
-    return interruptible(lambda: dialect.connect(*arguments, **options))
-
-
-def _execute_on_server(cursor: Any, statement: str, parameters: Any, _context: Any) -> bool:
-    # It may wait for another writer, or for a server that is gone.
-    interruptible(lambda: cursor.execute(statement, parameters))
-    return True  # it is done
-
-
 @contextmanager
 def explaining_errors(url: str) -> Iterator[None]:
     """Turn the errors of a database into sentences, without the passwords of its address."""
@@ -150,6 +145,8 @@ def explaining_errors(url: str) -> Iterator[None]:
             if complaint in what:
                 safe = "" if "damaged" in meaning else "; everything recorded before is safe"
                 raise StorageError(f"{where}: {meaning}{safe}") from cause
+        if getattr(told, "sqlstate", None) in _BUSY or any(text in what for text in _BUSY_TEXTS):
+            raise BusyError(f"{where}: {what}") from cause
         lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
         if lost or "connect" in what or "locked" in what:
             raise ConnectionLostError(f"{where} cannot be reached: {what}") from cause

@@ -20,6 +20,10 @@ class ConnectionLostError(StorageError):
     """The database cannot be reached now; it may be back in a moment."""
 
 
+class BusyError(ConnectionLostError):
+    """The database was reached, but cannot do it now."""
+
+
 Data = Mapping[str, Any]
 """Plain data, as JSON can hold it."""
 

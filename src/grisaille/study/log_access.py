@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from grisaille.errors import StorageError
 from grisaille.interrupts import Uninterrupted, interruptible
-from grisaille.storage.event_log import ConnectionLostError, Log, Turn
+from grisaille.storage.event_log import ConnectionLostError, Event, Log, Turn
 from grisaille.storage.memory import MemoryLog
 from grisaille.study.state import StudyState
 
@@ -49,8 +49,9 @@ class LogAccess:
         self._log = log
         self._lock = threading.RLock()
         # What is known to be recorded. The state may be ahead of it, within a turn.
-        self._events = log.read(0)
+        self._events: list[Event] = []
         self._state = StudyState(self._events)
+        self.state()
 
     def state(self) -> StudyState:
         """What is recorded by now; waits if the connection is lost.
