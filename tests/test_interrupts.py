@@ -6,6 +6,7 @@ import contextlib
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -96,6 +97,43 @@ def test_an_interrupt_that_was_answered_is_not_delivered_again():
         press()
         interrupts.answer()
     press_is_no_longer_held()
+
+
+def test_an_interrupt_that_comes_in_a_finalizer_is_not_lost():
+    class Finalized:
+        def __del__(self) -> None:
+            press()
+
+    done = []
+
+    def work() -> None:
+        Finalized()
+        done.append("after the finalizer")
+        for _ in range(1000):
+            time.sleep(0.01)
+        done.append("after a long time")
+
+    def run() -> None:
+        with Uninterrupted():
+            interruptible(work)
+
+    hook = sys.unraisablehook
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert done == ["after the finalizer"]
+    assert sys.unraisablehook is hook
+
+
+def test_another_exception_of_a_finalizer_is_reported_as_before(monkeypatch):
+    class Finalized:
+        def __del__(self) -> None:
+            raise ValueError("not an interrupt")
+
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: reported.append(report.exc_type))
+    with Uninterrupted():
+        Finalized()
+    assert reported == [ValueError]
 
 
 def test_a_termination_is_held_if_it_raises():

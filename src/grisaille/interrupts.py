@@ -7,8 +7,11 @@ and lets them through only while it waits for others.
 
 from __future__ import annotations
 
+import _thread
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self, TypeVar
@@ -37,6 +40,8 @@ class _Signals:
         self.delivered: set[int] = set()
         self.hurry: Callable[[], None] | None = None
         self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._hook_before = sys.unraisablehook
+        self._raised: tuple[int, int] | None = None
 
     def install(self) -> None:
         """Let signals come here and wait, if they have a handler in Python."""
@@ -49,12 +54,17 @@ class _Signals:
             if callable(handler) and handler != self._receive:
                 self._before[number] = handler
                 signal.signal(number, self._receive)
+        if sys.unraisablehook != self._repeat_swallowed:
+            self._hook_before = sys.unraisablehook
+            sys.unraisablehook = self._repeat_swallowed
         self.installed = True
 
     def uninstall(self) -> None:
         """Let signals go where they went before."""
         # From here on each call may raise: what is then left installed passes signals on.
         self.installed = False
+        if sys.unraisablehook == self._repeat_swallowed:
+            sys.unraisablehook = self._hook_before
         for number, handler in reversed(self._before.items()):
             if signal.getsignal(number) == self._receive:
                 signal.signal(number, handler)
@@ -69,7 +79,22 @@ class _Signals:
 
     def _deliver(self, number: int, frame: FrameType | None) -> None:
         self.delivered.add(number)
-        self._before[number](number, frame)
+        try:
+            self._before[number](number, frame)
+        except BaseException as error:
+            # Not the exception itself, which would keep everything alive that its frames refer to.
+            self._raised = id(error), number
+            raise
+
+    def _repeat_swallowed(self, report: sys.UnraisableHookArgs) -> None:
+        """Repeat a signal whose exception came in a finalizer, where Python only prints it."""
+        if self._raised is None or id(report.exc_value) != self._raised[0]:
+            self._hook_before(report)
+            return
+        number, self._raised = self._raised[1], None
+        # Not now: this is still called by the finalizer. Not `threading`, which it may have
+        # interrupted while that holds its lock.
+        _thread.start_new_thread(_send_soon, (number,))
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.installed and self.held:
@@ -78,6 +103,13 @@ class _Signals:
                 self.hurry()
         else:
             self._deliver(number, frame)
+
+
+def _send_soon(number: int) -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    time.sleep(0.01)
+    signal.pthread_kill(main, number)
 
 
 _signals = _Signals()

@@ -137,14 +137,14 @@ def test_a_file_that_is_back_is_used_again(tmp_path):
     log.close()
 
 
-@pytest.mark.parametrize("name", ["a b.db", "100%25.db", "what%3F.db", "ä#1.db"])
+@pytest.mark.parametrize("name", ["a b.db", "a%20b.db", "100%25.db", "what%3F.db", "ä#1.db"])
 def test_unusual_characters_in_a_path_name_the_same_file_for_everybody(name, tmp_path):
     storage = f"sqlite:///{tmp_path}/{name}"
     log = Database(storage).create("s")
     with log.turn(0) as turn:
         turn.append(Kind.CREATED, {})
     log.close()
-    expected = name.replace("%25", "%").replace("%3F", "?")
+    expected = name.replace("%20", " ").replace("%25", "%").replace("%3F", "?")
     assert [found.name for found in tmp_path.iterdir()] == [expected]
     assert Database(storage).names() == ["s"]
 

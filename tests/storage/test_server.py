@@ -48,7 +48,7 @@ def test_workers_share_a_study_whatever_isolation_the_database_asks_for(
         with gs.Study(
             parabola(), strategy=gs.RandomSearch(), storage=empty_postgres, name="s"
         ) as study:
-            together.wait()
+            together.wait(60)
             for _ in range(5):
                 (query,) = study.ask()
                 study.tell(query, query.arguments[0] ** 2)

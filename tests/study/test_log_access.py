@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -184,15 +186,29 @@ def test_asking_that_is_interrupted_keeps_nothing(monkeypatch, ctrl_c_raises):
     assert study.pending == []
 
 
-def test_a_study_that_nobody_closes_leaves_no_heartbeat_behind(tmp_path):
+def test_a_study_that_nobody_closes_leaves_no_heartbeat_and_no_open_file_behind(tmp_path):
     study = gs.Study(
         parabola(), strategy=gs.RandomSearch(), storage=f"sqlite:///{tmp_path}/s.db", name="s"
     )
     study.run(1, progress=False)
     heart = study._session._heartbeat
     assert heart is not None
-    thread = heart._thread
+    thread, process = heart._thread, heart._process
     assert thread.is_alive()
+    assert process is not None
+    assert process.poll() is None
+    assert any(file.startswith(str(tmp_path)) for file in open_files())
     del study, heart
     thread.join(60)
     assert not thread.is_alive()
+    assert process.poll() is not None
+    assert not any(file.startswith(str(tmp_path)) for file in open_files())
+
+
+def open_files() -> list[str]:
+    """The files that this process has open."""
+    files = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # it was open to list the others
+            files.append(os.readlink(f"/proc/self/fd/{number}"))
+    return files

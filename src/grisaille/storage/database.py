@@ -17,7 +17,7 @@ from sqlalchemy import exc
 
 from grisaille.errors import StorageError
 from grisaille.interrupts import Uninterrupted, interruptible
-from grisaille.storage.address import masked
+from grisaille.storage.address import file_address, masked
 from grisaille.storage.database_file import DatabaseFile
 from grisaille.storage.engine import IMPATIENCE, PATIENCE, connect_to, explaining_errors
 from grisaille.storage.event_log import BusyError, Data, Event, Kind, Worker
@@ -56,7 +56,8 @@ class Database:
         self._migrations = migrations
         self._address = url
         self.where = masked(url)
-        self.address = _absolute(self._engine.url)
+        # For other processes: it stays valid when the working directory changes.
+        self.address = url if self._file is None else file_address(self._file.path)
 
     def names(self) -> list[str]:
         """The names of all studies, in the order they were created; none if there is no file."""
@@ -309,13 +310,6 @@ def _events(connection: sa.Connection, study: int, after: int) -> list[Event]:
         .order_by(EVENTS.c.number)
     )
     return [Event(r.number, Kind(r.kind), json.loads(r.data), r.time) for r in rows]
-
-
-def _absolute(url: sa.URL) -> str:
-    """An address for other processes: it stays valid when the working directory changes."""
-    if url.get_backend_name() == "sqlite":
-        url = url.set(database=os.path.abspath(str(url.database)))
-    return url.render_as_string(hide_password=False)
 
 
 def _close(process: int, engine: sa.Engine, file: DatabaseFile | None) -> None:

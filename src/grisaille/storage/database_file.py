@@ -11,9 +11,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-import sqlalchemy as sa
-
 from grisaille.errors import StorageError
+from grisaille.storage.address import file_address
 from grisaille.storage.schema import WORKERS
 
 # How long SQLite waits for a lock before Python can be interrupted, in seconds.
@@ -79,10 +78,9 @@ class DatabaseFile:
         if self._copy is None:
             saved = "what it held could not be saved"
         else:
-            address = sa.URL.create("sqlite", database=str(self._copy)).render_as_string()
             saved = (
                 f"everything recorded is saved in {str(self._copy)!r}: open the study with "
-                f"storage={address!r}"
+                f"storage={file_address(self._copy)!r}"
             )
         return (
             f"the database file {str(self.path)!r} was deleted, moved or replaced while it was in "

@@ -15,7 +15,7 @@ from sqlalchemy import exc
 
 from grisaille.errors import StorageError
 from grisaille.interrupts import interruptible
-from grisaille.storage.address import masked, masked_in
+from grisaille.storage.address import masked, masked_in, path_in
 from grisaille.storage.database_file import DatabaseFile
 from grisaille.storage.event_log import BusyError, ConnectionLostError
 
@@ -49,7 +49,7 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
             sa.create_engine(made)  # explains what is wrong with an invalid address
             raise StorageError(unsupported)
         if made.get_backend_name() == "sqlite":
-            file = DatabaseFile(_path_in(url, made))
+            file = DatabaseFile(_path_in(url))
             options["creator"] = file.connect
         elif url.count("@") > 1:  # a part of the password would count as the server's name
             raise StorageError(f"{shown} has more than one @: write those of a password as %40")
@@ -75,9 +75,9 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
     return engine, file
 
 
-def _path_in(url: str, made: sa.URL) -> Path:
+def _path_in(url: str) -> Path:
     shown = f"storage {masked(url)!r}"
-    if not made.database or made.database == ":memory:":
+    if path_in(url) in ("", ":memory:") or "\0" in path_in(url):
         raise StorageError(
             f"{shown} names no file: write sqlite:///study.db, or leave storage= out for a study "
             "in memory"
@@ -87,7 +87,7 @@ def _path_in(url: str, made: sa.URL) -> Path:
             f"{shown}: a SQLite address takes no options, so nothing may follow a question mark; "
             "if it belongs to the path, write %3F instead"
         )
-    path = Path(made.database).absolute()  # the working directory may change
+    path = Path(path_in(url)).absolute()  # the working directory may change
     if not path.parent.is_dir():
         raise StorageError(f"{shown}: there is no folder {masked_in(str(path.parent), url)!r}")
     return path

@@ -93,11 +93,11 @@ class LogAccess:
     @contextmanager
     def impatient(self) -> Iterator[None]:
         """A context in which nothing waits long, because somebody waits for the end."""
-        self._log.patient = False
+        before, self._log.patient = self._log.patient, False
         try:
             yield
         finally:
-            self._log.patient = True
+            self._log.patient = before
 
     def _read(self) -> StudyState:
         news = self._log.read(self._state.position)
