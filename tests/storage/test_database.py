@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -99,6 +100,12 @@ def test_an_answer_survives_a_lost_connection_and_is_not_recorded_twice(tmp_path
     [
         ("study.db", "no database address"),
         ("sqlite://", "names no file"),
+        ("sqlite:///a%00b.db", "names no file"),
+        (
+            "sqlite:///file:x.db?uri=true",
+            r"takes no options, so nothing may follow a question mark",
+        ),
+        ("sqlite:///what?/s.db", r"question mark; if it belongs to the path, write %3F"),
         ("sqlite:////no/such/folder/s.db", "there is no folder '/no/such/folder'"),
         ("mysql://host/x", "only SQLite and PostgreSQL are supported"),
         ("nonsense://x", "no database address"),
@@ -254,7 +261,27 @@ def test_a_driver_that_repeats_the_password_is_not_quoted(tmp_path, monkeypatch)
     def connect(*_: object, **__: object) -> sqlite3.Connection:
         raise sqlite3.OperationalError("cannot connect with password s3cret")
 
-    monkeypatch.setattr("sqlite3.dbapi2.connect", connect)
+    monkeypatch.setattr("sqlite3.connect", connect)
     with pytest.raises(gs.StorageError, match=r"with password \*\*\*") as caught:
         Database(url).create("s")
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_fork_is_told_to_open_the_study_again(tmp_path):
+    study, query = _started(tmp_path)
+    ours, theirs = os.pipe()
+    fork = os.fork()
+    if fork == 0:
+        try:
+            study.tell(query, 0.5)
+        except gs.StorageError as error:
+            os.write(theirs, str(error).encode())
+        finally:
+            study.close()
+            os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as said:
+        assert "open the study again here" in said.read()
+    os.waitpid(fork, 0)
+    assert study.tell(query, 0.5) is not None
+    study.close()

@@ -192,3 +192,21 @@ def test_a_heartbeat_finds_its_file_from_another_folder(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     assert log.address == f"sqlite:///{tmp_path}/s.db"
     log.close()
+
+
+def test_a_fork_that_closes_the_log_does_not_stop_the_heartbeat(tmp_path):
+    log = log_of(f"sqlite:///{tmp_path}/s.db")
+    heart = Heartbeat(log, this_worker())
+    assert heart._process is not None
+    fork = os.fork()
+    if fork == 0:
+        try:
+            heart.stop()
+            log.close()
+        finally:
+            os._exit(0)
+    os.waitpid(fork, 0)
+    assert heart._process.poll() is None
+    heart.stop()
+    assert heart._process.poll() is not None
+    log.close()

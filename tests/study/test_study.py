@@ -489,9 +489,9 @@ def test_a_whole_trial_is_asked_told_once_and_given_back():
 
 @pytest.mark.filterwarnings("ignore:Query string argument")  # SQLite has no password
 def test_a_study_is_printed_without_the_password_of_its_storage(tmp_path):
-    address = f"sqlite:///{tmp_path}/study.db?password=s3cret"
+    address = f"sqlite:///{tmp_path}/lab:s3cret@study.db"
     with gs.Study(parabola(), strategy=QUICK, name="s", storage=address) as study:
-        assert repr(study) == f"Study('s', 0 trials, in sqlite:///{tmp_path}/study.db?password=***)"
+        assert repr(study) == f"Study('s', 0 trials, in sqlite:///{tmp_path}/lab:***@study.db)"
         assert study.storage == address  # to open it again
     with pytest.raises(gs.ModelError, match=r"Study\(storage=.*\): pass a text") as caught:
         gs.Study(parabola(), storage=b"postgresql://lab:s3cret@host/x")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grisaille.errors import ModelError, shortened
+from grisaille.interrupts import interruptible
 from grisaille.language.black_box import BlackBox
 
 if TYPE_CHECKING:
@@ -64,9 +67,9 @@ class _ThisProcess:
                 from grisaille.execution.child_pool import ChildPool
 
                 self._pool = self._pool or ChildPool(1)
-                value = self._pool.submit(box.fn, arguments, box.timeout).result()
+                value = _waited_for(self._pool.submit(box.fn, arguments, box.timeout))
             else:
-                value = box.fn(*arguments)
+                value = interruptible(partial(box.fn, *arguments))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # sys.exit() in a function ends the evaluation, not more
@@ -122,7 +125,7 @@ class _UserExecutor:
     def submit(self, box: BlackBox, arguments: Sequence[Any]) -> Future[Any]:
         assert box.fn is not None
         call = RemoteCall(box.fn, tuple(arguments), box.timeout)
-        future: Future[Any] = self._executor.submit(call, **self._options)
+        future: Future[Any] = interruptible(partial(self._executor.submit, call, **self._options))
         return future
 
     def cancel(self) -> None:
@@ -155,6 +158,15 @@ class RemoteCall:
         import cloudpickle  # type: ignore[import-untyped]
 
         return _unpacked, (cloudpickle.dumps((self._function, self._arguments)), self._timeout)
+
+
+def _waited_for(future: Future[Any]) -> Any:
+    """The value of a future; waiting for it can be interrupted."""
+    # Not in `result`, whose lock the pool's thread needs to set it.
+    done: queue.SimpleQueue[object] = queue.SimpleQueue()
+    future.add_done_callback(done.put)
+    interruptible(done.get)
+    return future.result()
 
 
 def _unpacked(payload: bytes, timeout: float | None) -> RemoteCall:

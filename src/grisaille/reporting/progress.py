@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grisaille.errors import printable, raised
+from grisaille.interrupts import interruptible
 from grisaille.language.problem import Problem
 
 
@@ -109,7 +110,7 @@ class _SafeView(Progress):
 
     def _attempt(self, show: Callable[[], None]) -> None:
         try:
-            show()
+            interruptible(show)  # a terminal may be stopped
         except (Exception, SystemExit) as error:  # Rich exits when its pipe is closed
             self.trouble = raised(error)
             broken, self._view = self._view, Progress()

@@ -1,10 +1,11 @@
-"""How the address of a database is shown: without its passwords."""
+"""The address of a database: what it says of a file, and how it is shown without passwords."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from urllib.parse import unquote, unquote_plus
+from pathlib import Path
+from urllib.parse import quote, unquote, unquote_plus
 
 _HIDDEN = "***"
 
@@ -15,6 +16,16 @@ _SCHEME = re.compile(r"[\w+.-]{2,}:/{1,2}")  # one slash is a mistake, or a path
 _COLON = re.compile(":|%3a", re.IGNORECASE)
 _HOST = re.compile(r"(\[[^\]/?]*\]|[^/:?%]*)(:\d{0,5}(?=[/?]|$))?")
 _NAMED_SECRET = re.compile(r"(pass|pwd|secret|token)\w*\s*=\s*", re.IGNORECASE)
+
+
+def file_address(path: Path) -> str:
+    """The address of a SQLite file."""
+    return f"sqlite:///{quote(str(path))}"
+
+
+def path_in(address: str) -> str:
+    """The path in the address of a SQLite file; not all versions of SQLAlchemy decode it."""
+    return unquote(address.partition(":///")[2])
 
 
 def masked(address: str) -> str:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-import sqlite3
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import exc
 
 from grisaille.errors import StorageError
-from grisaille.storage.address import masked, masked_in
-from grisaille.storage.event_log import ConnectionLostError, Data, Event, Kind, Worker
+from grisaille.interrupts import Uninterrupted, interruptible
+from grisaille.storage.address import file_address, masked
+from grisaille.storage.database_file import DatabaseFile
+from grisaille.storage.engine import IMPATIENCE, PATIENCE, connect_to, explaining_errors
+from grisaille.storage.event_log import BusyError, Data, Event, Kind, Worker
 from grisaille.storage.schema import (
     EVENTS,
     MIGRATIONS,
@@ -29,10 +30,13 @@ from grisaille.storage.schema import (
     prepare,
     refuse_newer,
 )
+from grisaille.storage.server import Server
 from grisaille.storage.worker_table import is_alive, now, record_beat
 
-# How long a writer of a SQLite file waits for the others, in seconds.
-_PATIENCE = 120.0
+Value = TypeVar("Value")
+
+# How long to wait before something is tried again that a server was too busy for, in seconds.
+_PAUSE = 0.5
 
 
 class Database:
@@ -44,12 +48,16 @@ class Database:
     """
 
     def __init__(self, url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-        self._engine = _engine(url)
-        weakref.finalize(self, self._engine.dispose)  # for studies that nobody closes
+        self._engine, self._file = connect_to(url)
+        self._server = Server(self._engine) if self._file is None else None
+        self._process = os.getpid()
+        # For studies that nobody closes.
+        weakref.finalize(self, _close, self._process, self._engine, self._file)
         self._migrations = migrations
         self._address = url
         self.where = masked(url)
-        self.address = _absolute(self._engine.url)
+        # For other processes: it stays valid when the working directory changes.
+        self.address = url if self._file is None else file_address(self._file.path)
 
     def names(self) -> list[str]:
         """The names of all studies, in the order they were created; none if there is no file."""
@@ -62,12 +70,15 @@ class Database:
 
     def create(self, name: str) -> DatabaseLog:
         """The log of a study, created if necessary; older tables are brought up to date."""
+        return self._patiently(lambda: self._create(name))
+
+    def _create(self, name: str) -> DatabaseLog:
         log = self.open(name)
         if log is not None and self._is_current():
             return log
-        if self._engine.dialect.name == "sqlite" and not self._exists():
+        if not self._exists():
             # With this property of the file, readers and one writer do not block one another.
-            with _explaining_errors(self._address):
+            with explaining_errors(self._address):
                 self._use_write_ahead_log()
         with self.exclusive() as connection:
             if self._engine.dialect.name == "postgresql":  # two processes may create the tables
@@ -78,11 +89,12 @@ class Database:
             with suppress(exc.IntegrityError), self.exclusive() as connection:
                 connection.execute(sa.insert(STUDIES).values(name=name))
         log = self.open(name)
-        assert log is not None
+        if log is None:
+            raise BusyError(f"{self.where}: somebody deletes study {name!r} while it is created")
         return log
 
     def _use_write_ahead_log(self) -> None:
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 with self._engine.connect().execution_options(autocommit=True) as connection:
@@ -91,45 +103,87 @@ class Database:
             except exc.OperationalError as error:  # unlike others, this statement does not wait
                 if "locked" not in str(error.orig) or time.monotonic() > deadline:
                     raise
-                time.sleep(0.05)
+                interruptible(partial(time.sleep, 0.05))
 
     def delete(self, name: str) -> None:
         """Remove a study and everything recorded of it."""
+        self._patiently(lambda: self._delete(name))
+
+    def _delete(self, name: str) -> None:
         with self.exclusive() as connection:
-            ids = sa.select(STUDIES.c.id).where(STUDIES.c.name == name)
+            # Writers of the study wait for this row, and find it gone.
+            ids = sa.select(STUDIES.c.id).where(STUDIES.c.name == name).with_for_update()
             found = connection.execute(ids).scalar()
             connection.execute(sa.delete(EVENTS).where(EVENTS.c.study == found))
             connection.execute(sa.delete(STUDIES).where(STUDIES.c.id == found))
 
     @contextmanager
-    def exclusive(self) -> Iterator[sa.Connection]:
-        """A transaction that may write."""
-        with _explaining_errors(self._address):
-            writing = self._engine.connect().execution_options(writes=True)
-            with writing as connection, connection.begin():
-                yield connection
+    def exclusive(self, patient: bool = True) -> Iterator[sa.Connection]:
+        """A transaction that may write.
+
+        Args:
+            patient: Whether to wait long for other writers.
+        """
+        with self._transaction(patient, writes=True) as connection:
+            yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def reading(self, patient: bool = True) -> Iterator[sa.Connection]:
         """A transaction that reads."""
-        with _explaining_errors(self._address), self._engine.begin() as connection:
+        with self._transaction(patient) as connection:
             yield connection
+
+    @contextmanager
+    def _transaction(self, patient: bool, writes: bool = False) -> Iterator[sa.Connection]:
+        """A transaction that always ends: an interrupt meanwhile is delivered after it."""
+        alone = self._server.transaction(patient) if self._server else Uninterrupted()
+        with alone, explaining_errors(self._address):
+            if os.getpid() != self._process:
+                raise StorageError(
+                    f"{self.where} was opened before this process was forked from another one, "
+                    "and its connections belong to that one: open the study again here"
+                )
+            self._check_file()
+            patience = PATIENCE if patient else IMPATIENCE
+            options = {"writes": writes, "patience": patience}
+            connecting = self._engine.connect().execution_options(**options)
+            with connecting as connection, connection.begin():
+                self._check_file()  # it may have changed before the transaction began
+                yield connection
 
     def beat(self, worker: Worker, lease: float) -> None:
         """Record that a worker is alive, and will report again within `lease` seconds."""
         if not self._exists():
             raise StorageError(f"{self.where} is no longer there: somebody deleted it")
+        self._patiently(lambda: self._beat(worker, lease))
+
+    def _beat(self, worker: Worker, lease: float) -> None:
         with self.exclusive() as connection:
             record_beat(connection, worker, lease)
 
+    def _patiently(self, attempt: Callable[[], Value]) -> Value:
+        """Try again for a while if the database is busy; a wrong address is reported at once."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return attempt()
+            except BusyError as error:
+                if time.monotonic() > deadline:
+                    raise
+                logging.getLogger("grisaille").warning("%s: trying again", error)
+            interruptible(partial(time.sleep, _PAUSE))
+
     def close(self) -> None:
         """Close all connections."""
-        self._engine.dispose()
+        _close(self._process, self._engine, self._file)
+
+    def _check_file(self) -> None:
+        if self._file is not None:
+            self._file.check()
 
     def _exists(self) -> bool:
-        """Whether the SQLite file exists: opening a missing one would create it."""
-        path = self._engine.url.database
-        return self._engine.dialect.name != "sqlite" or bool(path and Path(path).exists())
+        """Whether there is something to read: opening a missing SQLite file would create it."""
+        return self._file is None or self._file.has_content()
 
     def _is_current(self) -> bool:
         with self.reading() as connection:
@@ -137,8 +191,9 @@ class Database:
 
     def _select(self, query: sa.Select[tuple[Any]]) -> list[Any]:
         """What a query finds; nothing if the file or the tables do not exist."""
-        if not self._exists():
-            return []
+        return self._patiently(lambda: self._selected(query)) if self._exists() else []
+
+    def _selected(self, query: sa.Select[tuple[Any]]) -> list[Any]:
         with self.reading() as connection:
             version = found_version(connection)
             if version is None:
@@ -151,19 +206,20 @@ class DatabaseLog:
     """The events of one study in a database."""
 
     def __init__(self, database: Database, study: int) -> None:
+        self.patient = True
         self._database = database
         self._study = study
         self.address: str | None = database.address
 
     def read(self, after: int) -> list[Event]:
         """The events whose number is larger than `after`."""
-        with self._database.reading() as connection:
+        with self._database.reading(self.patient) as connection:
             return _events(connection, self._study, after)
 
     @contextmanager
     def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
         """Wait for a turn to write. At its end all appended events are recorded, or none."""
-        with self._database.exclusive() as connection:
+        with self._database.exclusive(self.patient) as connection:
             # In PostgreSQL the writers of a study wait for this row.
             row = connection.execute(
                 sa.select(STUDIES.c.decider).where(STUDIES.c.id == self._study).with_for_update()
@@ -203,13 +259,13 @@ class DatabaseTurn:
             raise StorageError(
                 "the study no longer holds what was read of it: somebody deleted or replaced it"
             )
-        self._appended: list[Event] = []
+        self.appended: list[Event] = []
 
     def append(self, kind: Kind, data: Data) -> Event:
         """Record one more event."""
-        number = self._length + len(self._appended) + 1
-        self._appended.append(Event(number, kind, data, self.now()))
-        return self._appended[-1]
+        number = self._length + len(self.appended) + 1
+        self.appended.append(Event(number, kind, data, self.now()))
+        return self.appended[-1]
 
     def arrived(self) -> bool:
         """Whether this batch is recorded already, by an attempt whose confirmation was lost."""
@@ -227,7 +283,7 @@ class DatabaseTurn:
 
     def finish(self) -> None:
         """Write what was appended."""
-        if self._appended:
+        if self.appended:
             self._connection.execute(
                 sa.insert(EVENTS),
                 [
@@ -239,7 +295,7 @@ class DatabaseTurn:
                         "data": json.dumps(e.data, allow_nan=False, separators=(",", ":")),
                         "batch": self._batch,
                     }
-                    for e in self._appended
+                    for e in self.appended
                 ],
             )
         if self.decider != self._before:
@@ -256,106 +312,9 @@ def _events(connection: sa.Connection, study: int, after: int) -> list[Event]:
     return [Event(r.number, Kind(r.kind), json.loads(r.data), r.time) for r in rows]
 
 
-def _absolute(url: sa.URL) -> str:
-    """An address for other processes: it stays valid when the working directory changes."""
-    if url.get_backend_name() == "sqlite":
-        url = url.set(database=os.path.abspath(str(url.database)))
-    return url.render_as_string(hide_password=False)
-
-
-def _engine(url: str) -> sa.Engine:
-    shown = f"storage {masked(url)!r}"
-    unsupported = f"{shown}: only SQLite and PostgreSQL are supported"
-    # SQLAlchemy's errors may repeat a password, so none is the cause of ours: tracebacks print it.
-    try:
-        made = sa.make_url(url)
-        options: dict[str, Any] = {}
-        if made.get_backend_name() not in ("sqlite", "postgresql"):
-            sa.create_engine(made)  # explains what is wrong with an invalid address
-            raise StorageError(unsupported)
-        if made.get_backend_name() == "sqlite":
-            if not made.database or made.database == ":memory:":
-                raise StorageError(
-                    f"{shown} names no file: write sqlite:///study.db, or leave storage= out for "
-                    "a study in memory"
-                )
-            folder = Path(made.database).resolve().parent
-            if not folder.is_dir():
-                raise StorageError(f"{shown}: there is no folder {masked_in(str(folder), url)!r}")
-            options["connect_args"] = {"timeout": _PATIENCE}
-            if _is_read_only(Path(made.database)):
-                options["creator"] = partial(_connect_read_only, made.database)
-        elif url.count("@") > 1:  # a part of the password would count as the server's name
-            raise StorageError(f"{shown} has more than one @: write those of a password as %40")
-        engine = sa.create_engine(made, pool_pre_ping=True, **options)
-    except (exc.ArgumentError, exc.NoSuchModuleError, ValueError, TypeError) as error:
-        raise StorageError(
-            f"{shown} is no database address ({masked_in(str(error), url)}): write "
-            "sqlite:///study.db or postgresql+psycopg://user@host/database"
-        ) from None
-    except ModuleNotFoundError as error:
-        if made.get_backend_name() != "postgresql":
-            raise StorageError(unsupported) from None
-        raise StorageError(
-            f"{shown} needs the package {error.name!r}: write postgresql+psycopg:// and pip "
-            "install 'grisaille[postgresql]'"
-        ) from None
-    if engine.dialect.name == "sqlite":
-        sa.event.listen(engine, "connect", _set_up_sqlite)
-        sa.event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _is_read_only(file: Path) -> bool:
-    """Whether nobody can write to a file, so that it can be read without its journal files."""
-    if not file.exists() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
-        return False
-    journal = file.with_name(f"{file.name}-wal")
-    return not journal.exists() or journal.stat().st_size == 0
-
-
-def _connect_read_only(file: str) -> sqlite3.Connection:
-    address = f"file:{quote(str(Path(file).resolve()))}?immutable=1"
-    return sqlite3.connect(address, uri=True, check_same_thread=False)
-
-
-def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # `_begin_sqlite` begins transactions
-    # An answer may have taken days: it must be on the disk before it counts, if power fails.
-    connection.execute("PRAGMA synchronous=FULL")
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    options = connection.get_execution_options()
-    if not options.get("autocommit"):
-        # A writer takes the lock at once: taking it after reading could fail.
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
-
-
-@contextmanager
-def _explaining_errors(url: str) -> Iterator[None]:
-    """Turn the errors of a database into sentences, without the passwords of its address."""
-    try:
-        yield
-    except exc.IntegrityError:
-        raise
-    except exc.DBAPIError as error:
-        where, what = masked(url), masked_in(str(error.orig).strip(), url)
-        # A traceback prints the cause of an error, too.
-        cause = error if masked_in(str(error), url) == str(error) else None
-        advice = {
-            "database or disk is full": "the disk is full: free some space and start again",
-            "attempt to write a readonly database": "it is read-only: make the file and its "
-            "folder writable",
-            "unable to open database file": "it cannot be opened: check the folder and your rights",
-            "file is not a database": "it is not a SQLite file",
-            "disk image is malformed": "the file is damaged: restore it from a copy, or save what "
-            "can be read with the program sqlite3 and its command .recover",
-        }
-        for complaint, meaning in advice.items():
-            if complaint in what:
-                safe = "" if "damaged" in meaning else "; everything recorded before is safe"
-                raise StorageError(f"{where}: {meaning}{safe}") from cause
-        if error.connection_invalidated or "connect" in what or "locked" in what:
-            raise ConnectionLostError(f"{where} cannot be reached: {what}") from cause
-        raise StorageError(f"{where}: {what}") from cause
+def _close(process: int, engine: sa.Engine, file: DatabaseFile | None) -> None:
+    if os.getpid() != process:
+        return  # this is a fork: the connections belong to the other process
+    engine.dispose()
+    if file is not None:
+        file.close()

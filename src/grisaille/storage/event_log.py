@@ -20,6 +20,10 @@ class ConnectionLostError(StorageError):
     """The database cannot be reached now; it may be back in a moment."""
 
 
+class BusyError(ConnectionLostError):
+    """The database was reached, but cannot do it now."""
+
+
 Data = Mapping[str, Any]
 """Plain data, as JSON can hold it."""
 
@@ -81,6 +85,8 @@ class Turn(Protocol):
     """The events since the last one that the writer knows of."""
     decider: str | None
     """Name of the worker that computes the next suggestion; may be set."""
+    appended: list[Event]
+    """The events of this turn, which are recorded when it ends."""
 
     def append(self, kind: Kind, data: Data) -> Event:
         """Record one more event."""
@@ -101,6 +107,9 @@ class Turn(Protocol):
 
 class Log(Protocol):
     """The events of one study."""
+
+    patient: bool
+    """Whether to wait long for other writers; may be set."""
 
     @property
     def address(self) -> str | None:

@@ -21,6 +21,8 @@ from grisaille.storage.event_log import Log, Worker
 
 # A worker counts as dead after this many seconds without a heartbeat.
 LEASE = 60.0
+# How long stopping waits for a heartbeat that is being recorded, in seconds.
+_WAIT = 0.5
 
 
 def this_worker() -> Worker:
@@ -80,18 +82,23 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop recording."""
+        """Stop recording, except in a fork: the heartbeat belongs to the other process."""
+        if os.getpid() != self._worker.process:
+            return
         self._stopped.set()
-        self._thread.join()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             cast(IO[bytes], self._process.stdin).close()
+        # The thread may be waiting for a storage that is away. It ends by itself then.
+        self._thread.join(_WAIT)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._lease / 4):
             if self._process is not None and self._process.poll() is None:
                 continue
+            if self._stopped.is_set():
+                return
             try:
                 self._log.beat(self._worker, self._lease)
             except StorageError as error:  # the next write reports it, if there is one

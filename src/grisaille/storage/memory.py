@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from grisaille.interrupts import Uninterrupted
 from grisaille.storage.event_log import Data, Event, Kind, Worker
 
 
@@ -16,6 +17,7 @@ class MemoryLog:
     address: str | None = None
 
     def __init__(self) -> None:
+        self.patient = True
         self._events: list[Event] = []
         self._decider: str | None = None
         self._lock = threading.Lock()
@@ -27,7 +29,7 @@ class MemoryLog:
     @contextmanager
     def turn(self, after: int, batch: str = "") -> Iterator[MemoryTurn]:
         """Wait for a turn to write. At its end all appended events are recorded, or none."""
-        with self._lock:
+        with Uninterrupted(), self._lock:
             turn = MemoryTurn(self._events[after:], len(self._events), self._decider)
             yield turn
             self._events.extend(turn.appended)

@@ -127,6 +127,18 @@ class Writer:
         if entry.state is QueryState.ASKED:
             self.append(Kind.RELEASED, {"query": entry.id})
 
+    def release_all(self, worker: str) -> None:
+        """Give back every query that a worker has, and let others decide."""
+        self.stop_deciding(worker)
+        for entry in self.state.asked():
+            if entry.holder == worker:
+                self.release(entry)
+
+    def stop_deciding(self, worker: str) -> None:
+        """Let others decide, if a worker does."""
+        if self.turn.decider == worker:
+            self.turn.decider = None
+
     def open_entry(self, name: str) -> QueryEntry:
         """A query that may still be answered."""
         entry = self.state.queries.get(name)
@@ -171,6 +183,17 @@ class Writer:
         if any(c not in answers for q in trial.told for c in q.calls):
             return self._continue_shared(trial)
         return self._finish(trial)
+
+    def keep(self, entry: QueryEntry, outputs: Array, seconds: float) -> tuple[Trial | None, bool]:
+        """Write an answer: somebody paid for it, so it is kept even if it comes too late.
+
+        Returns:
+            The trial that it completes, if it does, and whether it was in time for its trial.
+        """
+        if entry.is_open:
+            return self.tell(entry, outputs, seconds), True
+        self.observe(entry.box, [entry.inputs], [outputs])
+        return None, False
 
     def observe(self, box: str, inputs: Iterable[Array], outputs: Iterable[Array]) -> None:
         """Write answers that belong to no query, one row each: made elsewhere, or too late."""

@@ -6,8 +6,9 @@ import queue
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,18 +16,16 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.confidence.audit import DOUBT
 from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
-from grisaille.execution.evaluators import Evaluators, evaluators_for
+from grisaille.execution.evaluators import Evaluators
+from grisaille.interrupts import interruptible
 from grisaille.records import NO_BOUND, Bound, Refutation, Suggestion, Trial, TrialKind
-from grisaille.reporting.progress import Progress, show_progress
-from grisaille.study.argument_checks import check_functions, check_run
-from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
+from grisaille.reporting.progress import Progress
+from grisaille.study.budget import Limits, left
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import Writer
-from grisaille.study.presolve import refute_known_parts
-from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
-from grisaille.study.session import Query, Session, one_thread
-from grisaille.study.state import QueryEntry, TrialState
+from grisaille.study.session import Query, Session
+from grisaille.study.state import QueryEntry, StudyState, TrialState
 
 Value = TypeVar("Value")
 
@@ -37,72 +36,6 @@ _BROKEN_IN_A_ROW = 10
 _AHEAD = 0.05
 # How often to look whether other processes left something to do, in seconds.
 _POLL = 0.1
-
-
-def run(
-    session: Session,
-    *,
-    trials: int | None,
-    executor: Any,
-    workers: int | None,
-    timeout: float | None,
-    gap_tol: float | None,
-    stop_if_infeasible: bool,
-    max_cost: float | None,
-    callback: Callable[[Trial], object] | None,
-    progress: bool | None,
-) -> Result:
-    """See `Study.run`."""
-    check_run(trials, workers, timeout, gap_tol, max_cost, callback, stop_if_infeasible)
-    problem = session.problem
-    check_functions(problem)
-    if trials is None and max_cost is None:
-        trials = DEFAULT_TRIALS
-    limits = Limits(trials, max_cost, gap_tol)
-    if not session.state().trials:
-        seed = int(session.state().settings["seed"])
-        with one_thread():
-            refutation = refute_known_parts(problem, seed)
-        if refutation is not None:
-            summary = session.summary(limits)
-            return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
-    view = nullcontext(Progress()) if progress is False else show_progress(problem, progress)
-    try:
-        with view as table, evaluators_for(executor, workers) as evaluators:
-            runner = Runner(
-                session, limits, evaluators, timeout, stop_if_infeasible, callback, table
-            )
-            try:
-                result = runner.result()
-            except KeyboardInterrupt:
-                runner.give_up()
-                # After Ctrl-C nobody wants to wait for another search.
-                summary = session.summary(limits)
-                result = summary.result(Status.INTERRUPTED, summary.last_bound())
-            except BaseException:
-                with suppress(Exception):  # the first error is the one to report
-                    runner.give_up()
-                raise
-    except BaseException as error:
-        with suppress(Exception):
-            _attach_result(error, session.summary(limits))
-        raise
-    if table.trouble:
-        result.message += f"; the view was switched off: {table.trouble}"
-    return result
-
-
-def _attach_result(error: BaseException, summary: ProgressSummary) -> None:
-    """Attach to an error what was found before it."""
-    history = summary.situation.history
-    bound, reason = summary.last_bound(), text_of(error) or type(error).__name__
-    try:
-        result = summary.result(Status.FAILED, bound, reason)
-    except Exception:  # a model that fails can also not judge the trials
-        result = replace(summary, as_observed=True).result(Status.FAILED, bound, reason)
-    error.result = result  # type: ignore[attr-defined]
-    if len(history) or history.loose:
-        error.add_note("What was evaluated before is in this exception's `result`.")
 
 
 @dataclass(slots=True)
@@ -146,9 +79,8 @@ class Runner:
         bound = self.bound  # a status that rests on a bound is shown with it
         if bound is None:
             self.table.doing("computing the final bound")
-            with one_thread():
-                bound = self.session.strategy.bound(summary.situation)
-        return summary.result(status, bound)
+            bound = self.session.bound(summary.situation)
+        return interruptible(lambda: summary.result(status, bound))
 
     def until_stopped(self) -> Status:
         """Suggest, evaluate and record until there is a reason to stop; then finish the rest."""
@@ -161,14 +93,19 @@ class Runner:
             elif self._status is not None and not self._others_may_need_help():
                 return self._status
             else:
-                time.sleep(_POLL)  # other processes decide, or evaluate what is needed here
+                # Other processes decide, or evaluate what is needed here.
+                interruptible(partial(time.sleep, _POLL))
 
     def give_up(self) -> None:
-        """Cancel pending evaluations where possible, and give all queries back."""
-        self.evaluators.cancel()
-        for evaluation in self._pending.values():
-            evaluation.future.cancel()
-        self.session.give_back()
+        """Keep finished answers, cancel pending evaluations where possible, give queries back."""
+        with self.session.cleaning_up():
+            while not self._finished.empty():
+                self._keep(*self._finished.get())
+        for cancel in (self.evaluators.cancel, *(e.future.cancel for e in self._pending.values())):
+            with suppress(Exception):  # an executor may be away
+                cancel()
+        with self.session.cleaning_up():
+            self.session.give_back()
 
     def _others_may_need_help(self) -> bool:
         """Whether other processes are at work: if they are lost, their queries are done here."""
@@ -234,10 +171,9 @@ class Runner:
         if suggestion.kind is TrialKind.INITIAL or suggestion.bound.estimated is not None:
             return False
         summary = self.session.summary(self.limits)
-        if np.isfinite(summary.best):
+        if np.isfinite(interruptible(lambda: summary.best)):
             return False
-        with one_thread():
-            bound = self.session.strategy.bound(summary.situation)
+        bound = self.session.bound(summary.situation)
         self.bound = bound if bound.refutation is not None else None
         return self.bound is not None
 
@@ -253,15 +189,12 @@ class Runner:
             self._unbounded += 1
             if self._unbounded % self.evaluators.slots:
                 return None
-            with one_thread():
-                bound = self.session.strategy.bound(summary.situation)
-        status = summary.reached(bound, gap_tol)
+            bound = self.session.bound(summary.situation)
+        status = interruptible(partial(summary.reached, bound, gap_tol))
         if status is Status.GAP_TOL:
             # Bands that are a guess are doubted first: the gap must be closed for wider ones, too.
             doubting = replace(summary.situation, widening=DOUBT)
-            with one_thread():
-                doubted = self.session.strategy.bound(doubting)
-            status = summary.reached(doubted, gap_tol)
+            status = summary.reached(self.session.bound(doubting), gap_tol)
         self.bound = None if status is None else bound
         return status
 
@@ -272,7 +205,8 @@ class Runner:
             return
         slow = self._suggesting > _AHEAD * float(np.median(self._evaluating))
         self._check_time()
-        if slow and self._status is None and next(self.session.state().waiting(), None) is None:
+        waiting = self.session.look(lambda state: next(state.waiting(), None))
+        if slow and self._status is None and waiting is None:
             self._suggest()
 
     def _check_time(self) -> None:
@@ -283,7 +217,7 @@ class Runner:
         return self.timeout is not None and time.perf_counter() - self._started >= self.timeout
 
     def _receive_one(self) -> None:
-        name, ended = self._finished.get()
+        name, ended = interruptible(self._finished.get)
         evaluation = self._pending.pop(name)
         query, seconds = evaluation.query, ended - evaluation.started
         self._evaluating.append(seconds)
@@ -292,7 +226,7 @@ class Runner:
         try:
             answer = evaluation.future.result()
             outputs = box.check(answer, where)
-            check_range(box, query.inputs, outputs, self.session.state().history())
+            check_range(box, query.inputs, outputs, self.session.look(StudyState.history))
         except AssumptionError as error:
             self._fail(query, text_of(error))
             raise
@@ -316,16 +250,9 @@ class Runner:
             self._tell(query, outputs, seconds)
 
     def _tell(self, query: Query, outputs: Array, seconds: float) -> None:
-        """Record an answer: somebody paid for it, so it is kept even if it comes too late."""
-
-        def record(writer: Writer) -> tuple[Trial | None, bool]:
-            entry = writer.state.queries[query.id]
-            if entry.is_open:
-                return writer.tell(entry, outputs, seconds), True
-            writer.observe(entry.box, [entry.inputs], [outputs])
-            return None, False
-
-        trial, in_time = self.session.write(record)
+        trial, in_time = self.session.write(
+            lambda writer: writer.keep(writer.state.queries[query.id], outputs, seconds)
+        )
         if trial is not None:
             self._completed(trial)
         elif in_time:
@@ -335,6 +262,17 @@ class Runner:
                 f"trial {query.trial}: the answer of black box {query.box!r} to query {query.id} "
                 "came too late for its trial, and is kept as an observation"
             )
+
+    def _keep(self, name: str, ended: float) -> None:
+        """Record an answer that was made before the run was broken off."""
+        evaluation = self._pending.pop(name)
+        query, box = evaluation.query, self.session.boxes[evaluation.query.box]
+        outputs = box.check(evaluation.future.result(), f"black box {box.name!r}")
+        check_range(box, query.inputs, outputs, self.session.look(StudyState.history))
+        seconds = ended - evaluation.started
+        self.session.write(
+            lambda writer: writer.keep(writer.state.queries[query.id], outputs, seconds)
+        )
 
     def _write(self, query: Query, record: Callable[[Writer, QueryEntry], Value]) -> Value | None:
         """Record a failure of a query, unless another process has answered it meanwhile."""
@@ -348,8 +286,11 @@ class Runner:
     def _completed(self, trial: Trial) -> None:
         self._broken.clear()
         elapsed = time.perf_counter() - self._started
-        self.table.add(self.session.summary(self.limits).row(trial, elapsed))
-        if self.callback is not None and self.callback(trial) and self._status is None:
+        summary = self.session.summary(self.limits)
+        self.table.add(interruptible(lambda: summary.row(trial, elapsed)))
+        if self.callback is None:
+            return
+        if interruptible(partial(self.callback, trial)) and self._status is None:
             self._status = Status.CALLBACK
 
     def _fail(self, query: Query, reason: str, cause: BaseException | None = None) -> None:
@@ -373,7 +314,7 @@ class Runner:
         self._write(query, lambda writer, entry: writer.fail(entry, reason, lost=True))
 
     def _stop_if_nothing_works(self) -> None:
-        ever = len(self.session.state().history())
+        ever = len(self.session.look(StudyState.history))
         limit = _BROKEN_IN_A_ROW if ever else _FIRST_BROKEN
         if len(self._broken) < limit:
             return

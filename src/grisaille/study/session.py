@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import time
-import uuid
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
 
 from grisaille.array_types import Array
-from grisaille.errors import EvaluationError, GrisailleError, ModelError, ProtocolError
+from grisaille.errors import EvaluationError, ModelError, ProtocolError
+from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.problem import Problem
-from grisaille.records import Situation
-from grisaille.storage.event_log import ConnectionLostError, Data, Event, Kind, Log
+from grisaille.records import Bound, Situation
+from grisaille.storage.event_log import Data, Event, Kind, Turn
 from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
 from grisaille.strategies.strategy import Strategy
@@ -24,6 +25,7 @@ from grisaille.study.budget import Limits, left
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import Decision, Writer
 from grisaille.study.identity import check_same_study, settings_of
+from grisaille.study.log_access import LogAccess, open_log
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
 from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialEntry, TrialState
@@ -31,8 +33,6 @@ from grisaille.study.waiting import Waiting
 
 Value = TypeVar("Value")
 
-# How long to keep trying when the database cannot be reached, in seconds.
-_RETRY_FOR = 600.0
 # How often a worker looks for queries of workers that are gone, in seconds.
 _LOOK_EVERY = 2.0
 NO_LIMITS = Limits()
@@ -41,9 +41,6 @@ NO_LIMITS = Limits()
 _MOST_BROKEN = 10
 # How often to look whether the suggestion of another process is ready, in seconds.
 _POLL = 0.05
-
-MEMORY = "memory"
-"""Name of the storage for studies that end with their process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +87,10 @@ class Session:
         self._next_look = 0.0
         self._waiting = Waiting()
         self._made_for: list[str] = []
-        self._log = _open_log(storage, name)
-        self._state = StudyState(self._log.read(0))
+        self._deciding: object = None  # what the thread that decides is known by
+        self._to_give_back = False
+        self._log = open_log(storage, name)
+        self._access = LogAccess(self._log)
 
     def create_or_resume(
         self, seed: int | None, evaluation: str | None, allow_changes: bool
@@ -115,35 +114,36 @@ class Session:
                 if stored["problem"] != settings["problem"]:
                     writer.recompute()
 
-        stored = self._state.settings
+        stored = self.state().settings
         # Usually there is nothing to write, and reading is enough.
         if not (stored and check_same_study(stored, settings_now(stored), allow_changes)):
             self.write(record)
-        self._made_for = self._state.settings["problem"]
+        self._made_for = self.state().settings["problem"]
 
     def state(self) -> StudyState:
-        """What is recorded by now; waits if the connection is lost."""
-        return self._retrying(self._read)
+        """What is recorded by now; other threads may change it. Waits if the connection is lost."""
+        return self._access.state()
+
+    def look(self, at: Callable[[StudyState], Value]) -> Value:
+        """Look at what is recorded by now, while no other thread changes it."""
+        return self._access.look(at)
 
     def events(self) -> list[Event]:
         """Everything that is recorded, in order."""
         return self._log.read(0)
 
-    def _read(self) -> StudyState:
-        self._state.apply(self._log.read(self._state.position))
-        return self._state
-
     def summary(self, limits: Limits = NO_LIMITS) -> ProgressSummary:
         """How far the study is now."""
-        state = self.state()
-        remaining, budget = left(self.problem, state, limits)
-        situation = self._situation(state, remaining, budget, limits.gap_tol)
-        return ProgressSummary(self.strategy, situation)
+
+        def situation(state: StudyState) -> Situation:
+            return self._situation(state, *left(self.problem, state, limits), limits.gap_tol)
+
+        return ProgressSummary(self.strategy, self.look(situation))
 
     def situation_of(self, trial: int) -> Situation:
         """The situation that the decision for a trial was made in."""
-        entry = self.state().trials[trial]
-        if entry.known < self._state.changed:
+        entry, changed = self.look(lambda state: (state.trials[trial], state.changed))
+        if entry.known < changed:
             raise ModelError(
                 f"trial {trial} was decided for another problem or by another strategy, before "
                 "the study was changed: it cannot be derived again"
@@ -160,12 +160,14 @@ class Session:
         """
         if by_worker:
             self._start_heartbeat()
-            nothing = next(self.state().waiting(), None) is None
-            if nothing and time.monotonic() < self._next_look:
+            nothing = self.look(lambda state: next(state.waiting(), None)) is None
+            if nothing and not self._to_give_back and time.monotonic() < self._next_look:
                 return None  # without the write lock: many processes may be looking
             self._next_look = time.monotonic() + _LOOK_EVERY
 
         def record(writer: Writer) -> Query | None:
+            if self._to_give_back:
+                writer.release_all(self._worker.name)
             writer.find_lost(self._worker.name)
             entry = next(writer.state.waiting(), None)
             if entry is None:
@@ -175,7 +177,9 @@ class Session:
             writer.append(Kind.ASKED, {"query": entry.id, "holder": holder, "until": until})
             return self.query(entry)
 
-        return self.write(record)
+        query = self.write(record)
+        self._to_give_back = False
+        return query
 
     def take_trial(self) -> TrialEntry | None:
         """Take all queries of the oldest pending trial that nobody evaluates; None if none."""
@@ -205,11 +209,11 @@ class Session:
         broken = 0
         while (taken := take()) is None:
             if broken == _MOST_BROKEN:
-                reason = list(self.state().trials.values())[-1].reason
+                reason = self.look(lambda state: list(state.trials.values())[-1].reason)
                 raise EvaluationError(complaint.format(broken=broken, reason=reason))
             decision = self.decide(limits)
             if decision is None:
-                time.sleep(_POLL)
+                interruptible(partial(time.sleep, _POLL))
             elif isinstance(decision, Status) or decision.suggestion.refutation is not None:
                 return None
             else:
@@ -224,10 +228,12 @@ class Session:
             None, if another process is deciding, so that one may ask again.
         """
         self._start_heartbeat()
-        me = self._worker.name
+        me, this_time = self._worker.name, object()
 
         def begin(writer: Writer) -> Status | tuple[Situation, int] | None:
             decider = writer.turn.decider
+            if decider == me and self._deciding not in (None, this_time):
+                return None  # another thread is deciding
             if decider not in (None, me) and writer.turn.alive(str(decider)):
                 does = "computes the next suggestion"
                 self._waiting.continues(str(decider), does, writer.state.position)
@@ -237,19 +243,25 @@ class Session:
                 more = limits.trials is None or len(writer.state.trials) < limits.trials
                 return Status.MAX_COST if more else Status.MAX_TRIALS
             writer.turn.decider = me
+            self._deciding = this_time
             situation = self._situation(writer.state, remaining, budget, limits.gap_tol)
             return situation, writer.state.position
 
-        begun = self.write(begin)
+        try:
+            begun = self.write(begin)
+        except BaseException:
+            self._deciding = None
+            raise
         if begun is None or isinstance(begun, Status):
             return begun
         situation, known = begun
         started = time.perf_counter()
         try:
             with one_thread():
-                suggestion = self.strategy.suggest(situation)
+                suggestion = interruptible(partial(self.strategy.suggest, situation))
         except BaseException:
-            self.drop_decision()
+            with self.cleaning_up():
+                self.drop_decision()
             raise
         seconds = time.perf_counter() - started
         if suggestion.refutation is not None:
@@ -266,32 +278,52 @@ class Session:
             writer.start(decision)
             return True
 
-        return self.write(record)
+        try:
+            return self.write(record)
+        finally:
+            self._deciding = None
 
     def drop_decision(self) -> None:
         """Let others decide: this process does not want its decision."""
-        self.write(self._stop_deciding)
+        self._deciding = None
+        self.write(lambda writer: writer.stop_deciding(self._worker.name))
 
     def give_back(self) -> None:
-        """Release every query that this process holds."""
+        """Release every query that this process holds, now or when it takes the next one."""
+        self._deciding = None
+        self._to_give_back = True
+        self.write(lambda writer: writer.release_all(self._worker.name))
+        self._to_give_back = False
 
-        def record(writer: Writer) -> None:
-            self._stop_deciding(writer)
-            for entry in writer.state.asked():
-                if entry.holder == self._worker.name:
-                    writer.release(entry)
+    @contextmanager
+    def cleaning_up(self) -> Iterator[None]:
+        """A context for what an interrupt or an error leaves behind.
 
-        self.write(record)
+        Nothing waits long in it, and the storage may be away: the error is what to report.
+        """
+        with self.impatient(), suppress(Exception):
+            yield
+
+    def impatient(self) -> AbstractContextManager[None]:
+        """A context in which nothing waits long for the storage."""
+        return self._access.impatient()
 
     def others_at_work(self) -> bool:
         """Whether other processes hold queries, or are deciding."""
-        state = self.state()
+        return self.look(self._others_at_work)
+
+    def _others_at_work(self, state: StudyState) -> bool:
         for query in state.asked():
             if query.holder is not None and query.holder != self._worker.name:
                 does = f"evaluates query {query.id}"
                 self._waiting.continues(query.holder, does, state.position)
                 return True
         return False
+
+    def bound(self, situation: Situation) -> Bound:
+        """What the strategy can say of the optimum; may take long."""
+        with one_thread():
+            return interruptible(partial(self.strategy.bound, situation))
 
     def query(self, entry: QueryEntry) -> Query:
         """A query as a user sees it."""
@@ -300,63 +332,37 @@ class Session:
 
     def write(self, record: Callable[[Writer], Value]) -> Value:
         """Write to the log while nobody else can; waits if the connection is lost."""
-        batch = uuid.uuid4().hex
-        values: list[Value] = []
 
-        def attempt() -> Value:
-            with self._log.turn(self._state.position, batch) as turn:
-                self._state.apply(turn.news)
-                self._check_unchanged()
-                if not (values and turn.arrived()):
-                    writer = Writer(turn, self._state, self.problem, self._chain, self._retries)
-                    values.append(record(writer))
-            return values[-1]
+        def record_in(turn: Turn, state: StudyState) -> Value:
+            self._check_unchanged(state)
+            return record(Writer(turn, state, self.problem, self._chain, self._retries))
 
-        return self._retrying(attempt)
+        return self._access.write(record_in)
 
-    def _check_unchanged(self) -> None:
+    def _check_unchanged(self, state: StudyState) -> None:
         """Refuse to go on after another process has changed the problem."""
-        if self._made_for and self._state.settings.get("problem") != self._made_for:
+        if self._made_for and state.settings.get("problem") != self._made_for:
             raise ProtocolError(
                 f"study {self.name!r} was changed by another process: open it again with the "
                 "changed problem"
             )
 
-    def _retrying(self, attempt: Callable[[], Value]) -> Value:
-        """Use the log, and try again for a while if it cannot be reached."""
-        deadline = time.monotonic() + _RETRY_FOR
-        pause = 1.0
-        while True:
-            try:
-                return attempt()
-            except ConnectionLostError as error:
-                self._state = StudyState()
-                if time.monotonic() > deadline:
-                    raise
-                logging.getLogger("grisaille").warning("%s: trying again", error)
-                time.sleep(pause)
-                pause = min(2 * pause, 30.0)
-            except BaseException:
-                self._state = StudyState()  # may hold what was not recorded: read it again
-                raise
-
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""
-        if self._heartbeat is not None:
-            with suppress(GrisailleError):  # queries also become free when this process ends
-                self.give_back()
-            self._heartbeat.stop()
-            self._heartbeat = None
-        self._log.close()
+        with Uninterrupted():
+            if self._heartbeat is not None:
+                with self.cleaning_up():  # queries also become free when this process ends
+                    self.give_back()
+                self._heartbeat.stop()
+                self._heartbeat = None
+            self._log.close()
 
     def _start_heartbeat(self) -> None:
         """Let other processes know that this one is alive."""
         if self._heartbeat is None and not isinstance(self._log, MemoryLog):
-            self._heartbeat = Heartbeat(self._log, self._worker)
-
-    def _stop_deciding(self, writer: Writer) -> None:
-        if writer.turn.decider == self._worker.name:
-            writer.turn.decider = None
+            with Uninterrupted():  # else its process and its thread might be forgotten
+                self._heartbeat = Heartbeat(self._log, self._worker)
+                weakref.finalize(self, self._heartbeat.stop)  # for studies that nobody closes
 
     def _situation(
         self,
@@ -376,14 +382,6 @@ class Session:
             budget,
             gap_tol,
         )
-
-
-def _open_log(storage: str, name: str) -> Log:
-    if storage == MEMORY:
-        return MemoryLog()
-    from grisaille.storage.database import Database
-
-    return Database(storage).create(name)
 
 
 @contextmanager

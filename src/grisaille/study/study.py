@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from grisaille.checks import is_whole
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError, shortened
+from grisaille.interrupts import Uninterrupted
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import Failure, History, Situation, Suggestion, Trial
@@ -22,8 +24,9 @@ from grisaille.study.argument_checks import check_ask, check_seconds, check_stud
 from grisaille.study.budget import Limits, spent
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import ChainAnswers, Writer
+from grisaille.study.log_access import MEMORY
 from grisaille.study.result import Result, Status
-from grisaille.study.session import MEMORY, Query, Session, one_thread
+from grisaille.study.session import Query, Session, one_thread
 from grisaille.study.state import StudyState, TrialEntry
 
 if TYPE_CHECKING:
@@ -81,7 +84,7 @@ class Study:
 
     @property
     def state(self) -> StudyState:
-        """Everything recorded so far: settings, trials and queries. To be read only."""
+        """Everything recorded so far: settings, trials, queries. To be read only, by one thread."""
         return self._session.state()
 
     @property
@@ -102,7 +105,7 @@ class Study:
     @property
     def history(self) -> History:
         """Every complete trial, loose answer and failure recorded so far."""
-        return self.state.history()
+        return self._session.look(StudyState.history)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -112,12 +115,12 @@ class Study:
     @property
     def pending(self) -> list[Query]:
         """The queries that were handed out and have no answer yet."""
-        return [self._session.query(q) for q in self.state.asked()]
+        return self._session.look(lambda s: [self._session.query(q) for q in s.asked()])
 
     @property
     def cost(self) -> float:
         """The cost of all evaluations so far, failed ones included."""
-        return spent(self.state)
+        return self._session.look(spent)
 
     def events(self) -> list[Event]:
         """The log of the study: everything that happened, in order, as plain data."""
@@ -166,20 +169,19 @@ class Study:
         check_ask(n, trials, lease)
         limits = Limits(trials or self.state.settings.get("trials"))
         complaint = "{broken} trials in a row broke off before any black box was asked: {reason}"
-
-        def take() -> Query | None:
-            return self._session.take(lease=lease, by_worker=False)
-
+        take = partial(self._session.take, lease=lease, by_worker=False)
         found: list[Query] = []
         try:
-            while len(found) < n:
-                query = self._session.take_or_suggest(take, limits, complaint)
-                if query is None:
-                    break
-                found.append(query)
+            with Uninterrupted():
+                while len(found) < n:
+                    query = self._session.take_or_suggest(take, limits, complaint)
+                    if query is None:
+                        break
+                    found.append(query)
         except BaseException:
-            for query in found:  # nobody has seen them
-                self.release(query)
+            with self._session.cleaning_up():
+                for query in found:  # nobody has seen them
+                    self.release(query)
             raise
         return found
 
@@ -299,7 +301,7 @@ class Study:
         known = self.box(box)
         x, y = observed_rows(self.problem, known, inputs, outputs)
         for row, answer in zip(x, y, strict=True):
-            check_range(known, row, answer, self.state.history())
+            check_range(known, row, answer, self.history)
         self._session.write(lambda writer: writer.observe(known.name, x, y))
         return len(x)
 
@@ -341,7 +343,7 @@ class Study:
         Raises:
             EvaluationError: No trial succeeds. This and any other exception has a `result` so far.
         """
-        from grisaille.study.runner import run
+        from grisaille.study.run import run
 
         return run(
             self._session,
@@ -359,8 +361,7 @@ class Study:
     def result(self) -> Result:
         """What has been found so far."""
         summary = self._session.summary(Limits(self._planned()))
-        with one_thread():
-            bound = self.strategy.bound(summary.situation)
+        bound = self._session.bound(summary.situation)
         done, under_way = len(summary.situation.history), len(summary.situation.pending)
         message = f"as recorded: {done} trials complete, {under_way} under way"
         return summary.result(Status.RUNNING, bound, message)
@@ -388,7 +389,7 @@ class Study:
 
     def _planned(self) -> int | None:
         """How many trials the latest decision assumed, if it assumed a number."""
-        last = next(reversed(self.state.trials.values()), None)
+        last = self._session.look(lambda s: next(reversed(s.trials.values()), None))
         if last is None or last.remaining is None:
             return None
         return last.number - 1 + last.remaining
