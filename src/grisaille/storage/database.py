@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
+import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,8 +19,23 @@ from grisaille.errors import StorageError
 from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.storage.address import file_address, masked
 from grisaille.storage.database_file import DatabaseFile
-from grisaille.storage.engine import IMPATIENCE, PATIENCE, connect_to, explaining_errors
-from grisaille.storage.event_log import BusyError, Data, Event, Kind, Worker
+from grisaille.storage.engine import (
+    IMPATIENCE,
+    PATIENCE,
+    ConflictError,
+    connect_to,
+    explaining_errors,
+)
+from grisaille.storage.event_log import (
+    BusyError,
+    ConnectionLostError,
+    DamagedError,
+    Data,
+    Event,
+    Kind,
+    Worker,
+)
+from grisaille.storage.event_rows import Damage, read_rows, row_of, select_rows
 from grisaille.storage.schema import (
     EVENTS,
     MIGRATIONS,
@@ -54,6 +69,7 @@ class Database:
         # For studies that nobody closes.
         weakref.finalize(self, _close, self._process, self._engine, self._file)
         self._migrations = migrations
+        self._version: int | None = None
         self._address = url
         self.where = masked(url)
         # For other processes: it stays valid when the working directory changes.
@@ -66,7 +82,7 @@ class Database:
     def open(self, name: str) -> DatabaseLog | None:
         """The log of a study; None if the study does not exist."""
         found = self._select(sa.select(STUDIES.c.id).where(STUDIES.c.name == name))
-        return DatabaseLog(self, int(found[0])) if found else None
+        return DatabaseLog(self, int(found[0]), name) if found else None
 
     def create(self, name: str) -> DatabaseLog:
         """The log of a study, created if necessary; older tables are brought up to date."""
@@ -86,7 +102,7 @@ class Database:
             prepare(connection, self.where, self._migrations)
         if self.open(name) is None:
             # Another process may have just created it.
-            with suppress(exc.IntegrityError), self.exclusive() as connection:
+            with suppress(ConflictError), self.exclusive() as connection:
                 connection.execute(sa.insert(STUDIES).values(name=name))
         log = self.open(name)
         if log is None:
@@ -116,6 +132,25 @@ class Database:
             found = connection.execute(ids).scalar()
             connection.execute(sa.delete(EVENTS).where(EVENTS.c.study == found))
             connection.execute(sa.delete(STUDIES).where(STUDIES.c.id == found))
+
+    def store(self, name: str, events: Sequence[Event]) -> None:
+        """Record the events of a study that this database does not have yet, all or none.
+
+        Raises:
+            StorageError: It has a study of this name.
+        """
+        if self.open(name) is not None:
+            raise StorageError(f"{self.where} has a study {name!r} already: name another database")
+        with self.create(name).turn(0, uuid.uuid4().hex) as turn:
+            turn.appended.extend(events)
+
+    def file_complaints(self) -> list[str]:
+        """What SQLite finds wrong with the file. A server looks after its own files."""
+        if self._file is None or not self._exists():
+            return []
+        with self.reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
+            return [str(line) for line in found if line != "ok"]
 
     @contextmanager
     def exclusive(self, patient: bool = True) -> Iterator[sa.Connection]:
@@ -186,8 +221,12 @@ class Database:
         return self._file is None or self._file.has_content()
 
     def _is_current(self) -> bool:
-        with self.reading() as connection:
-            return found_version(connection) == len(self._migrations) + 1
+        return self._version == len(self._migrations) + 1
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether the tables hold checksums, as far as is known: older ones do not."""
+        return self._version is not None and self._version > 1
 
     def _select(self, query: sa.Select[tuple[Any]]) -> list[Any]:
         """What a query finds; nothing if the file or the tables do not exist."""
@@ -195,26 +234,91 @@ class Database:
 
     def _selected(self, query: sa.Select[tuple[Any]]) -> list[Any]:
         with self.reading() as connection:
-            version = found_version(connection)
-            if version is None:
+            self._version = found_version(connection)
+            if self._version is None:
                 return []
-            refuse_newer(version, len(self._migrations) + 1, self.where)
+            refuse_newer(self._version, len(self._migrations) + 1, self.where)
             return list(connection.execute(query).scalars())
 
 
 class DatabaseLog:
     """The events of one study in a database."""
 
-    def __init__(self, database: Database, study: int) -> None:
+    def __init__(self, database: Database, study: int, name: str) -> None:
         self.patient = True
         self._database = database
         self._study = study
+        self._name = name
+        self._has_checksums = database.has_checksums
         self.address: str | None = database.address
 
     def read(self, after: int) -> list[Event]:
         """The events whose number is larger than `after`."""
         with self._database.reading(self.patient) as connection:
-            return _events(connection, self._study, after)
+            counted = None
+            if after == 0 and self._has_checksums:
+                # Before the events: others may record more of them meanwhile.
+                mine = STUDIES.c.id == self._study
+                counted = connection.execute(sa.select(STUDIES.c.events).where(mine)).scalar()
+            events = self._events(connection, after)
+            self._check_count(after + len(events), counted)
+            return events
+
+    def _events(self, connection: sa.Connection, after: int) -> list[Event]:
+        rows = connection.execute(select_rows(self._study, after, self._has_checksums))
+        events: list[Event] = []
+        for read in read_rows(rows.mappings(), self._study, after):
+            if isinstance(read, Damage):
+                raise DamagedError(self._name, read.number, read.complaint)
+            events.append(read)
+        return events
+
+    def examine(self) -> tuple[list[Event | Damage], int]:
+        """All events, damaged ones included, and how many of them have no checksum."""
+        try:
+            with self._database.reading() as connection:
+                rows = self._rows(connection, select_rows(self._study, 0, self._has_checksums))
+                last = self._last_number(connection)
+        except ConnectionLostError:
+            raise
+        except StorageError:  # a damaged page: the others may still be read
+            rows, last = self._readable_rows()
+        found = list(read_rows(rows, self._study, 0))
+        there = max((read.number for read in found), default=0)
+        found += [Damage(number, "is missing") for number in range(there + 1, last + 1)]
+        return found, sum(row.get("checksum") is None for row in rows)
+
+    def _readable_rows(self) -> tuple[list[dict[str, Any]], int]:
+        """The rows that can be read one by one, and how many were recorded, as far as is known."""
+        last, rows = 0, []
+        with suppress(StorageError), self._database.reading() as connection:
+            last = self._last_number(connection)
+        number = 0
+        while number < last:
+            number += 1
+            one = select_rows(self._study, number - 1, self._has_checksums)
+            with suppress(StorageError), self._database.reading() as connection:
+                rows += self._rows(connection, one.where(EVENTS.c.number == number))
+        return rows, last
+
+    def _rows(self, connection: sa.Connection, query: sa.Select[Any]) -> list[dict[str, Any]]:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+    def _last_number(self, connection: sa.Connection) -> int:
+        """The number of the last event that was recorded, as far as is known."""
+        mine = EVENTS.c.study == self._study
+        last: Any = connection.execute(sa.select(sa.func.max(EVENTS.c.number)).where(mine)).scalar()
+        counted: Any = None
+        if self._has_checksums:
+            study = STUDIES.c.id == self._study
+            counted = connection.execute(sa.select(STUDIES.c.events).where(study)).scalar()
+        return max((n for n in (last, counted) if isinstance(n, int)), default=0)
+
+    def _check_count(self, there: int, counted: object) -> None:
+        if isinstance(counted, int) and there < counted:
+            raise DamagedError(
+                self._name, there + 1, f"is missing, of {counted} that were recorded"
+            )
 
     @contextmanager
     def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
@@ -222,13 +326,17 @@ class DatabaseLog:
         with self._database.exclusive(self.patient) as connection:
             # In PostgreSQL the writers of a study wait for this row.
             row = connection.execute(
-                sa.select(STUDIES.c.decider).where(STUDIES.c.id == self._study).with_for_update()
+                sa.select(STUDIES.c.decider, STUDIES.c.events)
+                .where(STUDIES.c.id == self._study)
+                .with_for_update()
             ).one_or_none()
             if row is None:
                 raise StorageError(
                     f"the study is no longer in {self._database.where}: somebody deleted it"
                 )
-            turn = DatabaseTurn(connection, self._study, after, row.decider, batch)
+            news = self._events(connection, after)
+            self._check_count(after + len(news), row.events)
+            turn = DatabaseTurn(connection, self._study, after, news, row.decider, batch)
             yield turn
             turn.finish()
 
@@ -245,15 +353,21 @@ class DatabaseTurn:
     """A turn to write to a log in a database: an open transaction."""
 
     def __init__(
-        self, connection: sa.Connection, study: int, after: int, decider: str | None, batch: str
+        self,
+        connection: sa.Connection,
+        study: int,
+        after: int,
+        news: Sequence[Event],
+        decider: str | None,
+        batch: str,
     ) -> None:
         self._connection = connection
         self._study = study
         self._batch = batch
         self._before = decider
         self.decider = decider
-        self.news: Sequence[Event] = _events(connection, study, after)
-        self._length = after + len(self.news)
+        self.news = news
+        self._length = after + len(news)
         last = sa.select(sa.func.max(EVENTS.c.number)).where(EVENTS.c.study == study)
         if (connection.execute(last).scalar() or 0) != self._length:
             raise StorageError(
@@ -283,33 +397,16 @@ class DatabaseTurn:
 
     def finish(self) -> None:
         """Write what was appended."""
+        changes: dict[str, Any] = {}
         if self.appended:
-            self._connection.execute(
-                sa.insert(EVENTS),
-                [
-                    {
-                        "study": self._study,
-                        "number": e.number,
-                        "kind": str(e.kind),
-                        "time": e.time,
-                        "data": json.dumps(e.data, allow_nan=False, separators=(",", ":")),
-                        "batch": self._batch,
-                    }
-                    for e in self.appended
-                ],
-            )
+            rows = [row_of(event, self._study, self._batch) for event in self.appended]
+            self._connection.execute(sa.insert(EVENTS), rows)
+            changes["events"] = self.appended[-1].number
         if self.decider != self._before:
+            changes["decider"] = self.decider
+        if changes:
             mine = STUDIES.c.id == self._study
-            self._connection.execute(sa.update(STUDIES).where(mine).values(decider=self.decider))
-
-
-def _events(connection: sa.Connection, study: int, after: int) -> list[Event]:
-    rows = connection.execute(
-        sa.select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.data, EVENTS.c.time)
-        .where((EVENTS.c.study == study) & (EVENTS.c.number > after))
-        .order_by(EVENTS.c.number)
-    )
-    return [Event(r.number, Kind(r.kind), json.loads(r.data), r.time) for r in rows]
+            self._connection.execute(sa.update(STUDIES).where(mine).values(changes))
 
 
 def _close(process: int, engine: sa.Engine, file: DatabaseFile | None) -> None:

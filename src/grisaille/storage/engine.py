@@ -32,6 +32,10 @@ _BUSY_TEXTS = ("the database system is", "too many clients", "remaining connecti
 _PAUSE = 0.01
 
 
+class ConflictError(StorageError):
+    """Something of this name is there already."""
+
+
 def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
     """The engine for an address, and the file that it names, if it does.
 
@@ -125,8 +129,6 @@ def explaining_errors(url: str) -> Iterator[None]:
     """Turn the errors of a database into sentences, without the passwords of its address."""
     try:
         yield
-    except (exc.IntegrityError, sqlite3.IntegrityError):
-        raise
     except (exc.DBAPIError, sqlite3.Error) as error:
         told = error.orig if isinstance(error, exc.DBAPIError) else error
         where, what = masked(url), masked_in(str(told).strip(), url)
@@ -147,6 +149,8 @@ def explaining_errors(url: str) -> Iterator[None]:
                 raise StorageError(f"{where}: {meaning}{safe}") from cause
         if getattr(told, "sqlstate", None) in _BUSY or any(text in what for text in _BUSY_TEXTS):
             raise BusyError(f"{where}: {what}") from cause
+        if isinstance(error, exc.IntegrityError):
+            raise ConflictError(f"{where}: {what}") from cause
         lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
         if lost or "connect" in what or "locked" in what:
             raise ConnectionLostError(f"{where} cannot be reached: {what}") from cause
