@@ -65,7 +65,7 @@ def read_row(row: Mapping[str, Any], study: int) -> Event | Damage:
     number, time = row["number"], row["time"]
     if not isinstance(number, int):
         return Damage(0, f"has the number {number!r}")
-    if row.get("checksum") not in (None, _checksum({"study": study, **row})):
+    if row.get("checksum") not in (None, _checksum({**row, "study": study})):
         return Damage(number, "is not what was recorded: its checksum differs")
     if row["kind"] not in list(Kind):
         return Damage(number, f"is of an unknown kind, {row['kind']!r}")

@@ -54,8 +54,7 @@ def _misfit(state: StudyState, event: Event) -> str:
         case Kind.CREATED:
             return _settings_misfit(data)
         case Kind.CHANGED:
-            boxes = {**state.settings["boxes"], **data.get("boxes", {})}
-            return _settings_misfit({**state.settings, **data, "boxes": boxes})
+            return _change_misfit(state.settings, data)
         case Kind.SUGGESTED:
             return _suggestion_misfit(state, event)
         case Kind.OBSERVED:
@@ -84,6 +83,14 @@ def _misfit(state: StudyState, event: Event) -> str:
 def _settings_misfit(settings: Data) -> str:
     lengths = {len(settings[name]) for name in ("entries", "lower", "upper")}
     return "" if len(lengths) == 1 else "has bounds for other variables"
+
+
+def _change_misfit(settings: Data, change: Data) -> str:
+    changed = {**settings, **change}
+    lengths = [[len(s[name]) for name in ("entries", "constraints")] for s in (settings, changed)]
+    if changed["problem"] == settings["problem"] and lengths[0] != lengths[1]:
+        return "has other variables or constraints for the same problem"
+    return _settings_misfit(changed)
 
 
 def _suggestion_misfit(state: StudyState, event: Event) -> str:
@@ -208,7 +215,7 @@ def _list_of(check: Check) -> Check:
 
 def _record(**fields: Check) -> Check:
     return lambda value: (
-        isinstance(value, dict) and all(check(value.get(name)) for name, check in fields.items())
+        isinstance(value, dict) and all(name in value and check(value[name]) for name, check in fields.items())
     )
 
 
