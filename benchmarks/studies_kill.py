@@ -1,13 +1,13 @@
 """Kill running studies at random moments with `kill -9`, and check that nothing is lost.
 
-    python -m benchmarks.studies_kill [KILLS] [sqlite | postgresql]
+    python -m benchmarks.studies_kill [KILLS] [sqlite | postgresql] [MINUTES]
 
 Processes run a study, one of them is killed at a random moment and replaced, again and again; then
 the study is finished, and the next one begins. Half of the studies are run by one process, half by
 three. Evaluations fail in a corner. After each kill everything that a process knew to be recorded
 must be there, the recorded answers must begin with those before, each query must have one answer,
 and a SQLite file must pass its integrity check. Where one process decides, the decisions are
-compared with those of a study that was never killed.
+compared with those of a study that was never killed. After so many minutes no study begins.
 
 Processes are forked from one that has imported everything, and computes nothing itself.
 """
@@ -15,6 +15,7 @@ Processes are forked from one that has imported everything, and computes nothing
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import shutil
@@ -181,14 +182,14 @@ def points(events: list[Event]) -> list[Any]:
     return [e.data["suggestion"]["x"] for e in events if e.kind is Kind.SUGGESTED]
 
 
-def main(kills: int, address: str | None) -> dict[str, object]:
+def main(kills: int, address: str | None, minutes: float) -> dict[str, object]:
     folder = Path(tempfile.mkdtemp(prefix="grisaille-kill-"))
     generator = random.Random(0)
     tally = Tally()
     started = time.perf_counter()
     unbroken: dict[int, list[Any]] = {}
     try:
-        while sum(tally.hits.values()) < kills:
+        while sum(tally.hits.values()) < kills and time.perf_counter() < started + 60 * minutes:
             number = tally.studies
             seed, workers = number // 2 % SEEDS, (1, WORKERS)[number % 2]
             storage = address or f"sqlite:///{folder}/{number}.db"
@@ -240,5 +241,6 @@ if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
     with server_for(sys.argv[2:3]) as address:
         import_everything(address)
-        outcome = main(int(sys.argv[1]) if len(sys.argv) > 1 else 50, address)
+        minutes = float(sys.argv[3]) if len(sys.argv) > 3 else math.inf
+        outcome = main(int(sys.argv[1]) if len(sys.argv) > 1 else 50, address, minutes)
     write_result(f"studies_kill_{outcome['storage']}", outcome, "studies_kill")

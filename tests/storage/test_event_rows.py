@@ -81,7 +81,7 @@ def test_a_damaged_event_is_named_with_its_study_and_what_to_do(storage):
     if storage == "memory":
         pytest.skip("memory has no tables")
     database = stored(storage)
-    change(database, "UPDATE grisaille_events SET data='{\"query\":\"9\"}' WHERE number=2")
+    change(database, 'UPDATE grisaille_events SET data=\'{"query":"9"}\' WHERE number=2')
     log = database.open("tank")
     with pytest.raises(gs.StorageError, match=r"study 'tank' is damaged: its event 2 is not what"):
         log.read(0)

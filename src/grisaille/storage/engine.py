@@ -32,6 +32,12 @@ _BUSY_TEXTS = ("the database system is", "too many clients", "remaining connecti
 _PAUSE = 0.01
 
 
+_DAMAGED = (
+    "the file is damaged: restore it from a copy, save what is whole with grisaille check --save "
+    "URL, or what can be read at all with the program sqlite3 and its command .recover"
+)
+
+
 class ConflictError(StorageError):
     """Something of this name is there already."""
 
@@ -129,6 +135,11 @@ def explaining_errors(url: str) -> Iterator[None]:
     """Turn the errors of a database into sentences, without the passwords of its address."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        if b"malformed" not in error.object:
+            raise
+        # SQLite repeats damaged text in its message, which Python cannot read then.
+        raise StorageError(f"{masked(url)}: {_DAMAGED}") from error
     except (exc.DBAPIError, sqlite3.Error) as error:
         told = error.orig if isinstance(error, exc.DBAPIError) else error
         where, what = masked(url), masked_in(str(told).strip(), url)
@@ -140,8 +151,7 @@ def explaining_errors(url: str) -> Iterator[None]:
             "folder writable",
             "unable to open database file": "it cannot be opened: check the folder and your rights",
             "file is not a database": "it is not a SQLite file",
-            "disk image is malformed": "the file is damaged: restore it from a copy, or save what "
-            "can be read with the program sqlite3 and its command .recover",
+            "malformed": _DAMAGED,
         }
         for complaint, meaning in advice.items():
             if complaint in what:

@@ -215,7 +215,8 @@ def _list_of(check: Check) -> Check:
 
 def _record(**fields: Check) -> Check:
     return lambda value: (
-        isinstance(value, dict) and all(name in value and check(value[name]) for name, check in fields.items())
+        isinstance(value, dict)
+        and all(name in value and check(value[name]) for name, check in fields.items())
     )
 
 
