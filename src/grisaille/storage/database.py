@@ -140,9 +140,14 @@ class Database:
         """What SQLite finds wrong with the file. A server looks after its own files."""
         if self._file is None or not self._exists():
             return []
-        with self.reading() as connection:
-            found = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
-            return [str(line) for line in found if line != "ok"]
+        try:
+            with self.reading() as connection:
+                found = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
+                return [str(line) for line in found if line != "ok"]
+        except BusyError:
+            raise
+        except StorageError as error:  # so damaged that the check itself breaks off
+            return [str(error)]
 
     @contextmanager
     def exclusive(self, patient: bool = True) -> Iterator[sa.Connection]:
