@@ -146,7 +146,7 @@ def run_study(
         steps = generator.randrange(1, 16) if kills else 10**9
         while steps and victim.listen():
             steps -= 1
-        done = steps > 0
+        done = steps > 0 or victim.last == "done"
         if not done:
             # After a write comes a search, which takes longest.
             time.sleep(generator.uniform(0, 0.2 if victim.last == "wrote" else 0.01))

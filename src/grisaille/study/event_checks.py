@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from grisaille.records import TrialKind
@@ -164,8 +165,12 @@ def _fits(state: StudyState, box: str, inputs: Any, outputs: Any = None) -> bool
 
 def _calls(state: StudyState) -> int:
     """How many calls of black boxes the problem has."""
-    lines = state.settings["problem"]
-    return sum(re.match(r"#\d+ = black box ", line) is not None for line in lines)
+    return _calls_in(tuple(state.settings["problem"]))
+
+
+@lru_cache(maxsize=16)
+def _calls_in(fingerprint: tuple[str, ...]) -> int:
+    return sum(re.match(r"#\d+ = black box ", line) is not None for line in fingerprint)
 
 
 def _text(value: Any) -> bool:
