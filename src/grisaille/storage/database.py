@@ -238,8 +238,6 @@ class Database:
             return list(connection.execute(query).scalars())
 
 
-
-
 def _close(process: int, engine: sa.Engine, file: DatabaseFile | None) -> None:
     if os.getpid() != process:
         return  # this is a fork: the connections belong to the other process
