@@ -21,7 +21,11 @@ from benchmarks.study_internals import start_trial, take_query
 
 
 def measure(trials: int, kernel: gs.Matern | None) -> dict[str, float]:
-    storage = f"sqlite:///{tempfile.mkdtemp(prefix='grisaille-overhead-')}/study.db"
+    with tempfile.TemporaryDirectory() as folder:
+        return measure_in(f"sqlite:///{folder}/study.db", trials, kernel)
+
+
+def measure_in(storage: str, trials: int, kernel: gs.Matern | None) -> dict[str, float]:
     study = gs.Study(
         nested(kernel=kernel), storage=storage, name="large", strategy=gs.RandomSearch()
     )

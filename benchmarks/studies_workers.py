@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,12 @@ def work(storage: str, trials: int, seconds: float) -> None:
 
 
 def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
-    folder = Path(tempfile.mkdtemp(prefix="grisaille-workers-"))
-    storage = address or f"sqlite:///{folder}/study.db"
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(address or f"sqlite:///{folder}/study.db", trials, seconds)
+    return {"storage": "postgresql" if address else "sqlite", **found}
+
+
+def measure(storage: str, trials: int, seconds: float) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.studies_workers", "work", storage]
     started = time.perf_counter()
     processes = [
@@ -64,7 +67,6 @@ def main(trials: int, address: str | None, seconds: float) -> dict[str, Any]:
         if e.kind is Kind.TOLD and (t := e.time) > joined
     )
     outcome = {
-        "storage": "postgresql" if address else "sqlite",
         "workers": WORKERS,
         "trials": len(state.trials),
         "complete": len(state.history()),

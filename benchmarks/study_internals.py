@@ -32,3 +32,15 @@ def announce_writes(study: gs.Study, announce: Callable[[str], None]) -> None:
         return value
 
     study._session.write = announced  # type: ignore[method-assign]
+
+
+def after_each_write(study: gs.Study, do: Callable[[], None]) -> None:
+    """Call `do` after each write of the study has returned."""
+    write = study._session.write
+
+    def followed(record):  # type: ignore[no-untyped-def]
+        value = write(record)
+        do()
+        return value
+
+    study._session.write = followed  # type: ignore[method-assign]

@@ -210,3 +210,37 @@ def test_a_fork_that_closes_the_log_does_not_stop_the_heartbeat(tmp_path):
     heart.stop()
     assert heart._process.poll() is not None
     log.close()
+
+
+def test_the_rows_of_workers_that_are_gone_are_removed(storage):
+    if storage == "memory":
+        pytest.skip("memory has one process")
+    database = Database(storage)
+    database.create("s")
+    gone, stopped, alive = (Worker(name, "elsewhere", 1, "") for name in ("gone", "stopped", "on"))
+    database.beat(gone, -1.0)
+    database.beat(stopped, -1.0)
+    database.beat(alive, 60.0)
+
+    def names() -> list[str]:
+        with database.reading() as connection:
+            return sorted(connection.execute(sa.select(WORKERS.c.name)).scalars())
+
+    assert names() == ["on"]
+    database.beat(stopped, 60.0)  # it was not gone after all
+    assert names() == ["on", "stopped"]
+    database.close()
+
+
+def test_a_worker_with_a_damaged_row_counts_as_gone(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/s.db")
+    log = database.create("s")
+    worker = this_worker()
+    database.beat(worker, 60.0)
+    with log.turn(0) as turn:
+        assert turn.alive(worker.name)
+    with database.exclusive() as connection:
+        connection.execute(sa.text("UPDATE grisaille_workers SET process='x', seen='y'"))
+    with log.turn(0) as turn:
+        assert not turn.alive(worker.name)
+    database.close()

@@ -52,3 +52,45 @@ def test_a_migration_that_fails_changes_nothing(storage):
         columns = connection.execute(text("SELECT * FROM grisaille_studies")).keys()
         assert "remark" not in list(columns)
     database.close()
+
+
+def make_version_1(storage: str) -> None:
+    """A database as version 1 wrote it."""
+    database = Database(storage)
+    with database.create("s").turn(0) as turn:
+        turn.append(Kind.RELEASED, {"query": "1-1"})
+    with database.exclusive() as connection:
+        connection.execute(text("ALTER TABLE grisaille_events DROP COLUMN checksum"))
+        connection.execute(text("ALTER TABLE grisaille_studies DROP COLUMN events"))
+        connection.execute(text("UPDATE grisaille_schema SET version=1"))
+    database.close()
+
+
+def test_tables_without_checksums_are_read_as_they_are_and_get_them_with_the_next_event(storage):
+    if storage == "memory":
+        pytest.skip("memory has no tables")
+    make_version_1(storage)
+    database = Database(storage)
+    log = database.open("s")
+    assert [event.number for event in log.read(0)] == [1]
+    found, unchecked = log.examine()
+    assert (len(found), unchecked) == (1, 1)
+    with database.reading() as connection:  # reading changes nothing
+        assert connection.execute(text("SELECT version FROM grisaille_schema")).scalar() == 1
+    with database.create("s").turn(1) as turn:
+        turn.append(Kind.RELEASED, {"query": "1-2"})
+    found, unchecked = database.open("s").examine()
+    assert (len(found), unchecked) == (2, 1)
+    database.close()
+    with pytest.raises(gs.StorageError, match="written by a newer Grisaille"):
+        Database(storage, migrations=()).open("s")
+
+
+def test_a_version_that_is_no_number_gets_a_sentence(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/study.db")
+    database.create("s")
+    with database.exclusive() as connection:
+        connection.execute(text("UPDATE grisaille_schema SET version='x'"))
+    with pytest.raises(gs.StorageError, match="version of the tables is 'x'"):
+        database.names()
+    database.close()

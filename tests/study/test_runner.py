@@ -322,3 +322,43 @@ def test_a_process_notices_that_another_one_changed_the_problem(tmp_path):
     with pytest.raises(gs.ProtocolError, match="changed by another process: open it again"):
         old.tell(query, 1.0)
     old.close()
+
+
+def test_a_process_notices_that_another_one_changed_the_strategy(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    old = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
+    (query,) = old.ask()
+    other = gs.RandomSearch()
+    with gs.Study(
+        parabola(), strategy=other, storage=storage, name="s", allow_changes=True
+    ) as changed:
+        old.tell(query, 1.0)  # an answer is an answer
+        (query,) = changed.ask()
+        drawn = changed.replay(query.trial)
+        assert drawn.x.tolist() == query.inputs.tolist()
+        with pytest.raises(gs.ProtocolError, match=r"with the changed strategy, RandomSearch\(\)"):
+            old.replay(query.trial)
+        with pytest.raises(gs.ProtocolError, match="changed by another process"):
+            old.ask()
+        assert len(changed.state.trials) == query.trial  # nothing was decided by the old one
+    old.close()
+
+
+def test_a_decision_that_was_under_way_when_the_strategy_changed_is_not_recorded(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+
+    class Slow(gs.RandomSearch):
+        def suggest(self, situation):
+            if not changes:
+                changes.append(gs.RandomSearch())
+                given = {"strategy": changes[0], "storage": storage, "name": "s"}
+                gs.Study(parabola(), allow_changes=True, **given).close()
+            return super().suggest(situation)
+
+    changes: list[gs.RandomSearch] = []
+    with gs.Study(parabola(), strategy=Slow(), storage=storage, name="s") as study:
+        with pytest.raises(gs.ProtocolError, match="changed by another process"):
+            study.ask()
+        assert study.state.trials == {}
+    with gs.Study(parabola(), strategy=changes[0], storage=storage, name="s") as study:
+        assert study.run(2, progress=False).nit == 2  # nobody is thought to be deciding

@@ -65,12 +65,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _delete(options: argparse.Namespace) -> int:
-    stored = read_study(options.storage, options.study)
-    counts = sum(stored.state.history().counts().values())
-    what = (
-        f"study {stored.name!r} with {len(stored.state.trials)} trials and {counts} evaluations "
-        f"from {stored.where}"
-    )
+    what = _what_to_delete(options)
     if not options.yes:
         if not sys.stdin.isatty():
             raise ModelError(f"to delete {what} without being asked, pass --yes")
@@ -80,3 +75,17 @@ def _delete(options: argparse.Namespace) -> int:
     delete_study(options.storage, options.study)
     print(f"Deleted {what}.")
     return DONE
+
+
+def _what_to_delete(options: argparse.Namespace) -> str:
+    from grisaille.storage.event_log import DamagedError
+
+    try:
+        stored = read_study(options.storage, options.study)
+    except DamagedError:
+        return f"the damaged study {options.study!r} from {masked(options.storage)}"
+    counts = sum(stored.state.history().counts().values())
+    return (
+        f"study {stored.name!r} with {len(stored.state.trials)} trials and {counts} evaluations "
+        f"from {stored.where}"
+    )

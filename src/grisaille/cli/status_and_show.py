@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from grisaille.cli.arguments import STUDY, STUDY_WITH_FILE, add_shared, count
-from grisaille.cli.exit_codes import DONE, NOTHING
-from grisaille.cli.stored_studies import open_study, read_studies, read_study
+from grisaille.cli.exit_codes import DONE, FAILURE, NOTHING
+from grisaille.cli.stored_studies import Damaged, Stored, open_study, read_studies, read_study
 from grisaille.errors import printable
 
 if TYPE_CHECKING:
@@ -48,20 +49,25 @@ def _result(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     from grisaille.cli.study_summary import summarize
 
+    found: Sequence[Stored | Damaged]
     if options.study is None:
         where, found = read_studies(options.storage)
     else:
         stored = read_study(options.storage, options.study)
         where, found = stored.where, [stored]
-    lines = [summarize(stored) for stored in found]
+    lines = [summarize(stored) for stored in found if isinstance(stored, Stored)]
+    damaged = [stored for stored in found if isinstance(stored, Damaged)]
     if options.json:
-        print(json.dumps(lines, indent=2))
+        marked = [{"name": study.name, "damaged": study.complaint} for study in damaged]
+        print(json.dumps([*lines, *marked], indent=2))
     elif lines:
         rows = [_cells(line) for line in lines]
         print(printable(table(list(rows[0]), [list(row.values()) for row in rows])))
-    else:
+    elif not damaged:
         print(f"There are no studies in {where} yet: grisaille solve FILE --study NAME makes one.")
-    return DONE
+    for study in damaged:
+        print(f"grisaille: {printable(study.complaint)}", file=sys.stderr)
+    return FAILURE if damaged else DONE
 
 
 def _cells(line: dict[str, Any]) -> dict[str, str]:

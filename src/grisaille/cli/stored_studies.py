@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from grisaille.cli.problem_file import Definition, load
 from grisaille.cli.remembered_files import remember, remembered
-from grisaille.errors import ModelError, ProtocolError
+from grisaille.errors import ModelError, ProtocolError, StorageError
 
 if TYPE_CHECKING:
     from grisaille.storage.database import Database
@@ -33,32 +33,52 @@ class Stored:
     written: float | None
 
 
-def read_studies(storage: str) -> tuple[str, list[Stored]]:
-    """The storage without its passwords, and all its studies."""
-    with closing(_database(storage)) as database:
-        found = [_read(database, name) for name in database.names()]
-        return database.where, [stored for stored in found if stored is not None]
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A study that cannot be read, and why."""
+
+    name: str
+    complaint: str
+
+
+def read_studies(storage: str) -> tuple[str, list[Stored | Damaged]]:
+    """The storage without its passwords, and all its studies, damaged ones included."""
+    from grisaille.storage.event_log import ConnectionLostError
+
+    found: list[Stored | Damaged] = []
+    with closing(database_of(storage)) as database:
+        for name in database.names():
+            try:
+                stored = _read(database, name)
+            except ConnectionLostError:
+                raise
+            except StorageError as error:
+                found.append(Damaged(name, str(error)))
+            else:
+                if stored is not None:
+                    found.append(stored)
+        return database.where, found
 
 
 def is_stored(storage: str, name: str) -> bool:
     """Whether there is a study of a name."""
-    with closing(_database(storage)) as database:
+    with closing(database_of(storage)) as database:
         stored = _read(database, name)
         return stored is not None and bool(stored.state.settings)
 
 
 def read_study(storage: str, name: str) -> Stored:
     """One study; raises ModelError with the names of all studies if it does not exist."""
-    with closing(_database(storage)) as database:
+    with closing(database_of(storage)) as database:
         stored = _read(database, name)
         if stored is None:
-            raise _unknown(database, name)
+            raise unknown_study(database, name)
         return stored
 
 
 def delete_study(storage: str, name: str) -> None:
     """Remove a study and everything recorded of it."""
-    with closing(_database(storage)) as database:
+    with closing(database_of(storage)) as database:
         database.delete(name)
 
 
@@ -116,13 +136,15 @@ def _remembered_file(storage: str, stored: Stored) -> Path:
     return file
 
 
-def _database(storage: str) -> Database:
+def database_of(storage: str) -> Database:
+    """The database of an address."""
     from grisaille.storage.database import Database
 
     return Database(storage)
 
 
 def _read(database: Database, name: str) -> Stored | None:
+    from grisaille.storage.event_log import DamagedError
     from grisaille.study.state import StudyState
 
     log = database.open(name)
@@ -130,10 +152,14 @@ def _read(database: Database, name: str) -> Stored | None:
         return None
     events = log.read(0)
     written = events[-1].time if events else None
-    return Stored(name, database.where, StudyState(events), written)
+    try:
+        return Stored(name, database.where, StudyState(events), written)
+    except DamagedError as error:  # it may not know the name
+        raise DamagedError(name, error.event, error.complaint) from error
 
 
-def _unknown(database: Database, name: str) -> Exception:
+def unknown_study(database: Database, name: str) -> Exception:
+    """The error for a study that does not exist, with the names of those that do."""
     names = database.names()
     if not names:
         return ModelError(

@@ -6,12 +6,10 @@ import hashlib
 import math
 import os
 import pickle
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +19,7 @@ from typing import IO, Any, NamedTuple, Self, cast
 
 from grisaille.errors import EvaluationError, ModelError, raised
 from grisaille.execution import child_script
+from grisaille.execution.temporary_folder import TemporaryFolder
 
 HEARTBEAT = 0.25
 """Seconds between checks that the child is alive. Its death may not close the socket: a process
@@ -135,7 +134,7 @@ class Child:
         self._lock = threading.Lock()
         self._killed = False
         # A killed process cannot clean up: its temporary files are in a folder that we remove.
-        self._folder = tempfile.mkdtemp(prefix="grisaille-")
+        self._folder = TemporaryFolder()
         self._channel, end = socket.socketpair()
         try:
             # The file and not -m: it is found even if this process found Grisaille through a
@@ -150,11 +149,11 @@ class Child:
             )
         except BaseException:
             self._channel.close()
-            self._remove_folder()
+            self._folder.remove()
             raise
         finally:
             end.close()
-        self._greeting = _framed(pickle.dumps((sys.path, self._folder)))
+        self._greeting = _framed(pickle.dumps((sys.path, self._folder.path)))
 
     def answer(self, call: Call) -> Answer:
         """Let the child make a call; the child is killed if that takes too long.
@@ -212,11 +211,7 @@ class Child:
         self._process.wait()
         self._channel.close()
         cast(IO[bytes], self._process.stdin).close()
-        self._remove_folder()
-
-    def _remove_folder(self) -> None:
-        # A process that is being killed may still be writing there.
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
     def _send(self, data: bytes, deadline: float) -> None:
         """Send all, or return if the child dies: there may still be something to read."""

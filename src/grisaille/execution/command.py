@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
@@ -21,6 +21,7 @@ import numpy as np
 from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.execution.child_process import kill_group, signal_name
 from grisaille.execution.child_script import isolated_folder, kill_when_closed
+from grisaille.execution.temporary_folder import TemporaryFolder
 
 LAST_LINES = 8
 """How many of the last lines that a failed program printed go into the message."""
@@ -100,10 +101,7 @@ class Command:
             EvaluationError: It could not be started, failed, or did not answer with JSON numbers.
         """
         text = json.dumps({"inputs": [self._numbers(value) for value in inputs]})
-        # A process that is being killed may still write while the folder is removed.
-        with tempfile.TemporaryDirectory(
-            prefix="grisaille-", dir=isolated_folder(), ignore_cleanup_errors=True
-        ) as folder:
+        with _folder_for_one_run() as folder:
             paths = {name: os.path.join(folder, f"{name}.json") for name in ("input", "output")}
             Path(paths["input"]).write_text(text, encoding="utf-8")
             words = [word.format_map(paths) for word in self.words]
@@ -210,6 +208,15 @@ class Command:
     def __repr__(self) -> str:
         place = f", directory={self.directory!r}" if self.directory is not None else ""
         return f"command({self.template!r}{place})"
+
+
+def _folder_for_one_run() -> AbstractContextManager[str]:
+    """A folder for the files of one run; within that of an isolated evaluation, if it is one."""
+    parent = isolated_folder()
+    if parent is None:
+        return TemporaryFolder()
+    # A process that is being killed may still write while the folder is removed.
+    return tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True)
 
 
 @contextmanager

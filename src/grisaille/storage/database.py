@@ -1,11 +1,11 @@
-"""Logs in a database: a SQLite file for one machine, PostgreSQL for many."""
+"""A database with studies: a SQLite file for one machine, PostgreSQL for many."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
+import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,8 +19,15 @@ from grisaille.errors import StorageError
 from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.storage.address import file_address, masked
 from grisaille.storage.database_file import DatabaseFile
-from grisaille.storage.engine import IMPATIENCE, PATIENCE, connect_to, explaining_errors
-from grisaille.storage.event_log import BusyError, Data, Event, Kind, Worker
+from grisaille.storage.database_log import DatabaseLog
+from grisaille.storage.engine import (
+    IMPATIENCE,
+    PATIENCE,
+    ConflictError,
+    connect_to,
+    explaining_errors,
+)
+from grisaille.storage.event_log import BusyError, Event, Worker
 from grisaille.storage.schema import (
     EVENTS,
     MIGRATIONS,
@@ -31,7 +38,7 @@ from grisaille.storage.schema import (
     refuse_newer,
 )
 from grisaille.storage.server import Server
-from grisaille.storage.worker_table import is_alive, now, record_beat
+from grisaille.storage.worker_table import record_beat
 
 Value = TypeVar("Value")
 
@@ -54,6 +61,7 @@ class Database:
         # For studies that nobody closes.
         weakref.finalize(self, _close, self._process, self._engine, self._file)
         self._migrations = migrations
+        self._version: int | None = None
         self._address = url
         self.where = masked(url)
         # For other processes: it stays valid when the working directory changes.
@@ -66,7 +74,7 @@ class Database:
     def open(self, name: str) -> DatabaseLog | None:
         """The log of a study; None if the study does not exist."""
         found = self._select(sa.select(STUDIES.c.id).where(STUDIES.c.name == name))
-        return DatabaseLog(self, int(found[0])) if found else None
+        return DatabaseLog(self, int(found[0]), name) if found else None
 
     def create(self, name: str) -> DatabaseLog:
         """The log of a study, created if necessary; older tables are brought up to date."""
@@ -86,7 +94,7 @@ class Database:
             prepare(connection, self.where, self._migrations)
         if self.open(name) is None:
             # Another process may have just created it.
-            with suppress(exc.IntegrityError), self.exclusive() as connection:
+            with suppress(ConflictError), self.exclusive() as connection:
                 connection.execute(sa.insert(STUDIES).values(name=name))
         log = self.open(name)
         if log is None:
@@ -116,6 +124,30 @@ class Database:
             found = connection.execute(ids).scalar()
             connection.execute(sa.delete(EVENTS).where(EVENTS.c.study == found))
             connection.execute(sa.delete(STUDIES).where(STUDIES.c.id == found))
+
+    def store(self, name: str, events: Sequence[Event]) -> None:
+        """Record the events of a study that this database does not have yet, all or none.
+
+        Raises:
+            StorageError: It has a study of this name.
+        """
+        if self.open(name) is not None:
+            raise StorageError(f"{self.where} has a study {name!r} already: name another database")
+        with self.create(name).turn(0, uuid.uuid4().hex) as turn:
+            turn.appended.extend(events)
+
+    def file_complaints(self) -> list[str]:
+        """What SQLite finds wrong with the file. A server looks after its own files."""
+        if self._file is None or not self._exists():
+            return []
+        try:
+            with self.reading() as connection:
+                found = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
+                return [str(line) for line in found if line != "ok"]
+        except BusyError:
+            raise
+        except StorageError as error:  # so damaged that the check itself breaks off
+            return [str(error)]
 
     @contextmanager
     def exclusive(self, patient: bool = True) -> Iterator[sa.Connection]:
@@ -186,8 +218,12 @@ class Database:
         return self._file is None or self._file.has_content()
 
     def _is_current(self) -> bool:
-        with self.reading() as connection:
-            return found_version(connection) == len(self._migrations) + 1
+        return self._version == len(self._migrations) + 1
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether the tables hold checksums, as far as is known: older ones do not."""
+        return self._version is not None and self._version > 1
 
     def _select(self, query: sa.Select[tuple[Any]]) -> list[Any]:
         """What a query finds; nothing if the file or the tables do not exist."""
@@ -195,121 +231,11 @@ class Database:
 
     def _selected(self, query: sa.Select[tuple[Any]]) -> list[Any]:
         with self.reading() as connection:
-            version = found_version(connection)
-            if version is None:
+            self._version = found_version(connection)
+            if self._version is None:
                 return []
-            refuse_newer(version, len(self._migrations) + 1, self.where)
+            refuse_newer(self._version, len(self._migrations) + 1, self.where)
             return list(connection.execute(query).scalars())
-
-
-class DatabaseLog:
-    """The events of one study in a database."""
-
-    def __init__(self, database: Database, study: int) -> None:
-        self.patient = True
-        self._database = database
-        self._study = study
-        self.address: str | None = database.address
-
-    def read(self, after: int) -> list[Event]:
-        """The events whose number is larger than `after`."""
-        with self._database.reading(self.patient) as connection:
-            return _events(connection, self._study, after)
-
-    @contextmanager
-    def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
-        """Wait for a turn to write. At its end all appended events are recorded, or none."""
-        with self._database.exclusive(self.patient) as connection:
-            # In PostgreSQL the writers of a study wait for this row.
-            row = connection.execute(
-                sa.select(STUDIES.c.decider).where(STUDIES.c.id == self._study).with_for_update()
-            ).one_or_none()
-            if row is None:
-                raise StorageError(
-                    f"the study is no longer in {self._database.where}: somebody deleted it"
-                )
-            turn = DatabaseTurn(connection, self._study, after, row.decider, batch)
-            yield turn
-            turn.finish()
-
-    def beat(self, worker: Worker, lease: float) -> None:
-        """Record that a worker is alive, and will report again within `lease` seconds."""
-        self._database.beat(worker, lease)
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._database.close()
-
-
-class DatabaseTurn:
-    """A turn to write to a log in a database: an open transaction."""
-
-    def __init__(
-        self, connection: sa.Connection, study: int, after: int, decider: str | None, batch: str
-    ) -> None:
-        self._connection = connection
-        self._study = study
-        self._batch = batch
-        self._before = decider
-        self.decider = decider
-        self.news: Sequence[Event] = _events(connection, study, after)
-        self._length = after + len(self.news)
-        last = sa.select(sa.func.max(EVENTS.c.number)).where(EVENTS.c.study == study)
-        if (connection.execute(last).scalar() or 0) != self._length:
-            raise StorageError(
-                "the study no longer holds what was read of it: somebody deleted or replaced it"
-            )
-        self.appended: list[Event] = []
-
-    def append(self, kind: Kind, data: Data) -> Event:
-        """Record one more event."""
-        number = self._length + len(self.appended) + 1
-        self.appended.append(Event(number, kind, data, self.now()))
-        return self.appended[-1]
-
-    def arrived(self) -> bool:
-        """Whether this batch is recorded already, by an attempt whose confirmation was lost."""
-        mine = (EVENTS.c.study == self._study) & (EVENTS.c.batch == self._batch)
-        found = self._connection.execute(sa.select(EVENTS.c.number).where(mine).limit(1))
-        return found.scalar() is not None
-
-    def alive(self, worker: str) -> bool:
-        """Whether a worker still runs, by its heartbeat and, on this machine, its process."""
-        return is_alive(self._connection, worker)
-
-    def now(self) -> float:
-        """The time by the database's clock, which all workers share."""
-        return now(self._connection)
-
-    def finish(self) -> None:
-        """Write what was appended."""
-        if self.appended:
-            self._connection.execute(
-                sa.insert(EVENTS),
-                [
-                    {
-                        "study": self._study,
-                        "number": e.number,
-                        "kind": str(e.kind),
-                        "time": e.time,
-                        "data": json.dumps(e.data, allow_nan=False, separators=(",", ":")),
-                        "batch": self._batch,
-                    }
-                    for e in self.appended
-                ],
-            )
-        if self.decider != self._before:
-            mine = STUDIES.c.id == self._study
-            self._connection.execute(sa.update(STUDIES).where(mine).values(decider=self.decider))
-
-
-def _events(connection: sa.Connection, study: int, after: int) -> list[Event]:
-    rows = connection.execute(
-        sa.select(EVENTS.c.number, EVENTS.c.kind, EVENTS.c.data, EVENTS.c.time)
-        .where((EVENTS.c.study == study) & (EVENTS.c.number > after))
-        .order_by(EVENTS.c.number)
-    )
-    return [Event(r.number, Kind(r.kind), json.loads(r.data), r.time) for r in rows]
 
 
 def _close(process: int, engine: sa.Engine, file: DatabaseFile | None) -> None:

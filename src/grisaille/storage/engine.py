@@ -32,6 +32,16 @@ _BUSY_TEXTS = ("the database system is", "too many clients", "remaining connecti
 _PAUSE = 0.01
 
 
+_DAMAGED = (
+    "the file is damaged: restore it from a copy, save what is whole with grisaille check --save "
+    "URL, or what can be read at all with the program sqlite3 and its command .recover"
+)
+
+
+class ConflictError(StorageError):
+    """Something of this name is there already."""
+
+
 def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
     """The engine for an address, and the file that it names, if it does.
 
@@ -125,8 +135,11 @@ def explaining_errors(url: str) -> Iterator[None]:
     """Turn the errors of a database into sentences, without the passwords of its address."""
     try:
         yield
-    except (exc.IntegrityError, sqlite3.IntegrityError):
-        raise
+    except UnicodeDecodeError as error:
+        if b"malformed" not in error.object:
+            raise
+        # SQLite repeats damaged text in its message, which Python cannot read then.
+        raise StorageError(f"{masked(url)}: {_DAMAGED}") from error
     except (exc.DBAPIError, sqlite3.Error) as error:
         told = error.orig if isinstance(error, exc.DBAPIError) else error
         where, what = masked(url), masked_in(str(told).strip(), url)
@@ -138,8 +151,7 @@ def explaining_errors(url: str) -> Iterator[None]:
             "folder writable",
             "unable to open database file": "it cannot be opened: check the folder and your rights",
             "file is not a database": "it is not a SQLite file",
-            "disk image is malformed": "the file is damaged: restore it from a copy, or save what "
-            "can be read with the program sqlite3 and its command .recover",
+            "malformed": _DAMAGED,
         }
         for complaint, meaning in advice.items():
             if complaint in what:
@@ -147,6 +159,8 @@ def explaining_errors(url: str) -> Iterator[None]:
                 raise StorageError(f"{where}: {meaning}{safe}") from cause
         if getattr(told, "sqlstate", None) in _BUSY or any(text in what for text in _BUSY_TEXTS):
             raise BusyError(f"{where}: {what}") from cause
+        if isinstance(error, exc.IntegrityError):
+            raise ConflictError(f"{where}: {what}") from cause
         lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
         if lost or "connect" in what or "locked" in what:
             raise ConnectionLostError(f"{where} cannot be reached: {what}") from cause

@@ -7,6 +7,7 @@ again from the events before it.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,6 +23,26 @@ class ConnectionLostError(StorageError):
 
 class BusyError(ConnectionLostError):
     """The database was reached, but cannot do it now."""
+
+
+class DamagedError(StorageError):
+    """A study does not hold what was recorded.
+
+    Args:
+        study: Name of the study; None if that is not known.
+        event: Number of an event.
+        complaint: What is wrong with it.
+    """
+
+    def __init__(self, study: str | None, event: int, complaint: str) -> None:
+        self.event = event
+        self.complaint = complaint
+        which = "the study" if study is None else f"study {study!r}"
+        command = "grisaille check" + ("" if study is None else f" {shlex.quote(study)}")
+        super().__init__(
+            f"{which} is damaged: its event {event} {complaint}; restore the database from a copy, "
+            f"or see what is whole with {command} and save it with {command} --save URL"
+        )
 
 
 Data = Mapping[str, Any]

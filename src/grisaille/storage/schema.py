@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -19,6 +20,8 @@ STUDIES = sa.Table(
     sa.Column("name", sa.String(255), unique=True, nullable=False),
     # The worker that computes the next suggestion: one at a time.
     sa.Column("decider", sa.String(255)),
+    # How many events were recorded, at least: the last ones may get lost without a gap.
+    sa.Column("events", sa.Integer),
     # The number of a deleted study is never used again.
     sqlite_autoincrement=True,
 )
@@ -33,6 +36,8 @@ EVENTS = sa.Table(
     sa.Column("data", sa.Text, nullable=False),
     # Events of one transaction share a batch: after a lost connection it tells what arrived.
     sa.Column("batch", sa.String(32), nullable=False),
+    # Of all other columns. Events of version 1 have none.
+    sa.Column("checksum", sa.String(16)),
 )
 
 WORKERS = sa.Table(
@@ -49,7 +54,14 @@ WORKERS = sa.Table(
 
 Migration = Callable[[sa.Connection], None]
 
-MIGRATIONS: Sequence[Migration] = ()
+
+def _add_checksums(connection: sa.Connection) -> None:
+    """From version 1 to 2: what was recorded before is neither counted nor has checksums."""
+    connection.execute(sa.text("ALTER TABLE grisaille_events ADD COLUMN checksum VARCHAR(16)"))
+    connection.execute(sa.text("ALTER TABLE grisaille_studies ADD COLUMN events INTEGER"))
+
+
+MIGRATIONS: Sequence[Migration] = (_add_checksums,)
 """The step from version 1 to 2, from 2 to 3, and so on: each changes tables and keeps all data."""
 
 
@@ -78,8 +90,13 @@ def found_version(connection: sa.Connection) -> int | None:
     """The version of the tables in a database; None if it has none."""
     if not sa.inspect(connection).has_table(SCHEMA.name):
         return None
-    version = connection.execute(sa.select(SCHEMA.c.version)).scalar()
-    return None if version is None else int(version)
+    version: Any = connection.execute(sa.select(SCHEMA.c.version)).scalar()
+    if version is None or type(version) is int:
+        return version
+    raise StorageError(
+        f"the version of the tables is {version!r}, which is no number: the database is damaged, "
+        "restore it from a copy"
+    )
 
 
 def refuse_newer(version: int, current: int, where: str) -> None:

@@ -18,6 +18,18 @@ def record_beat(connection: sa.Connection, worker: Worker, lease: float) -> None
     known = WORKERS.c.name == worker.name
     if not connection.execute(sa.update(WORKERS).where(known).values(values)).rowcount:
         connection.execute(sa.insert(WORKERS).values(**asdict(worker), **values))
+        _forget_gone(connection, values["seen"])
+
+
+def _forget_gone(connection: sa.Connection, moment: float) -> None:
+    """Remove the workers whose lease is over: a worker without a row counts as gone, too.
+
+    One that was only stopped is recorded again with its next heartbeat.
+    """
+    over = sa.select(WORKERS.c.name).where(WORKERS.c.seen + WORKERS.c.lease < moment)
+    # Two workers that begin at once do not wait for one another.
+    names = over.with_for_update(skip_locked=True)
+    connection.execute(sa.delete(WORKERS).where(WORKERS.c.name.in_(names)))
 
 
 def is_alive(connection: sa.Connection, worker: str) -> bool:
@@ -27,7 +39,11 @@ def is_alive(connection: sa.Connection, worker: str) -> bool:
     heartbeat counts in any case.
     """
     row = connection.execute(sa.select(WORKERS).where(WORKERS.c.name == worker)).one_or_none()
-    if row is None or (row.host == this_host() and beginning_of(row.process) != row.began):
+    if row is None or not all(
+        isinstance(n, int | float) for n in (row.process, row.seen, row.lease)
+    ):
+        return False  # nobody beats a damaged row
+    if row.host == this_host() and beginning_of(row.process) != row.began:
         return False
     return bool(row.seen + row.lease >= now(connection))
 

@@ -81,6 +81,21 @@ def check_same_study(stored: Data, settings: Data, allow_changes: bool) -> bool:
     )
 
 
+def is_changed(opened_with: Data, now: Data, setting: str) -> bool:
+    """Whether another process has changed a setting since this one opened the study."""
+    return bool(opened_with) and opened_with[setting] != now[setting]
+
+
+def refuse_changed(opened_with: Data, now: Data, setting: str) -> None:
+    """Raise ProtocolError if another process has changed the problem or the strategy."""
+    if is_changed(opened_with, now, setting):
+        which = f", {now[setting]}" if setting == "strategy" else ""
+        raise ProtocolError(
+            f"study {now['name']!r} was changed by another process: open it again with the changed "
+            f"{setting}{which}"
+        )
+
+
 def _shape(box: Data) -> tuple[int, int]:
     outputs = box["outputs"]
     return box["inputs"], outputs if isinstance(outputs, int) else len(outputs)

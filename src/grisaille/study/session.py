@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 
 from grisaille.array_types import Array
-from grisaille.errors import EvaluationError, ModelError, ProtocolError
+from grisaille.errors import EvaluationError, ModelError
 from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation
@@ -24,7 +24,12 @@ from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import Decision, Writer
-from grisaille.study.identity import check_same_study, settings_of
+from grisaille.study.identity import (
+    check_same_study,
+    is_changed,
+    refuse_changed,
+    settings_of,
+)
 from grisaille.study.log_access import LogAccess, open_log
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
@@ -86,7 +91,7 @@ class Session:
         self._heartbeat: Heartbeat | None = None
         self._next_look = 0.0
         self._waiting = Waiting()
-        self._made_for: list[str] = []
+        self._opened_with: Data = {}
         self._deciding: object = None  # what the thread that decides is known by
         self._to_give_back = False
         self._log = open_log(storage, name)
@@ -118,7 +123,7 @@ class Session:
         # Usually there is nothing to write, and reading is enough.
         if not (stored and check_same_study(stored, settings_now(stored), allow_changes)):
             self.write(record)
-        self._made_for = self.state().settings["problem"]
+        self._opened_with = self.state().settings
 
     def state(self) -> StudyState:
         """What is recorded by now; other threads may change it. Waits if the connection is lost."""
@@ -142,6 +147,7 @@ class Session:
 
     def situation_of(self, trial: int) -> Situation:
         """The situation that the decision for a trial was made in."""
+        refuse_changed(self._opened_with, self.state().settings, "strategy")
         entry, changed = self.look(lambda state: (state.trials[trial], state.changed))
         if entry.known < changed:
             raise ModelError(
@@ -231,6 +237,7 @@ class Session:
         me, this_time = self._worker.name, object()
 
         def begin(writer: Writer) -> Status | tuple[Situation, int] | None:
+            refuse_changed(self._opened_with, writer.state.settings, "strategy")
             decider = writer.turn.decider
             if decider == me and self._deciding not in (None, this_time):
                 return None  # another thread is deciding
@@ -269,12 +276,15 @@ class Session:
         return Decision(suggestion, situation, known, seconds)
 
     def start(self, decision: Decision) -> bool:
-        """Record a decision as the next trial; False if another process has taken over."""
+        """Record a decision as the next trial; False if it no longer counts."""
 
         def record(writer: Writer) -> bool:
             if writer.turn.decider != self._worker.name:
                 return False
             writer.turn.decider = None
+            # Others may have taken over, or have changed the strategy.
+            if is_changed(self._opened_with, writer.state.settings, "strategy"):
+                return False
             writer.start(decision)
             return True
 
@@ -334,18 +344,10 @@ class Session:
         """Write to the log while nobody else can; waits if the connection is lost."""
 
         def record_in(turn: Turn, state: StudyState) -> Value:
-            self._check_unchanged(state)
+            refuse_changed(self._opened_with, state.settings, "problem")
             return record(Writer(turn, state, self.problem, self._chain, self._retries))
 
         return self._access.write(record_in)
-
-    def _check_unchanged(self, state: StudyState) -> None:
-        """Refuse to go on after another process has changed the problem."""
-        if self._made_for and state.settings.get("problem") != self._made_for:
-            raise ProtocolError(
-                f"study {self.name!r} was changed by another process: open it again with the "
-                "changed problem"
-            )
 
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""

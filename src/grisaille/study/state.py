@@ -15,6 +15,7 @@ from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, 
 from grisaille.reporting.trial_data import TrialData, trial_data
 from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
+from grisaille.study.event_checks import check_event
 
 
 class QueryState(StrEnum):
@@ -45,8 +46,7 @@ class QueryEntry:
         losses: How often its worker was lost.
         outputs: Its answer.
         recorded: Number of the event that recorded it.
-        seconds: How long the answer took.
-        reason: Why it failed last.
+        seconds, reason: How long the answer took; why it failed last.
     """
 
     id: str
@@ -87,8 +87,7 @@ class TrialEntry:
     Attributes:
         number: Counts from 1.
         suggestion: What was asked.
-        remaining: Trials that were left when it was decided, itself included.
-        budget: Cost that was left.
+        remaining, budget: Trials that were left when it was decided, itself included; and cost.
         known: Number of the last event that the decision included.
         seconds: How long the decision took.
         queries: Its queries, in the order they became ready.
@@ -96,8 +95,7 @@ class TrialEntry:
         state: How far it is.
         record: The trial with all its observations, once it is complete.
         reason: Why it broke off, if it did.
-        started: When it was suggested, in seconds since 1970.
-        ended: When it was completed or broke off; None while it is pending.
+        started, ended: When it was suggested, and completed or broke off, in seconds since 1970.
         gap_tol: The gap at which its run was to stop.
     """
 
@@ -163,8 +161,7 @@ class StudyState:
     Attributes:
         position: Number of the last event it includes.
         settings: What the study was created with, as changed since.
-        trials: All trials by number.
-        queries: All queries by id.
+        trials, queries: All trials by number, all queries by id.
         changed: Number of the event that last changed problem or strategy; 0 if none did.
         failed_attempts: How many attempts failed or were lost, by black box.
     """
@@ -184,9 +181,14 @@ class StudyState:
         self.apply(events)
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Include more events; skips those that are included already."""
+        """Include more events; skips those that are included already.
+
+        Raises:
+            DamagedError: An event does not fit the others; those before it are included.
+        """
         for event in events:
             if event.number > self.position:
+                check_event(self, event)
                 self._apply(event)
                 self._history = None
                 self.position = event.number
@@ -346,18 +348,16 @@ class StudyState:
             self._failures.append(Failure(query.box, query.inputs, query.reason, query.trial, x))
 
     def _observed(self, event: Event) -> None:
-        data = event.data
-        for row, (inputs, outputs) in enumerate(zip(data["inputs"], data["outputs"], strict=True)):
-            self._loose[f"{event.number}/{row}"] = Observation(
-                data["box"], from_plain(inputs), from_plain(outputs), event.number
-            )
+        box, rows = event.data["box"], zip(event.data["inputs"], event.data["outputs"], strict=True)
+        for row, (inputs, outputs) in enumerate(rows):
+            seen = Observation(box, from_plain(inputs), from_plain(outputs), event.number)
+            self._loose[f"{event.number}/{row}"] = seen
 
     def _completed(self, event: Event) -> None:
         data = event.data
         entry = self.trials[data["trial"]]
         self._retract(entry)
-        if entry.ended is None:  # after a change of the problem it is completed again
-            entry.ended = event.time
+        entry.ended = entry.ended or event.time  # a changed problem completes it again
         if data["objective"] is None:
             entry.state = TrialState.PARTIAL
             return

@@ -1,0 +1,193 @@
+"""The log of a study in a database, and turns to write to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from grisaille.errors import StorageError
+from grisaille.storage.event_log import (
+    ConnectionLostError,
+    DamagedError,
+    Data,
+    Event,
+    Kind,
+    Worker,
+)
+from grisaille.storage.event_rows import Damage, read_rows, row_of, select_rows
+from grisaille.storage.schema import EVENTS, STUDIES
+from grisaille.storage.worker_table import is_alive, now
+
+if TYPE_CHECKING:
+    from grisaille.storage.database import Database
+
+
+class DatabaseLog:
+    """The events of one study in a database."""
+
+    def __init__(self, database: Database, study: int, name: str) -> None:
+        self.patient = True
+        self._database = database
+        self._study = study
+        self._name = name
+        self._has_checksums = database.has_checksums
+        self.address: str | None = database.address
+
+    def read(self, after: int) -> list[Event]:
+        """The events whose number is larger than `after`."""
+        with self._database.reading(self.patient) as connection:
+            counted = None
+            if after == 0 and self._has_checksums:
+                # Before the events: others may record more of them meanwhile.
+                mine = STUDIES.c.id == self._study
+                counted = connection.execute(sa.select(STUDIES.c.events).where(mine)).scalar()
+            events = self._events(connection, after)
+            self._check_count(after + len(events), counted)
+            return events
+
+    def _events(self, connection: sa.Connection, after: int) -> list[Event]:
+        rows = connection.execute(select_rows(self._study, after, self._has_checksums))
+        events: list[Event] = []
+        for read in read_rows(rows.mappings(), self._study, after):
+            if isinstance(read, Damage):
+                raise DamagedError(self._name, read.number, read.complaint)
+            events.append(read)
+        return events
+
+    def examine(self) -> tuple[list[Event | Damage], int]:
+        """All events, damaged ones included, and how many of them have no checksum."""
+        try:
+            with self._database.reading() as connection:
+                rows = self._rows(connection, select_rows(self._study, 0, self._has_checksums))
+                last = self._last_number(connection)
+        except ConnectionLostError:
+            raise
+        except StorageError:  # a damaged page: the others may still be read
+            rows, last = self._readable_rows()
+        found = list(read_rows(rows, self._study, 0))
+        there = max((read.number for read in found), default=0)
+        found += [Damage(number, "is missing") for number in range(there + 1, last + 1)]
+        return found, sum(row.get("checksum") is None for row in rows)
+
+    def _readable_rows(self) -> tuple[list[dict[str, Any]], int]:
+        """The rows that can be read one by one, and how many were recorded, as far as is known."""
+        last, rows = 0, []
+        with suppress(StorageError), self._database.reading() as connection:
+            last = self._last_number(connection)
+        number = 0
+        while number < last:
+            number += 1
+            one = select_rows(self._study, number - 1, self._has_checksums)
+            with suppress(StorageError), self._database.reading() as connection:
+                rows += self._rows(connection, one.where(EVENTS.c.number == number))
+        return rows, last
+
+    def _rows(self, connection: sa.Connection, query: sa.Select[Any]) -> list[dict[str, Any]]:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+    def _last_number(self, connection: sa.Connection) -> int:
+        """The number of the last event that was recorded, as far as is known."""
+        mine = EVENTS.c.study == self._study
+        last: Any = connection.execute(sa.select(sa.func.max(EVENTS.c.number)).where(mine)).scalar()
+        counted: Any = None
+        if self._has_checksums:
+            study = STUDIES.c.id == self._study
+            counted = connection.execute(sa.select(STUDIES.c.events).where(study)).scalar()
+        return max((n for n in (last, counted) if isinstance(n, int)), default=0)
+
+    def _check_count(self, there: int, counted: object) -> None:
+        if isinstance(counted, int) and there < counted:
+            raise DamagedError(
+                self._name, there + 1, f"is missing, of {counted} that were recorded"
+            )
+
+    @contextmanager
+    def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
+        """Wait for a turn to write. At its end all appended events are recorded, or none."""
+        with self._database.exclusive(self.patient) as connection:
+            # In PostgreSQL the writers of a study wait for this row.
+            row = connection.execute(
+                sa.select(STUDIES.c.decider, STUDIES.c.events)
+                .where(STUDIES.c.id == self._study)
+                .with_for_update()
+            ).one_or_none()
+            if row is None:
+                raise StorageError(
+                    f"the study is no longer in {self._database.where}: somebody deleted it"
+                )
+            news = self._events(connection, after)
+            self._check_count(after + len(news), row.events)
+            turn = DatabaseTurn(connection, self._study, after, news, row.decider, batch)
+            yield turn
+            turn.finish()
+
+    def beat(self, worker: Worker, lease: float) -> None:
+        """Record that a worker is alive, and will report again within `lease` seconds."""
+        self._database.beat(worker, lease)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+
+class DatabaseTurn:
+    """A turn to write to a log in a database: an open transaction."""
+
+    def __init__(
+        self,
+        connection: sa.Connection,
+        study: int,
+        after: int,
+        news: Sequence[Event],
+        decider: str | None,
+        batch: str,
+    ) -> None:
+        self._connection = connection
+        self._study = study
+        self._batch = batch
+        self._before = decider
+        self.decider = decider
+        self.news = news
+        self._length = after + len(news)
+        last = sa.select(sa.func.max(EVENTS.c.number)).where(EVENTS.c.study == study)
+        if (connection.execute(last).scalar() or 0) != self._length:
+            raise StorageError(
+                "the study no longer holds what was read of it: somebody deleted or replaced it"
+            )
+        self.appended: list[Event] = []
+
+    def append(self, kind: Kind, data: Data) -> Event:
+        """Record one more event."""
+        number = self._length + len(self.appended) + 1
+        self.appended.append(Event(number, kind, data, self.now()))
+        return self.appended[-1]
+
+    def arrived(self) -> bool:
+        """Whether this batch is recorded already, by an attempt whose confirmation was lost."""
+        mine = (EVENTS.c.study == self._study) & (EVENTS.c.batch == self._batch)
+        found = self._connection.execute(sa.select(EVENTS.c.number).where(mine).limit(1))
+        return found.scalar() is not None
+
+    def alive(self, worker: str) -> bool:
+        """Whether a worker still runs, by its heartbeat and, on this machine, its process."""
+        return is_alive(self._connection, worker)
+
+    def now(self) -> float:
+        """The time by the database's clock, which all workers share."""
+        return now(self._connection)
+
+    def finish(self) -> None:
+        """Write what was appended."""
+        changes: dict[str, Any] = {}
+        if self.appended:
+            rows = [row_of(event, self._study, self._batch) for event in self.appended]
+            self._connection.execute(sa.insert(EVENTS), rows)
+            changes["events"] = self.appended[-1].number
+        if self.decider != self._before:
+            changes["decider"] = self.decider
+        if changes:
+            mine = STUDIES.c.id == self._study
+            self._connection.execute(sa.update(STUDIES).where(mine).values(changes))

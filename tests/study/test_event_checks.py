@@ -1,0 +1,82 @@
+"""An event that does not fit what was recorded before it is refused, and changes nothing."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from grisaille.storage.event_log import DamagedError, Event, Kind
+from grisaille.study.state import StudyState
+from tests.study.stored.make_study import HERE
+
+with closing(sqlite3.connect(f"file:{HERE}/study_0_1.db?immutable=1", uri=True)) as connection:
+    EVENTS = [
+        Event(number, Kind(kind), json.loads(data), time)
+        for number, kind, data, time in connection.execute(
+            "SELECT number, kind, data, time FROM grisaille_events ORDER BY number"
+        )
+    ]
+FIRST = {kind: next((e for e in EVENTS if e.kind is kind), None) for kind in Kind}
+
+
+def with_change(kind: Kind, **changes) -> Event:
+    event = FIRST[kind]
+    return Event(event.number, kind, {**copy.deepcopy(event.data), **changes}, event.time)
+
+
+def refuse(event: Event, complaint: str) -> None:
+    state = StudyState(EVENTS[: event.number - 1])
+    before = repr((state.settings, state.trials, state.queries, state.history()))
+    with pytest.raises(DamagedError, match=complaint):
+        state.apply([event])
+    assert repr((state.settings, state.trials, state.queries, state.history())) == before
+    assert state.position == event.number - 1
+
+
+def test_a_stored_study_passes():
+    assert StudyState(EVENTS).position == len(EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [(kind, field) for kind, event in FIRST.items() if event for field in event.data],
+)
+def test_no_field_may_be_missing_or_of_another_type(kind, field):
+    event = FIRST[kind]
+    less = {name: value for name, value in event.data.items() if name != field}
+    if (kind, field) not in {(Kind.COMPLETED, "constraints"), (Kind.COMPLETED, "chain")}:
+        refuse(Event(event.number, kind, less, event.time), f"lacks '{field}'")
+    refuse(with_change(kind, **{field: {"a": object}}), f"'{field}'|'constraints' or 'chain'")
+
+
+@pytest.mark.parametrize(
+    ("event", "complaint"),
+    [
+        (with_change(Kind.CREATED, lower=[0.0]), "bounds for other variables"),
+        (with_change(Kind.SUGGESTED, trial=2), "is trial 2, where trial 1 should be"),
+        (with_change(Kind.SUGGESTED, known=40), "knows event 40, which comes later"),
+        (with_change(Kind.ASKED, query="9-1"), "query '9-1', which the study does not have"),
+        (with_change(Kind.TOLD, outputs=[1.0]), "holds 1 outputs, unlike black box 'mix'"),
+        (with_change(Kind.TOLD, outputs=["nan", 1.0]), "lacks 'outputs'"),
+        (with_change(Kind.COMPLETED, chain=[0.0, 0.0, 0.0]), "other answers than were recorded"),
+        (with_change(Kind.COMPLETED, trial=7), "trial 7, which the study does not have"),
+        (with_change(Kind.OBSERVED, outputs=[[0.2]]), "other inputs or outputs"),
+        (with_change(Kind.OBSERVED, box="stir"), "black box 'stir'"),
+        (Event(1, Kind.ASKED, FIRST[Kind.ASKED].data, 0.0), "is not the creation"),
+        (Event(5, Kind.CREATED, FIRST[Kind.CREATED].data, 0.0), "should be the first one"),
+    ],
+)
+def test_what_does_not_fit_is_refused(event, complaint):
+    refuse(event, complaint)
+
+
+def test_an_answer_counts_once():
+    told = FIRST[Kind.TOLD]
+    again = Event(told.number + 1, told.kind, told.data, told.time)
+    state = StudyState(EVENTS[: told.number])
+    with pytest.raises(DamagedError, match="query 1-1, which has an answer already"):
+        state.apply([again])
