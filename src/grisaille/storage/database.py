@@ -17,7 +17,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from grisaille.errors import StorageError
+from grisaille.errors import StorageError, cut, shortened
 from grisaille.storage.address import masked, masked_in
 from grisaille.storage.event_log import ConnectionLostError, Data, Event, Kind, Worker
 from grisaille.storage.schema import (
@@ -264,7 +264,7 @@ def _absolute(url: sa.URL) -> str:
 
 
 def _engine(url: str) -> sa.Engine:
-    shown = f"storage {masked(url)!r}"
+    shown = f"storage {shortened(masked(url))}"
     unsupported = f"{shown}: only SQLite and PostgreSQL are supported"
     # SQLAlchemy's errors may repeat a password, so none is the cause of ours: tracebacks print it.
     try:
@@ -279,18 +279,24 @@ def _engine(url: str) -> sa.Engine:
                     f"{shown} names no file: write sqlite:///study.db, or leave storage= out for "
                     "a study in memory"
                 )
+            if "?" in url:
+                raise StorageError(
+                    f"{shown}: a SQLite address takes no options, so nothing may follow a question "
+                    "mark; if it belongs to the path, write %3F instead"
+                )
             folder = Path(made.database).resolve().parent
             if not folder.is_dir():
-                raise StorageError(f"{shown}: there is no folder {masked_in(str(folder), url)!r}")
+                where = shortened(masked_in(str(folder), url))
+                raise StorageError(f"{shown}: there is no folder {where}")
             options["connect_args"] = {"timeout": _PATIENCE}
             if _is_read_only(Path(made.database)):
                 options["creator"] = partial(_connect_read_only, made.database)
         elif url.count("@") > 1:  # a part of the password would count as the server's name
             raise StorageError(f"{shown} has more than one @: write those of a password as %40")
         engine = sa.create_engine(made, pool_pre_ping=True, **options)
-    except (exc.ArgumentError, exc.NoSuchModuleError, ValueError, TypeError) as error:
+    except (exc.ArgumentError, exc.NoSuchModuleError, OSError, ValueError, TypeError) as error:
         raise StorageError(
-            f"{shown} is no database address ({masked_in(str(error), url)}): write "
+            f"{shown} is no database address ({cut(masked_in(str(error), url))}): write "
             "sqlite:///study.db or postgresql+psycopg://user@host/database"
         ) from None
     except ModuleNotFoundError as error:
