@@ -246,7 +246,16 @@ def first_strange(value: Any) -> Any:
         entries = np.asarray(value, dtype=object).ravel()
     except Exception:  # a class of the user's own
         return value
-    return next((entry for entry in entries if not is_number(entry)), value)
+    strange = [entry for entry in entries if not is_number(entry)]
+    # One text makes texts of all numbers in a column of a CSV file.
+    return next((e for e in strange if not _is_numeral(e)), strange[0] if strange else value)
+
+
+def _is_numeral(value: object) -> bool:
+    try:
+        return isinstance(value, str) and float(value) is not None
+    except ValueError:
+        return False
 
 
 def _leaves(value: Any) -> Iterator[Any]:
