@@ -279,11 +279,8 @@ def _engine(url: str) -> sa.Engine:
                     f"{shown} names no file: write sqlite:///study.db, or leave storage= out for "
                     "a study in memory"
                 )
-            if "?" in url:
-                raise StorageError(
-                    f"{shown}: a SQLite address takes no options, so nothing may follow a question "
-                    "mark; if it belongs to the path, write %3F instead"
-                )
+            if made.database.startswith("file:"):
+                raise StorageError(f"{shown}: write the path alone, as in sqlite:///study.db")
             folder = Path(made.database).resolve().parent
             if not folder.is_dir():
                 where = shortened(masked_in(str(folder), url))
