@@ -10,7 +10,7 @@ import pandas
 import pytest
 import torch
 
-from grisaille.checks import is_number, is_whole, real_numbers
+from grisaille.checks import first_strange, is_number, is_whole, real_numbers
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,8 @@ def test_time_differences_and_truth_values_are_no_numbers():
     for value in (np.timedelta64(3, "s"), True, np.bool_(True)):
         assert not is_number(value)
         assert not is_whole(value)
+
+
+def test_a_message_names_the_text_that_is_no_number_not_the_numbers_beside_it():
+    assert first_strange(["50", "hot", "60"]) == "hot"
+    assert first_strange(["50", "60"]) == "50"

@@ -31,6 +31,10 @@ class ModelError(GrisailleError, ValueError):
     """The problem is ill-formed: change how it is written."""
 
 
+class NoSuchEntryError(ModelError, IndexError):
+    """An expression has no entry of this index; Python expects an IndexError of sequences."""
+
+
 class ProtocolError(GrisailleError, RuntimeError):
     """Calls came out of order, or a call needs something that is missing."""
 
@@ -58,7 +62,7 @@ def shortened(value: object) -> str:
         text = repr(value)
     except Exception:  # a class of the user's own
         text = f"<{type(value).__name__}>"
-    return _cut(" ".join(map(str.strip, text.splitlines())), _MOST_OF_A_VALUE)
+    return printable(_cut(" ".join(map(str.strip, text.splitlines())), _MOST_OF_A_VALUE))
 
 
 def text_of(error: BaseException) -> str:
@@ -74,6 +78,11 @@ def raised(error: BaseException) -> str:
     """An exception for messages: its type, and its text if it has one."""
     text = text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def cut(text: str, most: int = _MOST_OF_A_VALUE) -> str:
+    """A text of a readable length, its control characters shown."""
+    return printable(_cut(text, most))
 
 
 def printable(text: str) -> str:

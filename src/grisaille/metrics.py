@@ -8,8 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number
-from grisaille.errors import ModelError
+from grisaille.checks import is_finite, real_numbers
+from grisaille.errors import ModelError, shortened
+
+
+def _numbers(what: str, given: ArrayLike) -> Array:
+    try:
+        return real_numbers(given)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"Metrics with {what} {shortened(given)}: pass numbers") from error
 
 
 def violations(constraints: Array) -> Array:
@@ -32,8 +39,8 @@ class Metrics:
     optimum: float
 
     def __init__(self, objectives: ArrayLike, constraints: ArrayLike, optimum: float) -> None:
-        values = np.asarray(objectives, dtype=float)
-        bodies = np.asarray(constraints, dtype=float)
+        values = _numbers("objectives", objectives)
+        bodies = _numbers("constraints", constraints)
         if not bodies.size:
             bodies = np.zeros((values.size, 0))
         if values.ndim != 1 or bodies.ndim != 2 or len(bodies) != len(values):
@@ -41,8 +48,8 @@ class Metrics:
                 f"Metrics of objectives of shape {values.shape} and constraints of shape "
                 f"{bodies.shape}: pass one objective per point, and one row of constraints"
             )
-        if not (is_number(optimum) and np.isfinite(optimum)):
-            raise ModelError(f"Metrics with optimum {optimum!r}: pass a finite optimum")
+        if not is_finite(optimum):
+            raise ModelError(f"Metrics with optimum {shortened(optimum)}: pass a finite optimum")
         object.__setattr__(self, "objectives", values)
         object.__setattr__(self, "constraints", bodies)
         object.__setattr__(self, "optimum", float(optimum))

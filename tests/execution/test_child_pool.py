@@ -411,7 +411,7 @@ def test_pools_may_be_nested(ask):
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, None])
 def test_a_number_of_workers_that_is_none_is_refused(workers):
-    with pytest.raises(ModelError, match=r"workers=.*: pass a whole number, 1 or more"):
+    with pytest.raises(ModelError, match=r"workers=.*: pass a whole number of at least 1"):
         ChildPool(workers)
 
 

@@ -251,7 +251,7 @@ def test_an_answer_that_is_no_json_number_is_told(template, sentence):
 
 
 def test_arguments_that_are_no_real_numbers_are_told():
-    with pytest.raises(EvaluationError, match="called with 'abc': pass real numbers"):
+    with pytest.raises(EvaluationError, match="called with 'abc': pass finite real numbers"):
         command("echo 1")("abc")
 
 

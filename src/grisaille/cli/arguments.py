@@ -8,11 +8,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from grisaille.errors import shortened
+
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
 # That of `grisaille.study.study`, which loads PyTorch.
 DEFAULT_STORAGE = "sqlite:///study.db"
+
+# That of `grisaille.checks`, which loads NumPy.
+_LARGEST_COUNT = 2**63 - 1
 
 _STORAGE_VARIABLE = "GRISAILLE_STORAGE"
 
@@ -22,12 +27,23 @@ LIMITS = ("trials", "max_cost", "gap_tol")
 
 def count(text: str) -> int:
     """A whole number of at least 1."""
+    return _whole(text, 1, _LARGEST_COUNT)
+
+
+def seed(text: str) -> int:
+    """A whole number of at least 0."""
+    return _whole(text, 0, math.inf)
+
+
+def _whole(text: str, least: int, most: float) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: pass a whole number of at least 1")
+        number = least - 1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)}: pass a whole number of at least {least}"
+        )
     return number
 
 
@@ -38,7 +54,15 @@ def amount(text: str) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
-        raise argparse.ArgumentTypeError(f"{text!r}: pass a finite number of at least 0")
+        raise argparse.ArgumentTypeError(f"{shortened(text)}: pass a finite number of at least 0")
+    return number
+
+
+def positive(text: str) -> float:
+    """A finite number above 0."""
+    number = amount(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError(f"{shortened(text)}: pass a finite number above 0")
     return number
 
 
@@ -78,7 +102,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
         "metavar": "GAP",
         "help": "stop when value and bound are this near",
     },
-    "--seed": {"type": int, "metavar": "N", "help": "default: 0, or that of the study"},
+    "--seed": {"type": seed, "metavar": "N", "help": "default: 0, or that of the study"},
     "--evaluation": {
         "choices": ("separate", "chained"),
         "help": "default: separate, or that of the study",

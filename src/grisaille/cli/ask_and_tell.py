@@ -11,13 +11,23 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grisaille.cli.arguments import LIMITS, STUDY_WITH_FILE, add_shared, add_trials, amount, count
+from grisaille.cli.arguments import (
+    LIMITS,
+    STUDY_WITH_FILE,
+    add_shared,
+    add_trials,
+    amount,
+    count,
+    positive,
+)
 from grisaille.cli.exit_codes import DONE, NOTHING, report
 from grisaille.cli.problem_file import load
 from grisaille.cli.stored_studies import is_stored, make_study, open_study
-from grisaille.errors import GrisailleError, ModelError, shortened
+from grisaille.errors import GrisailleError, ModelError, cut, shortened, text_of
 
 if TYPE_CHECKING:
+    import pandas
+
     from grisaille.cli.arguments import Commands
     from grisaille.study.session import Query
     from grisaille.study.study import Study
@@ -45,7 +55,7 @@ def add_commands(commands: Commands) -> None:
     add_shared(ask, *STUDY_WITH_FILE)
     ask.add_argument("-n", type=count, default=1, help="how many; default: %(default)s")
     ask.add_argument(
-        "--lease", type=amount, metavar="SECONDS", help="after which others may get them"
+        "--lease", type=positive, metavar="SECONDS", help="after which others may get them"
     )
     add_trials(ask, "as the study says")
     ask.set_defaults(run=_ask)
@@ -152,20 +162,34 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _observe(options: argparse.Namespace) -> int:
-    import pandas
-
-    try:
-        frame = pandas.read_csv(options.table)
-    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
-        raise ModelError(f"{options.table} cannot be read as CSV: {error}") from error
-    if all(_is_number(column) for column in frame.columns):
-        raise ModelError(
-            f"{options.table} begins with numbers: put a row with the names of the columns first"
-        )
+    frame = _read_table(options.table)
     with open_study(options) as study:
         many = study.observe(options.box, frame)
     print(f"{many} answer{'s' * (many != 1)} of {options.box} added to study {options.study!r}")
     return DONE
+
+
+def _read_table(table: Path) -> pandas.DataFrame:
+    """The rows of a CSV file, under the names in its first row."""
+    import pandas
+
+    shown = cut(str(table))
+    try:
+        frame = pandas.read_csv(table)
+        # pandas itself would give a second column of the same name another one.
+        names = pandas.read_csv(table, header=None, nrows=1, dtype=str).iloc[0].dropna()
+    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
+        raise ModelError(f"{shown} cannot be read as CSV: {cut(str(error))}") from error
+    if all(_is_number(column) for column in frame.columns):
+        raise ModelError(
+            f"{shown} begins with numbers: put a row with the names of the columns first"
+        )
+    if names.duplicated().any():
+        twice = shortened(names[names.duplicated()].iloc[0])
+        raise ModelError(f"{shown} has two columns {twice}: rename one")
+    if not len(frame):
+        raise ModelError(f"{shown} has no row below the names of its columns: add one per answer")
+    return frame
 
 
 def _plain(query: Query) -> dict[str, Any]:
@@ -218,9 +242,9 @@ def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
 def _parse(text: str, what: str) -> Any:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(
-            f'{what} is not JSON ({error}): write a number, [1, 2] or {{"name": 1}}'
+            f'{what} is not JSON ({text_of(error)}): write a number, [1, 2] or {{"name": 1}}'
         ) from error
     if _has_truth_value(found):
         raise ModelError(f"{what} has true or false in it: write numbers")

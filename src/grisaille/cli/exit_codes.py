@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from grisaille.errors import GrisailleError, ModelError, ProtocolError, printable, raised
+from grisaille.errors import GrisailleError, ModelError, ProtocolError, raised, text_of
 from grisaille.storage.address import masked_addresses
 
 DONE = 0
@@ -27,7 +27,7 @@ class Terminated(KeyboardInterrupt):
 
 def report(error: Exception) -> int:
     """Print what went wrong, and what a run had found by then; returns the exit code."""
-    text = printable(str(error)) if isinstance(error, GrisailleError) else raised(error)
+    text = text_of(error) if isinstance(error, GrisailleError) else raised(error)
     # The address of a database may stand where a study or a file was meant.
     print(f"grisaille: {masked_addresses(text)}", file=sys.stderr)
     result = getattr(error, "result", None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from grisaille.cli.arguments import STUDY, add_shared
 from grisaille.cli.exit_codes import DONE
 from grisaille.cli.stored_studies import delete_study, read_study
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, cut
 from grisaille.storage.address import masked
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def add_commands(commands: Commands) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    if options.optuna and (options.format or options.output):
+    if options.optuna is not None and (options.format or options.output):
         raise ModelError("--optuna writes into a database: leave --format and --output out")
     state = read_study(options.storage, options.study).state
-    if options.optuna:
+    if options.optuna is not None:
         from grisaille.interoperation.optuna_export import export_optuna
 
         added = export_optuna(state, options.study, options.optuna)
@@ -59,7 +59,7 @@ def _export(options: argparse.Namespace) -> int:
     try:
         options.output.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ModelError(f"--output {options.output}: {error.strerror}") from error
+        raise ModelError(f"--output {cut(str(options.output))}: {error.strerror}") from error
     print(f"Written: {options.output}")
     return DONE
 

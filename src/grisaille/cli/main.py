@@ -10,8 +10,10 @@ from typing import NoReturn
 from grisaille.cli import ask_and_tell, check, diagram, export_and_delete, solve, status_and_show
 from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, UNWRITTEN, Terminated, report
 from grisaille.cli.standard_streams import lasting_streams
-from grisaille.errors import GrisailleError, printable, raised
+from grisaille.errors import GrisailleError, cut, printable, raised
 from grisaille.storage.address import masked_addresses
+
+_MOST_OF_A_MESSAGE = 600
 
 _EXIT_CODES = """\
 exit codes:
@@ -61,7 +63,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose messages repeat no password."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(masked_addresses(message))
+        super().error(masked_addresses(cut(message, _MOST_OF_A_MESSAGE)))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from grisaille.errors import GrisailleError, ModelError, raised
+from grisaille.errors import GrisailleError, ModelError, raised, shortened
 
 if TYPE_CHECKING:
     from grisaille.language.problem import Problem
@@ -29,12 +29,14 @@ _MODULE = "grisaille_problem"
 
 def load(file: Path) -> Definition:
     """Run a file and return what it defines; says on standard error which file is run."""
+    from grisaille.checks import has_method
     from grisaille.language.problem import Problem
 
+    shown = shortened(str(file))
     if file.suffix != ".py":
-        raise ModelError(f"{str(file)!r} is not run: pass a Python file whose name ends in .py")
-    if not file.is_file():
-        raise ModelError(f"there is no file {str(file)!r}: pass a Python file that defines problem")
+        raise ModelError(f"{shown} is not run: pass a Python file whose name ends in .py")
+    if not is_file(file):
+        raise ModelError(f"there is no file {shown}: pass a Python file that defines problem")
     names = _run(file)
     problem, strategy = names.get("problem"), names.get("strategy")
     if not isinstance(problem, Problem):
@@ -44,12 +46,20 @@ def load(file: Path) -> Definition:
         raise ModelError(
             f"{file} must define problem = gs.Problem(...) at its top level, found {found}"
         )
-    if strategy is not None and (isinstance(strategy, type) or not hasattr(strategy, "suggest")):
+    if strategy is not None and not has_method(strategy, "suggest"):
         raise ModelError(
-            f"{file} defines strategy = {strategy!r}, which is no strategy: write an object such "
-            "as strategy = gs.Optimistic(), or give it another name"
+            f"{file} defines strategy = {shortened(strategy)}, which is no strategy: write an "
+            "object such as strategy = gs.Optimistic(), or give it another name"
         )
     return Definition(problem, strategy)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file; a path that is no path, or too long for one, names none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _run(file: Path) -> dict[str, Any]:
@@ -66,15 +76,20 @@ def _run(file: Path) -> dict[str, Any]:
         code = compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
         exec(code, module.__dict__)
         return module.__dict__
-    except GrisailleError:
+    except (GrisailleError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except SystemExit as stop:
+        raise ModelError(
+            f"{_place(file, stop)} ended itself with sys.exit({shortened(stop.code)}): a file that "
+            "defines a problem must run to its end"
+        ) from stop
+    except BaseException as error:
         raise ModelError(f"{_place(file, error)} raised {raised(error)}") from error
     finally:
         sys.modules.pop(_MODULE, None)
 
 
-def _place(file: Path, error: Exception) -> str:
+def _place(file: Path, error: BaseException) -> str:
     """The line of the file that raised an error."""
     if isinstance(error, SyntaxError):
         return str(file)  # its message says where

@@ -15,11 +15,12 @@ from grisaille.cli.arguments import (
     add_trials,
     count,
     default_storage,
+    seed,
 )
 from grisaille.cli.exit_codes import DONE, INTERRUPTED, NOTHING, TERMINATED, handling_termination
 from grisaille.cli.problem_file import load
 from grisaille.cli.stored_studies import make_study, open_study
-from grisaille.errors import ModelError, printable
+from grisaille.errors import ModelError, cut, printable
 from grisaille.storage.address import masked
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def add_commands(commands: Commands) -> None:
     """Add `demo`, `solve`, `resume` and `worker`."""
     demo = commands.add_parser("demo", help="optimize the Williams-Otto reactor, live")
     demo.add_argument("--trials", type=count, default=25, help="default: %(default)s")
-    demo.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    demo.add_argument("--seed", type=seed, default=0, help="default: %(default)s")
     add_shared(demo, *_VIEWS)
     demo.set_defaults(run=_demo)
 
@@ -205,8 +206,21 @@ def _known_limits(study: Study, options: argparse.Namespace) -> dict[str, Any]:
 
 def _check_picture(picture: Path | None) -> None:
     """Raise ModelError if a picture cannot be saved, before a long run and not after it."""
-    if picture is not None and not picture.resolve().parent.is_dir():
-        raise ModelError(f"--plot {picture}: there is no folder {str(picture.parent)!r}")
+    if picture is None:
+        return
+    from matplotlib.figure import Figure
+
+    shown = f"--plot {cut(str(picture))}"
+    try:
+        if not picture.resolve().parent.is_dir():
+            raise ModelError(f"{shown}: there is no folder {cut(str(picture.parent))!r}")
+        if picture.is_dir():
+            raise ModelError(f"{shown} is a folder: add the name of a file, such as picture.png")
+    except OSError as error:
+        raise ModelError(f"{shown}: {error.strerror}") from error
+    known = Figure().canvas.get_supported_filetypes()
+    if picture.suffix and picture.suffix[1:].lower() not in known:
+        raise ModelError(f"{shown}: pictures end in .png, .pdf or .svg, not in {picture.suffix!r}")
 
 
 def _finish(result: Result, picture: Path | None, received: Sequence[int] = ()) -> int:

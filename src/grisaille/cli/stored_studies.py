@@ -8,10 +8,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import category
 
-from grisaille.cli.problem_file import Definition, load
+from grisaille.cli.problem_file import Definition, is_file, load
 from grisaille.cli.remembered_files import remember, remembered
-from grisaille.errors import ModelError, ProtocolError, StorageError
+from grisaille.errors import ModelError, ProtocolError, StorageError, cut, shortened
 
 if TYPE_CHECKING:
     from grisaille.storage.database import Database
@@ -128,7 +129,7 @@ def _remembered_file(storage: str, stored: Stored) -> Path:
             "on this machine, and to load it is to run it"
         )
         raise ModelError(f"study {stored.name!r} {says}: pass a file that you trust with --file")
-    if not file.is_file():
+    if not is_file(file):
         raise ModelError(
             f"study {stored.name!r} was made from {file}, which is not on this machine: pass "
             "the file that defines its problem with --file"
@@ -147,7 +148,7 @@ def _read(database: Database, name: str) -> Stored | None:
     from grisaille.storage.event_log import DamagedError
     from grisaille.study.state import StudyState
 
-    log = database.open(name)
+    log = None if _is_unstorable(name) else database.open(name)
     if log is None:
         return None
     events = log.read(0)
@@ -158,15 +159,23 @@ def _read(database: Database, name: str) -> Stored | None:
         raise DamagedError(name, error.event, error.complaint) from error
 
 
+def _is_unstorable(name: str) -> bool:
+    """Whether a name has halves of characters, as Python reads bytes that are not UTF-8."""
+    return any(category(character) == "Cs" for character in name)
+
+
 def unknown_study(database: Database, name: str) -> Exception:
     """The error for a study that does not exist, with the names of those that do."""
     names = database.names()
     if not names:
         return ModelError(
-            f"there is no study {name!r}, nor any other in {database.where}: make one with "
-            f"grisaille create FILE --study {name}, or name another storage with --storage"
+            f"there is no study {shortened(name)}, nor any other in {database.where}: make one "
+            f"with grisaille create FILE --study {cut(name)}, or name another storage with "
+            "--storage"
         )
-    shown = ", ".join(map(repr, names))
+    shown = cut(", ".join(map(repr, names)))
     near = difflib.get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ModelError(f"there is no study {name!r} in {database.where}, which has {shown}{hint}")
+    return ModelError(
+        f"there is no study {shortened(name)} in {database.where}, which has {shown}{hint}"
+    )

@@ -11,7 +11,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from grisaille.errors import EvaluationError, ModelError, ProtocolError
+from grisaille.checks import check_count
+from grisaille.errors import EvaluationError, ProtocolError
 from grisaille.execution.child_process import GRACE, Call, Child
 
 
@@ -44,8 +45,7 @@ class ChildPool:
     """
 
     def __init__(self, workers: int) -> None:
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise ModelError(f"workers={workers!r}: pass a whole number, 1 or more")
+        check_count("", "workers", workers)
         self._workers = workers
         self._changed = threading.Condition()  # guards all that follows
         self._tasks: deque[_Task] = deque()

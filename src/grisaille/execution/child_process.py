@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, Self, cast
 
-from grisaille.errors import EvaluationError, ModelError, raised
+from grisaille.errors import EvaluationError, ModelError, raised, shortened
 from grisaille.execution import child_script
 from grisaille.execution.temporary_folder import TemporaryFolder
 
@@ -91,7 +91,9 @@ class Call:
         import cloudpickle  # type: ignore[import-untyped]
 
         if timeout is not None and not timeout > 0:  # NaN too
-            raise ModelError(f"timeout={timeout!r}: pass a number of seconds above 0, or None")
+            raise ModelError(
+                f"timeout={shortened(timeout)}: pass a number of seconds above 0, or None"
+            )
         try:
             packed = cloudpickle.dumps(function)
             packed_arguments = cloudpickle.dumps(tuple(arguments))

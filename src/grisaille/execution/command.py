@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from grisaille.checks import real_numbers
 from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.execution.child_process import kill_group, signal_name
 from grisaille.execution.child_script import isolated_folder, kill_when_closed
@@ -48,26 +49,37 @@ def command(template: str, *, directory: str | os.PathLike[str] | None = None) -
     """
     if not isinstance(template, str):
         raise ModelError(
-            f"a command is written as text, got {template!r}: pass 'program {{input}} {{output}}'"
+            f"a command is written as text, got {shortened(template)}: pass 'program {{input}} "
+            f"{{output}}'"
         )
     try:
         words = tuple(shlex.split(template))
     except ValueError as error:  # shlex says "No closing quotation" or "No escaped character"
         raise ModelError(
-            f"command {template!r} cannot be split into words ({str(error).lower()}): close every "
-            "quote, and double a backslash that is meant"
+            f"command {shortened(template)} cannot be split into words ({str(error).lower()}): "
+            "close every quote, and double a backslash that is meant"
         ) from error
     if not words or not words[0]:
-        raise ModelError(f"command {template!r} names no program: write it as the first word")
+        raise ModelError(
+            f"command {shortened(template)} names no program: write it as the first word"
+        )
     placeholders = frozenset(name for word in words for name in _placeholders(word, template))
     folder = None
     if directory is not None:
         # Absolute, so that it stays valid when the working directory changes.
-        folder = str(Path(directory).expanduser().absolute())
-        if not Path(folder).is_dir():
+        if not isinstance(directory, str | os.PathLike) or not str(directory).strip():
             raise ModelError(
-                f"command {template!r} is to run in {folder!r}, which is no folder: create it, or "
-                "correct directory="
+                f"command(directory={shortened(directory)}): pass the path of a folder"
+            )
+        try:
+            folder = str(Path(directory).expanduser().absolute())
+            is_folder = Path(folder).is_dir()
+        except (OSError, ValueError, RuntimeError, TypeError):  # no path at all
+            folder, is_folder = str(directory), False
+        if not is_folder:
+            raise ModelError(
+                f"command {shortened(template)} is to run in {shortened(folder)}, which is no "
+                "folder: create it, or correct directory="
             )
     return Command(template, folder, words, placeholders)
 
@@ -198,12 +210,16 @@ class Command:
         return answer
 
     def _numbers(self, value: Any) -> Any:
-        array = np.asarray(value)
-        if array.dtype.kind not in "biuf":
+        try:
+            fits = bool(np.isfinite(real_numbers(value)).all())
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
             raise EvaluationError(
-                f"program {self.words[0]!r} was called with {shortened(value)}: pass real numbers"
+                f"program {self.words[0]!r} was called with {shortened(value)}: pass finite real "
+                "numbers"
             )
-        return array.tolist()
+        return np.asarray(value).tolist()
 
     def __repr__(self) -> str:
         place = f", directory={self.directory!r}" if self.directory is not None else ""
@@ -238,8 +254,8 @@ def _placeholders(word: str, template: str) -> list[str]:
         parts = list(Formatter().parse(word))
     except ValueError as error:
         raise ModelError(
-            f"command {template!r} has a lone brace in {word!r}: write {{{{ or }}}} for a brace "
-            "that belongs to the program"
+            f"command {shortened(template)} has a lone brace in {shortened(word)}: write "
+            f"{{{{ or }}}} for a brace that belongs to the program"
         ) from error
     names = []
     for _, name, specification, conversion in parts:
@@ -249,7 +265,8 @@ def _placeholders(word: str, template: str) -> list[str]:
             written = name + f"!{conversion}" * bool(conversion)
             written += f":{specification}" * bool(specification)
             raise ModelError(
-                f"command {template!r} has the placeholder {{{written}}}: there are {{input}} and "
+                f"command {shortened(template)} has the placeholder {{{written}}}: there are "
+                f"{{input}} and "
                 "{output}; write {{ and }} for braces that belong to the program"
             )
         names.append(name)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from grisaille.checks import has_method
 from grisaille.errors import ModelError, shortened
 from grisaille.interrupts import interruptible
 from grisaille.language.black_box import BlackBox
@@ -49,6 +50,15 @@ def evaluators_for(executor: Any, workers: int | None) -> Iterator[Evaluators]:
         yield evaluators
     finally:
         evaluators.close()
+
+
+def check_executor(executor: object) -> None:
+    """Raise ModelError unless an executor is None or has `submit`."""
+    if executor is not None and not has_method(executor, "submit"):
+        raise ModelError(
+            f"executor={shortened(executor)}: pass an object with submit, such as a "
+            "concurrent.futures.ProcessPoolExecutor() or a dask.distributed.Client()"
+        )
 
 
 class _ThisProcess:
@@ -111,11 +121,7 @@ class _UserExecutor:
     """An executor of the user, who also shuts it down."""
 
     def __init__(self, executor: Any, workers: int | None) -> None:
-        if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
-            raise ModelError(
-                f"executor={shortened(executor)}: pass an object with submit, such as a "
-                "concurrent.futures.ProcessPoolExecutor() or a dask.distributed.Client()"
-            )
+        check_executor(executor)
         self._executor = executor
         self.slots = workers or _workers_of(executor)
         # By default Dask evaluates equal calls only once.

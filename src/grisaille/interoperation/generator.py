@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number, is_whole, real_numbers
+from grisaille.checks import is_count, is_finite, is_number, real_numbers, tuple_of
 from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.interoperation.answer_names import name_calls
 from grisaille.study.declared_ranges import check_range
@@ -44,7 +44,7 @@ class Generator:
 
     def __init__(self, study: Study) -> None:
         if not isinstance(study, Study):
-            raise ModelError(f"Generator({study!r}): pass a gs.Study")
+            raise ModelError(f"Generator({shortened(study)}): pass a gs.Study")
         if study.evaluation != "chained":
             raise ModelError(
                 "a generator suggests whole points, but the study may evaluate each black box "
@@ -104,7 +104,7 @@ class Generator:
                 Without `num_points` the list is empty then.
             EvaluationError: A known part has no value wherever a point is suggested.
         """
-        if num_points is not None and not (is_whole(num_points) and num_points >= 0):
+        if num_points is not None and not is_count(num_points, 0):
             raise ModelError(
                 f"suggest({shortened(num_points)}): how many is a whole number, or None"
             )
@@ -140,10 +140,13 @@ class Generator:
                 or not what was suggested, or a value is not a number.
             AssumptionError: An answer is outside the range its black box was declared with.
         """
-        if isinstance(results, Mapping | str) or not all(isinstance(r, Mapping) for r in results):
-            raise ModelError("ingest takes a list of dictionaries, one per point")
-        named = [r for r in results if _has_id(r)]
-        loose = [self._observations(r) for r in results if not _has_id(r)]
+        given = () if isinstance(results, Mapping | str) else tuple_of("results", results)
+        if isinstance(results, Mapping | str) or not all(isinstance(r, Mapping) for r in given):
+            raise ModelError(
+                f"ingest(results={shortened(results)}): pass a list of dictionaries, one per point"
+            )
+        named = [r for r in given if _has_id(r)]
+        loose = [self._observations(r) for r in given if not _has_id(r)]
 
         if named:
             told = self._told(named)
@@ -173,7 +176,7 @@ class Generator:
 
     def _trial(self, given: Any, ended: set[int]) -> TrialEntry:
         """The pending trial of an "_id", unless it is among those that end now."""
-        number = int(given) if is_number(given) and float(given).is_integer() else None
+        number = int(given) if is_finite(given) and float(given).is_integer() else None
         trial = None if number is None else self.study.state.trials.get(number)
         if trial is None:
             raise ModelError(

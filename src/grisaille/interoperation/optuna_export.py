@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from grisaille.errors import ModelError, ProtocolError, StorageError
+from grisaille.errors import ModelError, ProtocolError, StorageError, shortened
 from grisaille.interoperation.export import settings_of
 from grisaille.storage.address import masked, masked_in
 from grisaille.study.encoding import number_to_plain
@@ -48,7 +48,7 @@ def export_optuna(state: StudyState, name: str, url: str) -> int:
     settings = settings_of(state)
     for what, text in (("name", name), ("url", url)):
         if not isinstance(text, str) or not text.strip():
-            raise ModelError(f"export_optuna({what}={text!r}): pass a text")
+            raise ModelError(f"export_optuna({what}={shortened(text)}): pass a text")
     optuna = _optuna()
     with _quiet(optuna), _storage(optuna, url) as storage:
         shown = _open(optuna, storage, settings, name)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number, real_numbers
+from grisaille.checks import has_method, is_finite, is_flag, real_numbers
 from grisaille.errors import (
     EvaluationError,
     ModelError,
@@ -19,6 +19,7 @@ from grisaille.errors import (
     counted,
     raised,
     shortened,
+    text_of,
 )
 from grisaille.language.atoms import Shape
 from grisaille.language.black_box_answer import checked_answer
@@ -114,7 +115,7 @@ class BlackBox:
         self.norm_bound = self._positive("norm_bound", self._per_output("norm_bound", norm_bound))
         if kernel is not None and model is not None:
             raise self._fault("has both kernel= and model=: choose one")
-        if kernel is not None and (isinstance(kernel, type) or not hasattr(kernel, "correlation")):
+        if kernel is not None and not has_method(kernel, "correlation"):
             raise self._fault(
                 f"has kernel={shortened(kernel)}: pass gs.SquaredExponential(), gs.Matern() or "
                 "gs.Linear()"
@@ -125,7 +126,7 @@ class BlackBox:
                 "returns a BoTorch model"
             )
         for what, flag in (("separable", separable), ("process_noise", process_noise)):
-            if not isinstance(flag, bool):
+            if not is_flag(flag):
                 raise self._fault(f"has {what}={shortened(flag)}: pass True or False")
         if getattr(kernel, "lengthscale", None) is not None and noise is None:
             raise self._fault(
@@ -135,9 +136,8 @@ class BlackBox:
         if norm_bound is not None and getattr(kernel, "lengthscale", None) is None:
             raise self._fault(
                 f"has norm_bound={shortened(norm_bound)}, which is about the space of a given "
-                "kernel: pass "
-                "kernel=gs.Matern(lengthscale=..., variance=...), or declare lower= and upper= "
-                "instead"
+                "kernel: pass kernel=gs.Matern(lengthscale=..., variance=...), or declare lower= "
+                "and upper= instead"
             )
         if process_noise and self.noise is not None and not self.noise.all():
             raise self._fault(
@@ -149,7 +149,7 @@ class BlackBox:
                 "has process_noise=True and model=, which does not tell its disturbances: pass "
                 "their standard deviation as noise="
             )
-        self.process_noise = process_noise
+        self.process_noise = bool(process_noise)
         self.kernel = kernel
         self.lower = self._per_output("lower", lower)
         self.upper = self._per_output("upper", upper)
@@ -160,7 +160,7 @@ class BlackBox:
         self.lipschitz = self._positive("lipschitz", self._per_input("lipschitz", lipschitz))
         self.monotone = directions(monotone, f"black box {self.name!r}")
         self.model = model
-        self.separable = separable
+        self.separable = bool(separable)
         self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
         self.cost: float = self._number("cost", cost, "a number above 0") or 1.0
         self._argument_shapes: tuple[Shape, ...] | None = None
@@ -282,7 +282,7 @@ class BlackBox:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise self._fault(f"is {self.name}{signature}: {error}") from error
+            raise self._fault(f"is {self.name}{signature}: {text_of(error)}") from error
         if bound.kwargs:
             names = ", ".join(bound.kwargs)
             raise self._fault(f"has keyword-only arguments ({names}): make them positional")
@@ -319,12 +319,12 @@ class BlackBox:
             raise self._fault(f"has {what}={shortened(given.tolist())}: it must be positive")
         return given
 
-    def _number(self, what: str, given: object, wanted: str) -> float | None:
+    def _number(self, what: str, given: Any, wanted: str) -> float | None:
         if given is None and what == "timeout":
             return None
-        if not is_number(given) or not 0 < float(given) < np.inf:  # type: ignore[arg-type]
+        if not is_finite(given) or given <= 0:
             raise self._fault(f"has {what}={shortened(given)}: pass {wanted}")
-        return float(given)  # type: ignore[arg-type]
+        return float(given)
 
     def _check_order(self, low_name: str, high_name: str) -> None:
         low, high = getattr(self, low_name), getattr(self, high_name)

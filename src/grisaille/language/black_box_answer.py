@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import real_numbers
+from grisaille.checks import attribute_of, real_numbers
 from grisaille.errors import EvaluationError, counted, shortened
 
 
@@ -58,11 +58,15 @@ def _by_name(answer: Any) -> dict[Any, Any] | None:
     """The values by name of a dictionary, named tuple, record, pandas series or one-row frame."""
     if isinstance(answer, dict):
         return answer
-    if hasattr(answer, "_asdict"):
+    if isinstance(answer, type):
+        return None
+    if attribute_of(answer, "_asdict") is not None:
         return dict(answer._asdict())
-    fields = getattr(getattr(answer, "dtype", None), "names", None)
+    fields = attribute_of(attribute_of(answer, "dtype"), "names")
     if fields and np.size(answer) == 1:
         return {field: answer[field] for field in fields}
-    if hasattr(answer, "iloc") and answer.ndim == 2 and len(answer) == 1:
+    if attribute_of(answer, "iloc") is None:
+        return None
+    if answer.ndim == 2 and len(answer) == 1:
         answer = answer.iloc[0]
-    return dict(answer.to_dict()) if hasattr(answer, "iloc") and answer.ndim == 1 else None
+    return dict(answer.to_dict()) if answer.ndim == 1 else None

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from grisaille.errors import ModelError
+from grisaille.checks import is_one_of
+from grisaille.errors import ModelError, shortened
 from grisaille.language import atoms
 from grisaille.language.expression import Call, Expression, Operation
 from grisaille.language.formula_text import formula
@@ -39,8 +40,8 @@ class DrawnNode:
 def diagram(problem: Problem, format: Literal["text", "mermaid", "dot"]) -> str:
     """Draw the problem; see `Problem.diagram`."""
     writers = {"text": _text, "mermaid": _mermaid, "dot": _dot}
-    if format not in writers:
-        raise ModelError(f"diagram format {format!r} is unknown: use text, mermaid or dot")
+    if not is_one_of(format, writers):
+        raise ModelError(f"diagram format {shortened(format)} is unknown: use text, mermaid or dot")
     return writers[format](draw(problem))
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike
 
-from grisaille.checks import real_numbers
-from grisaille.errors import ModelError, shortened
+from grisaille.checks import is_whole, real_numbers
+from grisaille.errors import ModelError, NoSuchEntryError, shortened, text_of
 from grisaille.language import atoms
 from grisaille.language.atoms import Atom, Shape
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from grisaille.language.black_box import BlackBox
 
 Operator = Callable[[Any, Any], "Expression"]
+
 
 STRICT = (
     "strict comparisons (<, >) cannot be recorded: write <= or >= for a constraint, np.maximum or "
@@ -116,8 +117,9 @@ class Expression:
         """The entries that `layout` picks from an array of their flat positions."""
         try:
             picked = np.asarray(layout(np.arange(self.size).reshape(self.shape)))
-        except ValueError as error:
-            raise ModelError(f"{self!r} has shape {self.shape}: {error}") from error
+        except Exception as error:  # of NumPy, or of an object that a user passed
+            wrong = NoSuchEntryError if isinstance(error, IndexError) else ModelError
+            raise wrong(f"{self!r} has shape {self.shape}: {text_of(error)}") from error
         source, positions = self, tuple(int(i) for i in picked.ravel())
         if isinstance(self, Operation) and self.atom is atoms.take:
             # Merge two picks into one, so that x[1:][0] and x[1] are the same node.
@@ -271,8 +273,8 @@ class Call(Expression):
             if key not in self.box.output_names:
                 names = ", ".join(map(repr, self.box.output_names)) or "none"
                 raise ModelError(
-                    f"black box {self.box.name!r} has no output named {key!r}: its names are "
-                    f"{names} (declare them with outputs=[...])"
+                    f"black box {self.box.name!r} has no output named {shortened(key)}: its names "
+                    f"are {names} (declare them with outputs=[...])"
                 )
             key = self.box.output_names.index(key)
         return super().__getitem__(key)
@@ -307,8 +309,8 @@ class Constraint:
     def _combined(self, atom: Atom, sign: str, other: Any) -> Constraint:
         if not isinstance(other, Constraint):
             raise ModelError(
-                f"({self!r}) {sign} {other!r}: both sides must be comparisons of expressions, "
-                f"each in parentheses, such as (y <= 1) {sign} (z >= 0)"
+                f"({self!r}) {sign} {shortened(other)}: both sides must be comparisons of "
+                f"expressions, each in parentheses, such as (y <= 1) {sign} (z >= 0)"
             )
         return Constraint(operate(atom, self.body, other.body), Constant(0.0))
 
@@ -319,7 +321,9 @@ class Constraint:
         )
 
     __array_function__ = Expression.__array_function__
-    __array_ufunc__ = None
+
+    def __array_ufunc__(self, *_args: Any, **_options: Any) -> NoReturn:
+        raise _is_relation(self)
 
     def describe(self, write: Callable[[Expression], str] = repr) -> str:
         """The relation in the direction it was written in, its sides as `write` writes them."""
@@ -335,14 +339,16 @@ def _is_zero(expression: Expression) -> bool:
     return isinstance(expression, Constant) and not expression.shape and expression.value == 0
 
 
+def _is_relation(value: Constraint) -> ModelError:
+    return ModelError(f"{value!r} is a relation, not a value: use it in np.where or subject_to")
+
+
 def as_expression(value: Any) -> Expression:
     """The expression itself, or a number or array as a constant."""
     if isinstance(value, Expression):
         return value
     if isinstance(value, Constraint):
-        raise ModelError(
-            f"{shortened(value)} is a relation, not a value: use it in np.where or subject_to"
-        )
+        raise _is_relation(value)
     if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
         return join([as_expression(v) for v in value], np.stack)
     try:
@@ -365,11 +371,14 @@ def reduce(atom: Atom, value: Any, axis: int | tuple[int, ...] | None) -> Expres
     """Apply a reduction over all axes, or over those given."""
     expression = as_expression(value)
     given = tuple(range(expression.ndim)) if axis is None else axis
+    several = given if isinstance(given, list | tuple) else (given,)
     try:
-        axes = sorted(normalize_axis_tuple(given, expression.ndim))
-    except (TypeError, ValueError) as error:
+        if not all(is_whole(number) for number in several):
+            raise TypeError("an axis is a whole number")
+        axes = sorted(normalize_axis_tuple(tuple(several), expression.ndim))
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(
-            f"{atom.name} over axis {axis!r} of {expression!r}, which has shape "
+            f"{atom.name} over axis {shortened(axis)} of {expression!r}, which has shape "
             f"{expression.shape}: {error}"
         ) from error
     return Operation(atom, (expression,), (tuple(axes),))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.errors import ModelError
+from grisaille.checks import is_number, is_one_of
+from grisaille.errors import ModelError, shortened, text_of
 from grisaille.language import atoms
 from grisaille.language.expression import (
     Constraint,
@@ -67,7 +68,7 @@ def apply_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     try:
         return _RECORD_FUNCTION[function](*args, **kwargs)
     except TypeError as error:
-        reason = str(error).split("() ", 1)[-1]  # Python names the function of our table first
+        reason = text_of(error).split("() ", 1)[-1]  # Python names the function of our table first
         raise ModelError(
             f"{_numpy_name(function)} was given arguments that cannot be recorded on an "
             f"expression: {reason}"
@@ -90,7 +91,8 @@ def _unknown(function: Any) -> ModelError:
 def _where(condition: Any, yes: Any, no: Any) -> Expression:
     if not isinstance(condition, Constraint):
         raise ModelError(
-            f"np.where needs a comparison such as y <= 0 as its condition, got {condition!r}"
+            f"np.where needs a comparison such as y <= 0 as its condition, got "
+            f"{shortened(condition)}"
         )
     return operate(atoms.where, condition.body, yes, no)
 
@@ -116,18 +118,21 @@ def _norm(x: Any, ord: Any = None, axis: Any = None) -> Expression:
     if value.ndim == 0:
         return abs(value)
     of_matrix = value.ndim > 1 if axis is None else np.ndim(axis) > 0 and len(axis) > 1
-    if of_matrix and ord not in (None, "fro"):
+    if of_matrix and ord is not None and not is_one_of(ord, ("fro",)):
         raise ModelError(
-            f"np.linalg.norm of a matrix with ord={ord!r} cannot be recorded: only the Frobenius "
-            "norm can; for norms of its rows or columns pass axis=1 or axis=0"
+            f"np.linalg.norm of a matrix with ord={shortened(ord)} cannot be recorded: only the "
+            "Frobenius norm can; for norms of its rows or columns pass axis=1 or axis=0"
         )
-    if ord in (None, 2) or of_matrix:
+    order = ord if is_number(ord) else None  # whatever else it is may compare in its own way
+    if ord is None or of_matrix or order == 2:
         return reduce(atoms.norm, value, axis)
-    if ord == 1:
+    if order == 1:
         return reduce(atoms.total, abs(value), axis)
-    if ord == np.inf:
+    if order == np.inf:
         return reduce(atoms.largest, abs(value), axis)
-    raise ModelError(f"np.linalg.norm with ord={ord!r} cannot be recorded: use 1, 2 or np.inf")
+    raise ModelError(
+        f"np.linalg.norm with ord={shortened(ord)} cannot be recorded: use 1, 2 or np.inf"
+    )
 
 
 _RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from grisaille.checks import tuple_of
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Constraint, Expression, as_expression
@@ -202,6 +203,10 @@ def rewritten(
     return new
 
 
+# What can be iterated over, but is no collection of constraints, even if it is empty.
+_SINGLE = (Constraint, Expression, str, bytes, Mapping)
+
+
 def _scalar(objective: Expression) -> Expression:
     if objective.size != 1:
         raise ModelError(
@@ -213,8 +218,8 @@ def _scalar(objective: Expression) -> Expression:
 
 def _constraints(given: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
     items: Any = given
-    single = isinstance(items, Constraint | Expression) or not isinstance(items, Iterable)
-    constraints: tuple[Any, ...] = (items,) if single else tuple(items)
+    single = isinstance(items, _SINGLE) or not isinstance(items, Iterable)
+    constraints: tuple[Any, ...] = (items,) if single else tuple_of("subject_to", items)
     for number, constraint in enumerate(constraints):
         if isinstance(constraint, bool | np.bool_ | np.ndarray):
             raise ModelError(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem, rewritten
@@ -41,7 +41,7 @@ def collapse(
         norm_bound: Bound on the norms of the outputs, one or one per output.
     """
     if not isinstance(problem, Problem):
-        raise ModelError(f"collapse({problem!r}): pass a gs.Problem")
+        raise ModelError(f"collapse({shortened(problem)}): pass a gs.Problem")
     parts = _parts(problem)
     inside = Program([p for p in parts if _is_unknown(p)], problem.variables)
     if not inside.calls:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from grisaille.checks import attribute_of, check_name, is_count
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.atoms import Shape
 from grisaille.language.expression import Constraint, Expression
@@ -45,9 +46,10 @@ def functools_target(fn: Callable[..., Any] | None) -> Callable[..., Any] | None
 
 def name_of(fn: Callable[..., Any] | None, given: str | None, kind: str) -> str:
     """The name of a box: the given one, else that of its function."""
-    if fn is not None and (not callable(fn) or hasattr(fn, "output_shape")):
+    if fn is not None and (not callable(fn) or attribute_of(fn, "output_shape") is not None):
         raise ModelError(f"a {kind} needs a function, got {shortened(fn)}")
-    if given:
+    if given is not None:
+        check_name(f"a {kind}", given, "pass name='...'")
         return given
     name = getattr(functools_target(fn), "__name__", None) or type(fn).__name__
     if fn is None or name == "<lambda>":
@@ -57,11 +59,13 @@ def name_of(fn: Callable[..., Any] | None, given: str | None, kind: str) -> str:
 
 def output_shape(outputs: int | Sequence[str], who: str) -> tuple[tuple[str, ...], Shape]:
     """Names of the outputs, () if they have none, and the shape of the expression they make."""
-    if isinstance(outputs, int | np.integer) and not isinstance(outputs, bool) and outputs >= 1:
-        return (), () if outputs == 1 else (int(outputs),)
+    if is_count(outputs):
+        return (), () if outputs == 1 else (int(outputs),)  # type: ignore[arg-type]
     if isinstance(outputs, list | tuple) and outputs and all(isinstance(o, str) for o in outputs):
+        for name in outputs:
+            check_name(f"an output of {who}", name)
         if len(set(outputs)) < len(outputs):
-            raise ModelError(f"{who} has outputs={list(outputs)}: names must differ")
+            raise ModelError(f"{who} has outputs={shortened(list(outputs))}: names must differ")
         return tuple(outputs), (len(outputs),)
     raise ModelError(
         f"{who} has outputs={shortened(outputs)}: pass a number of at least 1, or names"
@@ -75,7 +79,7 @@ def directions(monotone: object, who: str) -> NDArray[np.float64] | None:
     try:
         words = np.array(monotone, dtype=object)
         return np.asarray(np.vectorize(_DIRECTIONS.__getitem__, otypes=[float])(words))
-    except (KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # NumPy's own, and those of what a user has passed
         raise ModelError(
             f"{who} has monotone={shortened(monotone)}: pass 'increasing', 'decreasing' or None, "
             "one for all inputs, one per input, or nested lists (outputs, inputs)"

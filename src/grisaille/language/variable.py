@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grisaille.checks import real_numbers
+from grisaille.checks import check_name, is_count, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.atoms import Shape
 from grisaille.language.expression import Expression
@@ -34,8 +34,7 @@ class Variable(Expression):
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name:
-            raise ModelError(f"a variable needs a name, got {name!r}: gs.Variable('x', ...)")
+        check_name("a variable", name, "gs.Variable('x', ...)")
         super().__init__(_dimensions(name, shape))
         self.name = name
         self.lower = self._bound("lower", lower)
@@ -72,14 +71,14 @@ class Variable(Expression):
         return bound
 
 
-def _dimensions(name: str, shape: int | Sequence[int]) -> Shape:
-    try:
-        dimensions = tuple(shape) if np.iterable(shape) else (shape,)
-        if all(operator.index(size) >= 1 for size in dimensions):
-            return tuple(operator.index(size) for size in dimensions)
-    except TypeError:
-        pass
+def _dimensions(name: str, shape: Any) -> Shape:
+    several = isinstance(shape, list | tuple | range) or (
+        isinstance(shape, np.ndarray) and shape.ndim == 1
+    )
+    dimensions = tuple(shape) if several else (shape,)
+    if all(is_count(size) for size in dimensions):
+        return tuple(int(size) for size in dimensions)
     raise ModelError(
-        f"variable {name!r} has shape {shape!r}: pass () for a scalar, or how many entries each "
-        "axis has, at least one"
+        f"variable {name!r} has shape {shortened(shape)}: pass () for a scalar, or how many "
+        "entries each axis has, at least one"
     )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.checks import real_numbers
+from grisaille.checks import is_flag, real_numbers
 from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, outward, widened
 from grisaille.errors import EvaluationError, ModelError, shortened, text_of
 from grisaille.language.atoms import Atom
@@ -59,13 +59,19 @@ class WhiteBox:
             raise ModelError("gs.white_box needs a function, got None")
         self.fn = fn
         self.name = name_of(fn, name, "white box")
-        self.vectorized = vectorized
+        if not is_flag(vectorized):
+            raise ModelError(
+                f"white box {self.name!r} has vectorized={shortened(vectorized)}: pass True or "
+                "False"
+            )
+        self.vectorized = bool(vectorized)
         _, self.output_shape = output_shape(outputs, f"white box {self.name!r}")
         self.lipschitz = self._slopes(lipschitz)
         if interval is not None and not callable(interval):
             raise ModelError(
-                f"white box {self.name!r} has interval={interval!r}: pass a function of one pair "
-                "(lower, upper) per argument that returns the pair (lower, upper) of the outputs"
+                f"white box {self.name!r} has interval={shortened(interval)}: pass a function of "
+                "one pair (lower, upper) per argument that returns the pair (lower, upper) of the "
+                "outputs"
             )
         self.interval = interval
         bounded = self.lipschitz is not None or interval is not None

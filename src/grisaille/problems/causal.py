@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import jv
 
 from grisaille.array_types import Array
+from grisaille.checks import check_count, check_seed
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.do_operator import Do, do, exogenous, natural
 from grisaille.language.causal.model import CausalModel
@@ -135,6 +136,8 @@ def _mechanism(name: str) -> BlackBox:
 
 def _observed(run: System, rows: int, seed: int) -> dict[str, Array] | None:
     """Runs without intervention."""
+    check_count("", "observations", rows, 0)
+    check_seed("", "seed", seed)
     generator = np.random.default_rng([seed, rows])
     table = [run({}, generator) for _ in range(rows)]
     return {name: np.array([row[name] for row in table]) for name in table[0]} if rows else None

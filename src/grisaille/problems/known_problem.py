@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.errors import ModelError
+from grisaille.checks import is_number, real_numbers
+from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs
 from grisaille.metrics import violations
@@ -53,7 +54,9 @@ class KnownProblem:
 
     def regret(self, value: float) -> float:
         """How much worse than the optimum a value is; negative if it is better."""
-        return self.problem.sense * (value - self.optimum)
+        if not is_number(value):
+            raise ModelError(f"regret({shortened(value)}): pass a number")
+        return self.problem.sense * (float(value) - self.optimum)
 
     def measure(self, x: ArrayLike) -> tuple[float, float]:
         """The true objective f(x), in the problem's own sense, and max_k [g_k(x)]^+.
@@ -64,7 +67,12 @@ class KnownProblem:
         Raises:
             EvaluationError: A black box has no value there.
         """
-        point = np.asarray(x, dtype=float)
+        try:
+            point = real_numbers(x)
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"known problem {self.name!r} measured at {shortened(x)}: pass numbers"
+            ) from error
         size = self.problem.program.size
         if point.shape != (size,):
             raise ModelError(

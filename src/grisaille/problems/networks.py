@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
@@ -57,6 +58,8 @@ def rosenbrock() -> KnownProblem:
 
 def ackley_sine(costs: tuple[float, float] = (1.0, 49.0)) -> KnownProblem:
     """A cheap black box of six variables, and an expensive one that reads its output."""
+    if not isinstance(costs, list | tuple) or len(costs) != 2:
+        raise ModelError(f"ackley_sine(costs={shortened(costs)}): pass two numbers")
     x = Variable("x", 6, lower=-2, upper=2)
 
     def ackley_function(x: Array) -> float:

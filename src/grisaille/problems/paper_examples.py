@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
+from grisaille.checks import check_seed
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, split_outputs
@@ -185,6 +186,7 @@ def _box(generator: np.random.Generator, name: str, ranges: list[tuple[float, fl
 
 
 def _generators(seed: int) -> Iterator[np.random.Generator]:
+    check_seed("", "seed", seed)
     return (np.random.default_rng([seed, attempt]) for attempt in count())
 
 

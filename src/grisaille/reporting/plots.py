@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grisaille.errors import ModelError, cut, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import History, TrialKind
 
@@ -29,7 +31,7 @@ def plot_convergence(
     history: History,
     fun: float,
     final_bound: float | None,
-    path: str | None = None,
+    path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Best feasible value and bound over trials, and under it the violation of each trial.
 
@@ -103,7 +105,10 @@ def plot_convergence(
     rows[-1].set_xlabel("trial")
     rows[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     if path is not None:
-        figure.savefig(path, dpi=150)
+        try:
+            figure.savefig(path, dpi=150)
+        except (OSError, ValueError) as error:  # no such folder; an ending that is no format
+            raise ModelError(f"plot(path={shortened(path)}): {cut(str(error))}") from error
     return figure
 
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from grisaille.checks import is_number, is_whole
-from grisaille.errors import ModelError
+from grisaille.checks import check_amount, check_count, check_solver, is_number
+from grisaille.errors import ModelError, shortened
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.multistart import MultiStart, search_from
 from grisaille.solvers.polish import with_stationarity
@@ -42,8 +42,9 @@ def _accept_boxes(solver: _Class) -> _Class:
             boxes = options.pop("boxes")
             if "regions" in options:
                 raise ModelError(
-                    f"Certified(regions={options['regions']!r}, boxes={boxes!r}): boxes is the "
-                    "former name of regions, pass regions alone"
+                    f"Certified(regions={shortened(options['regions'])}, "
+                    f"boxes={shortened(boxes)}): boxes is the former name of regions, pass regions "
+                    "alone"
                 )
             _warn_about_boxes()
             options["regions"] = boxes
@@ -88,19 +89,14 @@ class Certified:
 
     def __post_init__(self) -> None:
         for name in ("absolute_gap", "relative_gap"):
-            value = getattr(self, name)
-            if not is_number(value) or not 0 <= value < math.inf:
-                raise ModelError(f"Certified({name}={value!r}): pass a number of at least 0")
+            check_amount("Certified", name, getattr(self, name))
         for name in ("regions", "batch"):
-            value = getattr(self, name)
-            if not is_whole(value) or value < 1:
-                raise ModelError(f"Certified({name}={value!r}): a whole number of at least 1")
+            check_count("Certified", name, getattr(self, name))
         if self.seconds is not None and not (is_number(self.seconds) and self.seconds > 0):
             raise ModelError(
-                f"Certified(seconds={self.seconds!r}): pass a positive number, or None"
+                f"Certified(seconds={shortened(self.seconds)}): pass a positive number, or None"
             )
-        if isinstance(self.search, type) or not hasattr(self.search, "solve"):
-            raise ModelError(f"Certified(search={self.search!r}): pass gs.MultiStart()")
+        check_solver("Certified", "search", self.search, "gs.MultiStart()")
 
     @property
     def boxes(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from grisaille.checks import check_count
 from grisaille.errors import ModelError
 from grisaille.solvers.search_problem import (
     Scale,
@@ -30,11 +31,14 @@ class Grid:
 
     points: int = 21
 
+    def __post_init__(self) -> None:
+        check_count("Grid", "points", self.points, 2)
+
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search the grid; `seed` is not used."""
         dimensions = len(problem.lower)
         total = self.points**dimensions
-        if self.points < 2 or total > _MOST_POINTS:
+        if total > _MOST_POINTS:
             raise ModelError(
                 f"a grid of {self.points} points in each of {dimensions} dimensions has "
                 f"{self.points}^{dimensions} points: use at least 2 per dimension and at most "

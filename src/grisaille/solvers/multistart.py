@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grisaille.errors import ModelError
+from grisaille.checks import check_count, check_flag
 from grisaille.solvers.local_search import local_search
 from grisaille.solvers.polish import polished
 from grisaille.solvers.search_problem import (
@@ -52,8 +52,10 @@ class MultiStart:
     polish: bool = True
 
     def __post_init__(self) -> None:
-        if min(self.starts, self.samples, self.iterations) < 1:
-            raise ModelError(f"{self}: starts, samples and iterations must be at least 1")
+        for name in ("starts", "samples", "iterations"):
+            check_count("MultiStart", name, getattr(self, name))
+        for name in ("again", "polish"):
+            check_flag("MultiStart", name, getattr(self, name))
 
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search for the minimum; the result is the best point found, without proof."""

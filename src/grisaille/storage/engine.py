@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from grisaille.errors import StorageError
+from grisaille.errors import StorageError, cut, shortened
 from grisaille.interrupts import interruptible
 from grisaille.storage.address import masked, masked_in, path_in
 from grisaille.storage.database_file import DatabaseFile
@@ -48,7 +48,7 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
     Raises:
         StorageError: The address is not one of a SQLite file or a PostgreSQL server.
     """
-    shown = f"storage {masked(url)!r}"
+    shown = f"storage {shortened(masked(url))}"
     unsupported = f"{shown}: only SQLite and PostgreSQL are supported"
     file = None
     # SQLAlchemy's errors may repeat a password, so none is the cause of ours: tracebacks print it.
@@ -67,9 +67,9 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
             # Whatever the database's default is: a turn reads what was written while it waited.
             options["isolation_level"] = "READ COMMITTED"
         engine = sa.create_engine(made, pool_pre_ping=True, **options)
-    except (exc.ArgumentError, exc.NoSuchModuleError, ValueError, TypeError) as error:
+    except (exc.ArgumentError, exc.NoSuchModuleError, OSError, ValueError, TypeError) as error:
         raise StorageError(
-            f"{shown} is no database address ({masked_in(str(error), url)}): write "
+            f"{shown} is no database address ({cut(masked_in(str(error), url))}): write "
             "sqlite:///study.db or postgresql+psycopg://user@host/database"
         ) from None
     except ModuleNotFoundError as error:
@@ -86,12 +86,14 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
 
 
 def _path_in(url: str) -> Path:
-    shown = f"storage {masked(url)!r}"
+    shown = f"storage {shortened(masked(url))}"
     if path_in(url) in ("", ":memory:") or "\0" in path_in(url):
         raise StorageError(
             f"{shown} names no file: write sqlite:///study.db, or leave storage= out for a study "
             "in memory"
         )
+    if path_in(url).startswith("file:"):
+        raise StorageError(f"{shown}: write the path alone, as in sqlite:///study.db")
     if "?" in url:
         raise StorageError(
             f"{shown}: a SQLite address takes no options, so nothing may follow a question mark; "
@@ -99,7 +101,8 @@ def _path_in(url: str) -> Path:
         )
     path = Path(path_in(url)).absolute()  # the working directory may change
     if not path.parent.is_dir():
-        raise StorageError(f"{shown}: there is no folder {masked_in(str(path.parent), url)!r}")
+        where = shortened(masked_in(str(path.parent), url))
+        raise StorageError(f"{shown}: there is no folder {where}")
     return path
 
 

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, History, Situation
 from grisaille.solvers.multistart import MultiStart
@@ -18,21 +17,6 @@ from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
 # on EI-CF and EI-FN.
 _STARTS = 10
 _SAMPLES = 100
-
-
-def check_solver(who: str, solver: object, usual: str) -> None:
-    """Raise ModelError if `solver` has no `solve` method.
-
-    Args:
-        who: The strategy.
-        solver: What it was given.
-        usual: Those to pass.
-
-    Raises:
-        ModelError: It is neither None nor something that solves.
-    """
-    if solver is not None and (isinstance(solver, type) or not hasattr(solver, "solve")):
-        raise ModelError(f"{who}(solver={solver!r}): pass {usual}, or None")
 
 
 class Rival:

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from grisaille.checks import check_amounts
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.language.problem import Problem
 from grisaille.language.rewrite import COLLAPSED, collapse
@@ -48,6 +49,8 @@ class CONFIG:
 
     def __post_init__(self) -> None:
         _ = self._optimism  # checks what they share
+        check_amounts("CONFIG", "noise", self.noise)
+        check_amounts("CONFIG", "norm_bound", self.norm_bound, above_zero=True)
         if self.kernel is not None:
             check_kernel(self.kernel, COLLAPSED)
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.checks import is_whole
+from grisaille.checks import check_count
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.errors import ModelError
@@ -158,13 +158,8 @@ class EICF(EIFN):
 
 
 def check_samples(who: str, samples: object) -> None:
-    """Raise ModelError if the number of draws is not a whole number of at least 1.
-
-    Raises:
-        ModelError: It is not a whole number of at least 1.
-    """
-    if not (is_whole(samples) and samples >= 1):  # type: ignore[operator]
-        raise ModelError(f"{who}(samples={samples!r}): a whole number of at least 1")
+    """Raise ModelError if the number of draws is not a whole number of at least 1."""
+    check_count(who, "samples", samples)
 
 
 def check_drawn(who: str, problem: Problem) -> None:

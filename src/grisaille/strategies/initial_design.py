@@ -10,21 +10,15 @@ from collections.abc import Collection
 import torch
 
 from grisaille.array_types import Array
-from grisaille.checks import is_whole
-from grisaille.errors import ModelError
+from grisaille.checks import check_count
 from grisaille.records import Situation, Suggestion, TrialKind
 
 _MOST_POINTS = 20
 
 
 def check_initial(who: str, initial: object) -> None:
-    """Raise ModelError if the number of initial points is neither None nor at least 1.
-
-    Raises:
-        ModelError: It is neither None nor a whole number of at least 1.
-    """
-    if initial is not None and not (is_whole(initial) and initial >= 1):  # type: ignore[operator]
-        raise ModelError(f"{who}(initial={initial!r}): a whole number of at least 1, or None")
+    """Raise ModelError if the number of initial points is neither None nor at least 1."""
+    check_count(who, "initial", initial, optional=True)
 
 
 def initial_points(situation: Situation, wanted: int | None) -> int:

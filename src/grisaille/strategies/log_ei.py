@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.checks import check_count
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
@@ -52,8 +53,8 @@ class LogEI:
     initial: int | None = None
 
     def __post_init__(self) -> None:
-        if min(self.restarts, self.raw_samples) < 1:
-            raise ModelError(f"{self}: restarts and raw_samples must be at least 1")
+        for name in ("restarts", "raw_samples"):
+            check_count("LogEI", name, getattr(self, name))
         check_initial("LogEI", self.initial)
 
     def check(self, problem: Problem) -> None:

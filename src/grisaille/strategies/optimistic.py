@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from grisaille.checks import is_number
+from grisaille.checks import check_flag, check_solver, is_finite
 from grisaille.confidence.declared_bands import Declared
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import NO_BOUND, Bound, Probe, Refutation, Situation, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
-from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
 from grisaille.strategies.plan import Plan, bound_of, is_refuted
@@ -71,13 +68,15 @@ class Optimistic:
 
     def __post_init__(self) -> None:
         rule = isinstance(self.beta, Theory | Declared)
-        if not rule and not (is_number(self.beta) and 0 < float(self.beta) < np.inf):  # type: ignore[arg-type]
+        if not rule and not (is_finite(self.beta) and self.beta > 0):  # type: ignore[operator]
             raise ModelError(
-                f"Optimistic(beta={self.beta!r}): beta must be a positive number, a gs.Theory() or "
-                "gs.Declared()"
+                f"Optimistic(beta={shortened(self.beta)}): beta must be a positive number, a "
+                "gs.Theory() or gs.Declared()"
             )
-        check_solver("Optimistic", self.solver, "gs.Certified(), gs.MultiStart() or gs.Grid()")
+        solvers = "gs.Certified(), gs.MultiStart() or gs.Grid()"
+        check_solver("Optimistic", "solver", self.solver, solvers, optional=True)
         check_initial("Optimistic", self.initial)
+        check_flag("Optimistic", "exploit", self.exploit, optional=True)
 
     def check(self, problem: Problem) -> None:
         """Every problem but one over interventions will do; a rule asks for its constants."""

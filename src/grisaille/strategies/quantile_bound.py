@@ -11,7 +11,7 @@ from torch import Tensor
 from grisaille.checks import is_number
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.search_problem import Solution
@@ -70,8 +70,8 @@ class CUQB(Rival):
     def __post_init__(self) -> None:
         if not (is_number(self.probability) and 0.5 <= self.probability < 1):
             raise ModelError(
-                f"CUQB(probability={self.probability!r}): at least 0.5, which is the median, and "
-                "below 1"
+                f"CUQB(probability={shortened(self.probability)}): at least 0.5, which is the "
+                "median, and below 1"
             )
         check_samples("CUQB", self.samples)
         check_initial("CUQB", self.initial)

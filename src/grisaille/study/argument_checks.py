@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
+from unicodedata import category
 
-from grisaille.checks import is_number, is_whole
+from grisaille.checks import (
+    check_amount,
+    check_choice,
+    check_count,
+    check_flag,
+    check_function,
+    check_seed,
+    has_method,
+    is_count,
+)
 from grisaille.errors import ModelError, ProtocolError, shortened
+from grisaille.execution.evaluators import check_executor
 from grisaille.language.problem import Problem
 from grisaille.storage.address import masked
 from grisaille.study.session import Query
@@ -19,6 +29,7 @@ def check_study(
     seed: object,
     evaluation: object,
     retries: object,
+    allow_changes: object,
 ) -> None:
     """Raise ModelError if an argument of `Study` is not what it should be."""
     if not isinstance(problem, Problem):
@@ -38,31 +49,31 @@ def check_study(
             raise ModelError(f"Study({what}={shown}): pass a text, or leave it out")
     if isinstance(name, str) and len(name) > 255:
         raise ModelError(f"Study(name={name[:20]!r}...): a name has at most 255 characters")
+    if isinstance(name, str) and any(category(c) == "Cs" or c == "\0" for c in name):
+        raise ModelError(f"Study(name={shortened(name)}): this name cannot be stored")
     check_settings(strategy, seed, evaluation)
-    if not is_whole(retries) or retries < 0:  # type: ignore[operator]
-        raise ModelError(f"Study(retries={shortened(retries)}): a whole number of at least 0")
+    check_count("Study", "retries", retries, 0)
+    check_flag("Study", "allow_changes", allow_changes)
 
 
 def check_settings(strategy: object, seed: object, evaluation: object) -> None:
     """Raise ModelError if the strategy, the seed or the way of evaluation is not valid."""
-    if strategy is not None and (isinstance(strategy, type) or not hasattr(strategy, "suggest")):
+    is_strategy = has_method(strategy, "suggest") and has_method(strategy, "check")
+    if strategy is not None and not is_strategy:
         raise ModelError(
             f"strategy={shortened(strategy)}: pass a strategy object such as gs.Optimistic()"
         )
-    if seed is not None and not (is_whole(seed) and seed >= 0):  # type: ignore[operator]
-        raise ModelError(f"seed={shortened(seed)}: a seed is a whole number of at least 0")
-    if evaluation not in (None, "separate", "chained"):
-        raise ModelError(f"evaluation={shortened(evaluation)}: use 'separate' or 'chained'")
+    check_seed("", "seed", seed, optional=True)
+    if evaluation is not None:
+        check_choice("", "evaluation", evaluation, ("separate", "chained"))
 
 
 def check_ask(n: object, trials: object, lease: object) -> None:
     """Raise ModelError if an argument of `Study.ask` is not what it should be."""
-    if not is_whole(n) or n < 1:  # type: ignore[operator]
+    if not is_count(n):
         raise ModelError(f"ask({shortened(n)}): how many is a whole number of at least 1")
-    if trials is not None and not (is_whole(trials) and trials >= 1):  # type: ignore[operator]
-        raise ModelError(f"ask(trials={shortened(trials)}): a whole number of at least 1, or None")
-    if lease is not None and not (is_number(lease) and 0 < lease < np.inf):  # type: ignore[operator]
-        raise ModelError(f"ask(lease={shortened(lease)}): pass seconds above 0, or None")
+    check_count("ask", "trials", trials, optional=True)
+    check_amount("ask", "lease", lease, above_zero=True, optional=True)
 
 
 def id_of(query: object) -> str:
@@ -92,25 +103,20 @@ def check_run(
     max_cost: object,
     callback: object,
     stop_if_infeasible: object,
+    executor: object,
+    progress: object,
 ) -> None:
     """Raise ModelError if an argument of `Study.run` is not what it should be."""
     for name, value in (("trials", trials), ("workers", workers)):
-        if value is not None and (not is_whole(value) or value < 1):  # type: ignore[operator]
-            raise ModelError(f"{name}={shortened(value)}: pass a whole number of at least 1")
+        check_count("", name, value, optional=True)
     for name, value in (("timeout", timeout), ("gap_tol", gap_tol), ("max_cost", max_cost)):
-        if value is not None and (not is_number(value) or not 0 <= value < np.inf):  # type: ignore[operator]
-            raise ModelError(
-                f"{name}={shortened(value)}: pass a finite number of at least 0, or None"
-            )
-    if not isinstance(stop_if_infeasible, bool):
-        raise ModelError(f"stop_if_infeasible={shortened(stop_if_infeasible)}: pass True or False")
-    if callback is not None and not callable(callback):
-        raise ModelError(f"callback={shortened(callback)}: pass a function of one trial")
+        check_amount("", name, value, optional=True)
+    check_flag("", "stop_if_infeasible", stop_if_infeasible)
+    check_flag("", "progress", progress, optional=True)
+    check_function("", "callback", callback, "a function of one trial")
+    check_executor(executor)
 
 
 def check_seconds(seconds: object) -> None:
     """Raise ModelError if `seconds` of `Study.tell` is not a time."""
-    if seconds is not None and not (is_number(seconds) and 0 <= seconds < np.inf):  # type: ignore[operator]
-        raise ModelError(
-            f"tell(seconds={shortened(seconds)}): pass a number of at least 0, or None"
-        )
+    check_amount("tell", "seconds", seconds, optional=True)

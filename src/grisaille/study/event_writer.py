@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.errors import EvaluationError, ProtocolError
+from grisaille.errors import EvaluationError, ProtocolError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, Trial
 from grisaille.storage.event_log import Kind, Turn
@@ -145,8 +145,8 @@ class Writer:
         if entry is None:
             trials = len(self.state.trials)
             raise ProtocolError(
-                f"the study has no query {name!r}: it has {trials} trials, and ids look like "
-                "'12-1' or '12-p1'"
+                f"the study has no query {shortened(name)}: it has {trials} trials, and ids look "
+                "like '12-1' or '12-p1'"
             )
         if entry.state is QueryState.TOLD:
             assert entry.outputs is not None

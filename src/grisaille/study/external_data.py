@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import first_strange, real_numbers
+from grisaille.checks import attribute_of, first_strange, real_numbers
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
@@ -63,13 +63,16 @@ def observed_rows(
 
 def _columns(box: BlackBox, given: Any) -> dict[Any, Any] | None:
     """The columns of a table by name; None if it has no names."""
-    fields = getattr(getattr(given, "dtype", None), "names", None)
-    if not fields and not hasattr(given, "columns"):
+    fields = attribute_of(attribute_of(given, "dtype"), "names")
+    columns = fields or attribute_of(given, "columns")
+    if columns is None:
         return None
-    names = list(fields or given.columns)
+    names = list(columns)
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
-        raise ModelError(f"observe({box.name!r}): two columns are called {twice!r}: rename one")
+        raise ModelError(
+            f"observe({box.name!r}): two columns are called {shortened(twice)}: rename one"
+        )
     return {name: np.atleast_1d(given[name]) if fields else given[name] for name in names}
 
 
@@ -133,12 +136,12 @@ def _table(
 
 def _chosen(box: BlackBox, columns: Mapping[Any, Any], names: Sequence[Any]) -> Array:
     """Some columns of a table, side by side."""
-    found = [_numbers(box, f"column {name!r} is", columns[name]) for name in names]
+    found = [_numbers(box, f"column {shortened(name)} is", columns[name]) for name in names]
     for name, column in zip(names, found, strict=True):
         if column.ndim != 1:
             raise ModelError(
-                f"observe({box.name!r}): column {name!r} has shape {column.shape}: each row must "
-                "hold one number"
+                f"observe({box.name!r}): column {shortened(name)} has shape {column.shape}: each "
+                "row must hold one number"
             )
     return np.column_stack(found)
 
@@ -203,4 +206,4 @@ def _known(namings: Sequence[list[str]]) -> str:
 
 
 def _listed(names: Any) -> str:
-    return ", ".join(map(repr, names))
+    return ", ".join(map(shortened, names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,11 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.certification.certificate import Certificate
-from grisaille.checks import is_number
+from grisaille.checks import check_flag, is_finite
 from grisaille.confidence.audit import BoxCalibration
 from grisaille.confidence.declared_bands import Declared
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
@@ -64,6 +65,12 @@ class Assurance(StrEnum):
     CERTIFIED = "certified"
     ESTIMATED = "estimated"
     NONE = "none"
+
+
+class NoSuchFieldError(ModelError, KeyError):
+    """A field that a result does not have; also what Python expects of dictionaries."""
+
+    __str__ = Exception.__str__  # a KeyError would quote its text
 
 
 class Result(OptimizeResult):  # type: ignore[misc]
@@ -128,16 +135,18 @@ class Result(OptimizeResult):  # type: ignore[misc]
             return self._value(key)
         if not isinstance(key, str):
             raise ModelError(
-                f"result[{key!r}]: pass an expression of the problem, or the name of a field"
+                f"result[{shortened(key)}]: pass an expression of the problem, or the name of a "
+                "field"
             )
+        if key not in self:
+            hint = _hint(self, key)
+            raise NoSuchFieldError(f"result[{shortened(key)}]: there is no such field{hint}")
         return super().__getitem__(key)
 
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return super().__getitem__(name)
-        near = difflib.get_close_matches(name, [n for n in dir(self) if n[0] != "_"], 1, 0.4)
-        hint = f": did you mean {near[0]!r}?" if near else ""
-        raise AttributeError(f"a result has no {name!r}{hint}")
+        raise AttributeError(f"a result has no {name!r}{_hint(self, name)}")
 
     def _value(self, expression: Expression) -> Any:
         if self.x is None:
@@ -161,10 +170,12 @@ class Result(OptimizeResult):  # type: ignore[misc]
     def __dir__(self) -> list[str]:
         return sorted({*self.keys(), *type(self).__dict__, "keys", "items", "values", "get"})
 
-    def plot(self, path: str | None = None) -> Figure:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Convergence of best value and bound, and of violations; saved when `path` is given."""
         from grisaille.reporting.plots import plot_convergence
 
+        if path is not None and not (isinstance(path, str | os.PathLike) and str(path).strip()):
+            raise ModelError(f"plot(path={shortened(path)}): pass the path of a picture, or None")
         return plot_convergence(self.problem, self.history, self.fun, self._bound, path)
 
     def to_dataframe(self) -> pandas.DataFrame:
@@ -193,7 +204,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         return Metrics(
             [t.objective for t in self.history],
             [t.constraints for t in self.history],
-            self.problem.sense * optimum if is_number(optimum) else optimum,
+            self.problem.sense * optimum if is_finite(optimum) else optimum,
         )
 
     def guarantee(self, form: Form = "tight") -> Guarantee:
@@ -244,18 +255,21 @@ class Result(OptimizeResult):  # type: ignore[misc]
             realized: True for the sum of the discrepancy bounds that were really met, the first
                 step of the proof of Theorem R_bound; False for the theorem's own, larger, number.
         """
+        check_flag("", "realized", realized)
         if not realized:
             return self._promised(form).regret(self.nit)
         return float(self._realized(form)[0])
 
     def violation_bounds(self, form: Form = "tight", realized: bool = True) -> Array:
         """Bound on the cumulative violation of each constraint, (K,), as in `regret_bound`."""
+        check_flag("", "realized", realized)
         if not realized:
             return self._promised(form).violations(self.nit)
         return self._realized(form)[1:]
 
     def best_iterate_bound(self, form: Form = "tight", realized: bool = True) -> float:
         """Some trial has at most this positive regret plus sum of violations."""
+        check_flag("", "realized", realized)
         if not realized:
             return self._promised(form).best_iterate(self.nit)
         return float(self._realized(form).sum()) / self.nit
@@ -318,3 +332,9 @@ class Result(OptimizeResult):  # type: ignore[misc]
         return describe_result(self)
 
     __str__ = __repr__
+
+
+def _hint(result: Result, name: str) -> str:
+    """The field that may have been meant."""
+    near = difflib.get_close_matches(name, [n for n in dir(result) if n[0] != "_"], 1, 0.4)
+    return f": did you mean {near[0]!r}?" if near else ""

@@ -36,7 +36,17 @@ def run(
     progress: bool | None,
 ) -> Result:
     """See `Study.run`."""
-    check_run(trials, workers, timeout, gap_tol, max_cost, callback, stop_if_infeasible)
+    check_run(
+        trials,
+        workers,
+        timeout,
+        gap_tol,
+        max_cost,
+        callback,
+        stop_if_infeasible,
+        executor,
+        progress,
+    )
     problem = session.problem
     check_functions(problem)
     if trials is None and max_cost is None:

@@ -7,7 +7,7 @@ from typing import Any
 from grisaille.language.problem import Problem
 from grisaille.records import Evaluation
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.argument_checks import check_settings
+from grisaille.study.argument_checks import check_run, check_settings
 from grisaille.study.presolve import solve_without_black_boxes
 from grisaille.study.result import Result
 from grisaille.study.study import Study
@@ -23,7 +23,8 @@ def solve(
 ) -> Result:
     """See `Problem.solve`; the options are those of `Study.run`."""
     check_settings(strategy, seed, evaluation)
+    check_run(**options)
     if not problem.boxes:
-        return solve_without_black_boxes(problem, seed)
+        return solve_without_black_boxes(problem, seed or 0)
     study = Study(problem, strategy=strategy, evaluation=evaluation, seed=seed)
     return study.run(**options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
-from grisaille.checks import is_whole
+from grisaille.checks import is_count, tuple_of
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError, shortened
 from grisaille.interrupts import Uninterrupted
@@ -69,7 +69,7 @@ class Study:
         retries: int = 1,
         allow_changes: bool = False,
     ) -> None:
-        check_study(problem, name, storage, strategy, seed, evaluation, retries)
+        check_study(problem, name, storage, strategy, seed, evaluation, retries, allow_changes)
         self.problem = problem
         self.name = name or "study"
         self.storage = storage or (DEFAULT_STORAGE if name else MEMORY)
@@ -135,7 +135,7 @@ class Study:
         name = box.name if isinstance(box, BlackBox) else box
         if not isinstance(name, str) or name not in self._session.boxes:
             known = ", ".join(map(repr, self._session.boxes))
-            raise ModelError(f"the problem has no black box {name!r}: it has {known}")
+            raise ModelError(f"the problem has no black box {shortened(name)}: it has {known}")
         return self._session.boxes[name]
 
     def record_settings(self, **settings: Any) -> None:
@@ -210,7 +210,9 @@ class Study:
             AssumptionError: An answer lies outside the declared range of its black box.
             ProtocolError: A trial has its answers already.
         """
-        told = list(told)
+        told = tuple_of("tell_trials: the answers", told)
+        if not all(isinstance(answers, ChainAnswers) for answers in told):
+            raise ModelError(f"tell_trials({shortened(told)}): pass answers along chains")
 
         def record(writer: Writer) -> None:
             for answers in told:
@@ -220,10 +222,13 @@ class Study:
 
     def release_trials(self, numbers: Iterable[int]) -> None:
         """Give the queries of some trials back, unanswered: the next one who asks gets them."""
-        chosen = sorted(numbers)
+        chosen = tuple_of("release_trials: the numbers of trials", numbers)
+        for number in chosen:
+            if not is_count(number) or number not in self.state.trials:
+                raise ModelError(f"release_trials: there is no trial {shortened(number)}")
 
         def record(writer: Writer) -> None:
-            for number in chosen:
+            for number in sorted(chosen):
                 for query in writer.state.trials[number].queries:
                     writer.release(query)
 
@@ -369,7 +374,7 @@ class Study:
     def replay(self, trial: int) -> Suggestion:
         """Derive the decision for a trial again, from what was known when it was made."""
         trials = len(self.state.trials)
-        if not is_whole(trial) or not 1 <= trial <= trials:
+        if not is_count(trial) or trial > trials:
             raise ModelError(f"replay({shortened(trial)}): the study has trials 1 to {trials}")
         with one_thread():
             return self.strategy.suggest(self._session.situation_of(trial))

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from grisaille.checks import real_numbers
+from grisaille.checks import is_number, real_numbers
 from grisaille.errors import ModelError, counted, shortened
 
 
@@ -124,8 +124,10 @@ class Matern:
         lengthscale: ArrayLike | None = None,
         variance: float | None = None,
     ) -> None:
-        if smoothness not in (0.5, 1.5, 2.5):
-            raise ModelError(f"Matern smoothness {smoothness!r} is not there: use 0.5, 1.5 or 2.5")
+        if not is_number(smoothness) or smoothness not in (0.5, 1.5, 2.5):
+            raise ModelError(
+                f"Matern smoothness {shortened(smoothness)} is not there: use 0.5, 1.5 or 2.5"
+            )
         object.__setattr__(self, "smoothness", float(smoothness))
         _set_hyperparameters(self, lengthscale, variance)
 
@@ -206,8 +208,8 @@ def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
     """
     if not isinstance(kernel, SquaredExponential | Matern | Linear):
         raise ModelError(
-            f"black box {box!r} has kernel={kernel!r}: pass gs.SquaredExponential(), gs.Matern() "
-            "or gs.Linear()"
+            f"black box {box!r} has kernel={shortened(kernel)}: pass gs.SquaredExponential(), "
+            "gs.Matern() or gs.Linear()"
         )
     scales = kernel.lengthscale
     if inputs is not None and scales is not None and len(scales) not in (1, inputs):
@@ -231,7 +233,9 @@ def _set_hyperparameters(
         try:
             scales = tuple(float(v) for v in np.atleast_1d(real_numbers(lengthscale)))
             variance = float(real_numbers(variance).item())
-            positive = all(np.isfinite(v) and v > 0 for v in (*scales, variance))
+            positive = len(scales) > 0 and all(
+                np.isfinite(v) and v > 0 for v in (*scales, variance)
+            )
         except (TypeError, ValueError):
             positive = False
         if not positive:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.array_types import Array
-from grisaille.errors import ModelError
+from grisaille.checks import check_choice
 from grisaille.language.program import Program
 from grisaille.theory.affine_steps import passing_nodes
 from grisaille.theory.lipschitz import KnownSlopes, Lipschitz
@@ -38,8 +38,7 @@ def amplification(
         known: Slopes of the known parts.
         form: See `Form`.
     """
-    if form not in get_args(Form):
-        raise ModelError(f"form={form!r}: use 'tight', 'corrected' or 'printed'")
+    check_choice("", "form", form, get_args(Form))
     passing = passing_nodes(program)
     total = program.box_outputs
     edges = np.zeros((total, total))  # [to, from], both among the outputs of all calls

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number, is_whole
+from grisaille.checks import check_amount, check_choice, is_count
 from grisaille.confidence.beliefs import given_kernel, input_domain
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import History, Observation
@@ -59,8 +59,14 @@ class Guarantee:
                 f"Guarantee of {type(problem).__name__} and {type(theory).__name__}: pass a "
                 "gs.Problem and a gs.Theory()"
             )
-        if evaluation not in ("separate", "chained"):
-            raise ModelError(f"Guarantee(evaluation={evaluation!r}): use 'separate' or 'chained'")
+        check_choice("Guarantee", "evaluation", evaluation, ("separate", "chained"))
+        if not isinstance(given, list | tuple) or not all(
+            isinstance(seen, Observation) for seen in given
+        ):
+            raise ModelError(
+                f"Guarantee(given={shortened(given)}): pass a list of observations, such as "
+                "study.history.loose"
+            )
         program = problem.program
         if not program.boxes:
             raise ModelError("the problem has no black box, so there is nothing to guarantee")
@@ -104,7 +110,7 @@ class Guarantee:
 
         The sum of all bounds over T (Theorems best_ite_conv and converge_constrained_opt).
         """
-        return (self.regret(trials) + float(self.violations(trials).sum())) / trials
+        return (self.regret(trials) + float(self.violations(trials).sum())) / int(trials)
 
     def infeasible_by(self, margin: float, constraint: int = 0) -> int | None:
         """T-bar: within so many trials an infeasible problem is found infeasible.
@@ -121,11 +127,10 @@ class Guarantee:
             T-bar; None if no such number exists, because the horizon is too short or the bound on
             the information gain too coarse for so small a margin.
         """
-        if not (is_number(margin) and margin > 0):
-            raise ModelError(f"infeasible_by(margin={margin!r}): pass a positive number")
-        if not 0 <= constraint < len(self.amplification) - 1:
+        check_amount("infeasible_by", "margin", margin, above_zero=True)
+        if not is_count(constraint, 0) or constraint >= len(self.amplification) - 1:
             raise ModelError(
-                f"infeasible_by(constraint={constraint!r}): the problem has "
+                f"infeasible_by(constraint={shortened(constraint)}): the problem has "
                 f"{len(self.amplification) - 1} scalar constraints, counted from 0"
             )
 
@@ -145,8 +150,10 @@ class Guarantee:
 
     def _deviations(self, trials: int) -> Array:
         """Bound on sum_t beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each black-box output, (M,)."""
-        if not is_whole(trials) or trials < 1:
-            raise ModelError(f"a bound for {trials!r} trials: pass a whole number of at least 1")
+        if not is_count(trials):
+            raise ModelError(
+                f"a bound for {shortened(trials)} trials: pass a whole number of at least 1"
+            )
         trials, theory = int(trials), self.theory
         sums = np.zeros(self.problem.program.box_outputs)
         start = 0

@@ -19,8 +19,14 @@ from scipy.stats import poisson
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.checks import is_whole
-from grisaille.errors import ModelError
+from grisaille.checks import (
+    attribute_of,
+    check_count,
+    has_method,
+    is_finite,
+    real_numbers,
+)
+from grisaille.errors import ModelError, shortened
 from grisaille.surrogates.kernels import Kernel, Linear, SquaredExponential
 
 # The largest number of points in the grid that represents the domain.
@@ -39,7 +45,7 @@ def information_gain(kernel: Kernel, points: ArrayLike, regularization: float) -
         regularization: lambda.
     """
     _check(kernel, regularization)
-    inputs = torch.tensor(np.asarray(points, dtype=float))
+    inputs = torch.tensor(_numbers("points", points))
     if inputs.ndim != 2 or not torch.isfinite(inputs).all():
         raise ModelError(
             f"information_gain of points of shape {tuple(inputs.shape)}: pass an array (t, d) of "
@@ -72,7 +78,8 @@ def maximum_information_gain(
         regularization: lambda.
     """
     _check(kernel, regularization)
-    low, high = (np.atleast_1d(np.asarray(b, dtype=float)) for b in (lower, upper))
+    low = np.atleast_1d(_numbers("the domain: lower", lower))
+    high = np.atleast_1d(_numbers("the domain: upper", upper))
     if low.ndim != 1 or low.shape != high.shape:
         raise ModelError(
             f"a domain with {low.size} lower and {high.size} upper bounds: pass one of each per "
@@ -81,13 +88,10 @@ def maximum_information_gain(
     _check_dimension(kernel, len(low))
     if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
         raise ModelError(
-            f"the domain [{low.tolist()}, {high.tolist()}] is unbounded or empty: pass finite "
-            "bounds, lower ones at most as large as upper ones"
+            f"the domain [{shortened(low.tolist())}, {shortened(high.tolist())}] is unbounded or "
+            "empty: pass finite bounds, lower ones at most as large as upper ones"
         )
-    if not is_whole(count) or count < 0:
-        raise ModelError(
-            f"maximum_information_gain(count={count!r}): pass a whole number of at least 0"
-        )
+    check_count("maximum_information_gain", "count", count, 0)
     count = int(count)
     if count == 0:
         return 0.0
@@ -259,10 +263,19 @@ def _check_dimension(kernel: Kernel, dimension: int) -> None:
 
 
 def _check(kernel: Kernel, regularization: float) -> None:
-    if getattr(kernel, "lengthscale", None) is None:
+    if not has_method(kernel, "correlation") or attribute_of(kernel, "lengthscale") is None:
         raise ModelError(
-            f"the information gain of {kernel!r} needs hyper-parameters: pass lengthscale= and "
-            "variance="
+            f"the information gain of {shortened(kernel)} needs a kernel with hyper-parameters: "
+            "pass lengthscale= and variance="
         )
-    if not regularization > 0:
-        raise ModelError(f"regularization={regularization!r}: lambda must be positive")
+    if not (is_finite(regularization) and regularization > 0):
+        raise ModelError(
+            f"regularization={shortened(regularization)}: lambda must be a positive number"
+        )
+
+
+def _numbers(what: str, given: ArrayLike) -> Array:
+    try:
+        return real_numbers(given)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{what} is {shortened(given)}: pass numbers") from error

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grisaille.errors import ModelError
+from grisaille.checks import is_count, real_numbers
+from grisaille.errors import ModelError, shortened
 from grisaille.surrogates.kernels import Kernel, Linear, Matern, SquaredExponential
 
 
@@ -29,8 +30,8 @@ def information_gain_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> A
         return _float_if_scalar(logarithm ** (dimension + 1))
     if not isinstance(kernel, Matern):
         raise ModelError(
-            f"no rate is known for {kernel!r}: pass gs.Linear(), gs.SquaredExponential() or "
-            "gs.Matern()"
+            f"no rate is known for {shortened(kernel)}: pass gs.Linear(), "
+            "gs.SquaredExponential() or gs.Matern()"
         )
     smoothness = kernel.smoothness
     if smoothness <= dimension / 2:
@@ -44,12 +45,16 @@ def information_gain_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> A
 
 def regret_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:
     """How the bound on cumulative regret grows: the maximum information gain times sqrt(T)."""
-    return information_gain_rate(kernel, steps, dimension) * _float_if_scalar(np.sqrt(steps))
+    return information_gain_rate(kernel, steps, dimension) * _float_if_scalar(
+        np.sqrt(_checked(steps, dimension))
+    )
 
 
 def convergence_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:
     """How the bound on the best iterate falls: the maximum information gain over sqrt(T)."""
-    return information_gain_rate(kernel, steps, dimension) / _float_if_scalar(np.sqrt(steps))
+    return information_gain_rate(kernel, steps, dimension) / _float_if_scalar(
+        np.sqrt(_checked(steps, dimension))
+    )
 
 
 def _float_if_scalar(value: Any) -> Any:
@@ -60,9 +65,12 @@ def _float_if_scalar(value: Any) -> Any:
 def _checked(steps: ArrayLike, dimension: int) -> NDArray[np.float64]:
     """The steps as an array; raises ModelError if they or the dimension are below 1."""
     try:
-        number = np.asarray(steps, dtype=float)
+        number = real_numbers(steps)
     except (TypeError, ValueError):
         number = np.array(np.nan)
-    if not (number >= 1).all() or dimension < 1:
-        raise ModelError(f"steps={steps!r} and dimension={dimension!r}: both must be at least 1")
+    if not ((number >= 1) & (number < np.inf)).all() or not is_count(dimension):
+        raise ModelError(
+            f"steps={shortened(steps)} and dimension={shortened(dimension)}: both must be numbers "
+            "of at least 1, the dimension a whole one"
+        )
     return number

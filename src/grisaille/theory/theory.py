@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number, is_whole
+from grisaille.checks import check_choice, is_count, is_finite, is_number
 from grisaille.confidence.beliefs import believe, given_kernel, input_domain
 from grisaille.confidence.declared_intervals import declared_intervals
 from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import History
@@ -73,18 +73,19 @@ class Theory:
 
     def __post_init__(self) -> None:
         if not (is_number(self.delta) and 0 < self.delta < 1):
-            raise ModelError(f"Theory(delta={self.delta!r}): a probability between 0 and 1")
-        if self.horizon is not None and not (is_whole(self.horizon) and self.horizon >= 1):
             raise ModelError(
-                f"Theory(horizon={self.horizon!r}): a number of trials of at least 1, or None for "
-                "the doubling trick"
+                f"Theory(delta={shortened(self.delta)}): a probability between 0 and 1"
             )
-        if self.gain not in ("maximum", "observed"):
-            raise ModelError(f"Theory(gain={self.gain!r}): use 'maximum' or 'observed'")
-        given = self.regularization
-        if given is not None and not (is_number(given) and given >= LEAST_NOISE):
+        if self.horizon is not None and not is_count(self.horizon):
             raise ModelError(
-                f"Theory(regularization={self.regularization!r}): at least {LEAST_NOISE:g}, which "
+                f"Theory(horizon={shortened(self.horizon)}): a number of trials of at least 1, "
+                "or None for the doubling trick"
+            )
+        check_choice("Theory", "gain", self.gain, ("maximum", "observed"))
+        given = self.regularization
+        if given is not None and not (is_finite(given) and given >= LEAST_NOISE):
+            raise ModelError(
+                f"Theory(regularization={shortened(given)}): at least {LEAST_NOISE:g}, which "
                 "rounding needs, or None"
             )
 

@@ -90,9 +90,9 @@ def test_models_that_are_no_causal_models_are_refused():
         build(gs.natural(x))
     with pytest.raises(gs.ModelError, match="variable 'X' has the name of something else"):
         build(x + gs.Variable("X", lower=0, upper=1))
-    with pytest.raises(gs.ModelError, match=r"runs=0\): a whole number"):
+    with pytest.raises(gs.ModelError, match=r"runs=0\): pass a whole number"):
         build(x, runs=0)
-    with pytest.raises(gs.ModelError, match=r"seed=-1\): a whole number"):
+    with pytest.raises(gs.ModelError, match=r"seed=-1\): a seed is a whole number"):
         build(x, seed=-1)
 
 

@@ -221,7 +221,7 @@ def test_process_noise_without_interventions_is_planned_with():
         ({"beta": 0}, "beta=0.: beta must be a positive number"),
         ({"beta": "2"}, "beta='2'.: beta must be"),
         ({"solver": gs.MultiStart}, "pass gs.MultiStart"),
-        ({"initial": 0}, "initial=0.: a whole number of at least 1"),
+        ({"initial": 0}, "initial=0.: pass a whole number of at least 1"),
     ],
 )
 def test_options_are_checked(options, message):

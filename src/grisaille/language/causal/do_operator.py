@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from grisaille.errors import ModelError
+from grisaille.checks import check_name, real_numbers
+from grisaille.errors import ModelError, shortened, text_of
 from grisaille.language.atoms import Atom
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Constraint, Expression, Operation, as_expression
@@ -67,10 +67,11 @@ def exogenous(
         name: Its name.
         noise: Standard deviation of its disturbance; None to learn it.
     """
-    if noise is not None and not np.all(noise):
+    check_name("an exogenous variable", name)
+    if noise is not None and _has_zero(noise):
         raise ModelError(
-            f"exogenous variable {name!r} has noise={noise!r}: give the standard deviation of its "
-            "disturbance, or None to learn it"
+            f"exogenous variable {name!r} has noise={shortened(noise)}: give the standard "
+            "deviation of its disturbance, or None to learn it"
         )
     box = BlackBox(fn, name=name, noise=noise, process_noise=True)
     complaint = "" if fn is None else misfit(fn)
@@ -80,6 +81,13 @@ def exogenous(
             "function takes no arguments; declare one with causes as a gs.BlackBox of these"
         )
     return box.record(())
+
+
+def _has_zero(noise: ArrayLike) -> bool:
+    try:
+        return not real_numbers(noise).all()
+    except (TypeError, ValueError):  # `BlackBox` refuses what is not made of numbers
+        return False
 
 
 def natural(expression: Any) -> Expression:
@@ -106,8 +114,8 @@ def do(target: Any, *, lower: float, upper: float) -> Do:
     """
     if not isinstance(target, Call):
         raise ModelError(
-            f"do({target!r}): only what a black box or gs.exogenous gives can be set; pass the "
-            "expression of its call"
+            f"do({shortened(target)}): only what a black box or gs.exogenous gives can be set; "
+            "pass the expression of its call"
         )
     if target.shape != ():
         raise ModelError(
@@ -128,10 +136,10 @@ def intervene(problem: Problem, *dos: Do) -> Problem:
         dos: What is set, from `do`.
     """
     if not isinstance(problem, Problem):
-        raise ModelError(f"intervene({problem!r}, ...): pass a gs.Problem")
+        raise ModelError(f"intervene({shortened(problem)}, ...): pass a gs.Problem")
     for given in dos:
         if not isinstance(given, Do):
-            raise ModelError(f"intervene(..., {given!r}): pass what gs.do(...) gives")
+            raise ModelError(f"intervene(..., {shortened(given)}): pass what gs.do(...) gives")
     parts = [problem.objective, *(c.body for c in problem.constraints)]
     inside = len(Program(parts).nodes)
     compiled = Program([*parts, *(d.target for d in dos)])
@@ -190,7 +198,7 @@ def misfit(function: Callable[..., Any], *arguments: Any) -> str:
         signature.bind(*arguments)
     except TypeError as error:
         name = getattr(function, "__name__", type(function).__name__)
-        return f"{name}{signature}, {error}"
+        return f"{name}{signature}, {text_of(error)}"
     return ""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from grisaille.errors import ModelError
+from grisaille.checks import tuple_of
+from grisaille.errors import ModelError, shortened
 from grisaille.language.causal.do_operator import Do, intervene
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
@@ -24,16 +25,17 @@ def minimal_interventions(model: Problem, dos: Sequence[Do]) -> list[tuple[Do, .
         model: Objective and constraints in terms of mechanisms.
         dos: The interventions that can be made. There are 2^n - 1 sets of n of them.
     """
-    if isinstance(dos, Do) or not isinstance(dos, Iterable):
+    if not isinstance(dos, Iterable):
         raise ModelError(
-            f"minimal_interventions: dos is {dos!r}: pass a list of what gs.do(...) gives, even of "
-            "one"
+            f"minimal_interventions: dos is {shortened(dos)}: pass a list of what gs.do(...) "
+            "gives, even of one"
         )
-    dos = list(dos)
+    dos = tuple_of("minimal_interventions: dos", dos)
     for do in dos:
         if not isinstance(do, Do):
             raise ModelError(
-                f"minimal_interventions: {do!r} is no intervention: pass what gs.do(...) gives"
+                f"minimal_interventions: {shortened(do)} is no intervention: pass what "
+                "gs.do(...) gives"
             )
     sizes = range(1, len(dos) + 1)
     sets = [members for size in sizes for members in combinations(dos, size)]

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import first_strange, is_whole, real_numbers
+from grisaille.checks import (
+    attribute_of,
+    check_count,
+    check_seed,
+    first_strange,
+    real_numbers,
+    tuple_of,
+)
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.do_operator import Do, intervene, misfit, natural_reads, substitute
@@ -53,13 +60,9 @@ def causal_problem(
             worker processes always, disturbances are new in every process.
     """
     if not isinstance(model, Problem):
-        raise ModelError(f"causal_problem({model!r}, ...): pass a gs.Problem")
-    if not (is_whole(runs) and runs >= 1):
-        raise ModelError(f"causal_problem(runs={shortened(runs)}): a whole number of at least 1")
-    if seed is not None and not (is_whole(seed) and seed >= 0):
-        raise ModelError(
-            f"causal_problem(seed={shortened(seed)}): a whole number of at least 0, or None"
-        )
+        raise ModelError(f"causal_problem({shortened(model)}, ...): pass a gs.Problem")
+    check_count("causal_problem", "runs", runs)
+    check_seed("causal_problem", "seed", seed, optional=True)
     if system is not None:
         _check_system(system)
     _check_model(model)
@@ -123,15 +126,18 @@ def _averaged(
 
 def _sets(model: Problem, given: Sequence[Do | Sequence[Do]]) -> tuple[tuple[Do, ...], ...]:
     """The sets; a target has the same variable in all of them."""
-    if isinstance(given, Do) or not isinstance(given, Iterable) or not list(given):
+    several = isinstance(given, Iterable)
+    groups = tuple_of("causal_problem: interventions", given) if several else ()
+    if not groups:
         raise ModelError(
             f"causal_problem: interventions is {shortened(given)}: pass a list of sets, each "
             "gs.do(...) or a list of these"
         )
     known: dict[str, Do] = {}
     sets: list[tuple[Do, ...]] = []
-    for number, group in enumerate(given):
-        members = (group,) if isinstance(group, Do) else tuple(group)
+    for number, group in enumerate(groups):
+        single = isinstance(group, Do) or not isinstance(group, Iterable)
+        members = (group,) if single else tuple_of(f"causal_problem: set {number}", group)
         for member in members:
             if not isinstance(member, Do):
                 raise ModelError(
@@ -224,7 +230,7 @@ def _rows(model: Problem, nodes: Sequence[str], given: Any) -> dict[str, Array]:
     if given is None:
         empty = {name: np.zeros((0, v.size)) for name, v in own.items()}
         return {**{name: np.zeros(0) for name in nodes}, **empty}
-    names = given if isinstance(given, Mapping) else getattr(given, "columns", None)
+    names = given if isinstance(given, Mapping) else attribute_of(given, "columns")
     if names is None:
         raise ModelError(
             f"causal_problem: observations are a {type(given).__name__}: pass a dictionary of "

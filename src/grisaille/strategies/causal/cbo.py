@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.checks import is_whole
+from grisaille.checks import check_count, check_solver
 from grisaille.confidence.failures import FailedInterventions
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError
@@ -21,7 +21,6 @@ from grisaille.metrics import violations
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import SearchProblem, Solver
-from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watches
 from grisaille.strategies.causal.log_improvement import log_feasibility, log_improvement, log_worth
 from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
@@ -72,13 +71,9 @@ class CBO:
 
     def __post_init__(self) -> None:
         for name in ("initial", "most_observations"):
-            given = getattr(self, name)
-            if given is not None and not (is_whole(given) and given >= 0):
-                raise ModelError(
-                    f"{type(self).__name__}({name}={given!r}): pass a whole number of at least 0, "
-                    "or None"
-                )
-        check_solver(type(self).__name__, self.solver, "gs.MultiStart() or gs.Grid()")
+            check_count(type(self).__name__, name, getattr(self, name), 0, optional=True)
+        solvers = "gs.MultiStart() or gs.Grid()"
+        check_solver(type(self).__name__, "solver", self.solver, solvers, optional=True)
 
     def check(self, problem: Problem) -> None:
         """Problems over interventions, without constraints."""

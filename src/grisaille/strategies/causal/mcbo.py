@@ -8,21 +8,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.checks import is_number
+from grisaille.checks import check_solver, is_finite
 from grisaille.confidence.bands import constant_widths
 from grisaille.confidence.beliefs import Beliefs, believe
 from grisaille.confidence.failures import FailedInterventions
 from grisaille.confidence.incumbent import Incumbent, best_of_trials, find_incumbent
 from grisaille.confidence.pending import with_pending
 from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, shortened
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
 from grisaille.records import Bound, History, Pending, Situation, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
-from grisaille.strategies.acquisition_search import check_solver
 from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.initial_design import check_initial, sobol_point
 from grisaille.strategies.optimistic import Optimistic
@@ -62,9 +61,10 @@ class MCBO:
     initial: int | None = None
 
     def __post_init__(self) -> None:
-        if not (is_number(self.beta) and 0 < float(self.beta) < np.inf):
-            raise ModelError(f"MCBO(beta={self.beta!r}): beta must be a positive number")
-        check_solver("MCBO", self.solver, "gs.MultiStart() or gs.Grid()")
+        if not (is_finite(self.beta) and self.beta > 0):
+            raise ModelError(f"MCBO(beta={shortened(self.beta)}): beta must be a positive number")
+        solvers = "gs.MultiStart() or gs.Grid()"
+        check_solver("MCBO", "solver", self.solver, solvers, optional=True)
         check_initial("MCBO", self.initial)
 
     def check(self, problem: Problem) -> None:

@@ -1,0 +1,1 @@
+"""Wrong inputs: every argument of the interface, and every option of the command line."""
