@@ -13,7 +13,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.interoperation.generator import Generator
-from grisaille.study.state import TrialState
+from grisaille.study.trials_and_queries import TrialState
 from tests.interoperation.interoperation_helpers import QUICK, answered, tank
 
 

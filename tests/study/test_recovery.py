@@ -9,7 +9,7 @@ from grisaille.storage.database import Database
 from grisaille.storage.event_log import Kind
 from grisaille.storage.event_rows import Damage
 from grisaille.study.recovery import recover
-from grisaille.study.state import TrialState
+from grisaille.study.trials_and_queries import TrialState
 from tests.study.stored.make_study import open_study
 from tests.study.test_event_checks import EVENTS
 

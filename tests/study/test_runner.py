@@ -13,7 +13,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.study.state import TrialState
+from grisaille.study.trials_and_queries import TrialState
 from tests.study.study_helpers import QUICK, decisions, nested, parabola
 
 

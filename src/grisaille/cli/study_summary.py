@@ -9,7 +9,8 @@ import numpy as np
 
 from grisaille.study.budget import spent
 from grisaille.study.encoding import number_to_plain, to_plain
-from grisaille.study.state import QueryEntry, StudyState, TrialState
+from grisaille.study.state import StudyState
+from grisaille.study.trials_and_queries import QueryEntry, TrialState
 
 if TYPE_CHECKING:
     from grisaille.cli.stored_studies import Stored

@@ -18,7 +18,8 @@ from grisaille.errors import ProtocolError
 from grisaille.records import Observation
 from grisaille.storage.event_log import Data
 from grisaille.study.encoding import number_to_plain, to_plain
-from grisaille.study.state import QueryEntry, StudyState, TrialEntry, probe_of
+from grisaille.study.state import StudyState
+from grisaille.study.trials_and_queries import QueryEntry, TrialEntry, probe_of
 
 FORMAT_VERSION = 1
 """Rises when a key of `export_json` changes its meaning or is removed, not for new keys."""

@@ -17,8 +17,8 @@ from grisaille.interoperation.answer_names import name_calls
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import ChainAnswers
-from grisaille.study.state import TrialEntry, TrialState
 from grisaille.study.study import Study
+from grisaille.study.trials_and_queries import TrialEntry, TrialState
 
 Point = dict[str, Any]
 

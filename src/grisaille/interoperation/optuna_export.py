@@ -13,7 +13,8 @@ from grisaille.errors import ModelError, ProtocolError, StorageError, shortened
 from grisaille.interoperation.export import settings_of
 from grisaille.storage.address import masked, masked_in
 from grisaille.study.encoding import number_to_plain
-from grisaille.study.state import StudyState, TrialEntry
+from grisaille.study.state import StudyState
+from grisaille.study.trials_and_queries import TrialEntry
 
 _OURS = "grisaille study"
 """User attribute of an exported Optuna study: the name of the study it shows."""

@@ -132,6 +132,7 @@ class Problem:
             timeout: Seconds after which no new trial starts.
             gap_tol: Stop when best value and bound are this close, in the objective's units. Bands
                 that are a guess are doubted first: the gap must be closed for wider ones, too.
+                Where noise was left out, the best point is evaluated once more before.
             stop_if_infeasible: Stop when the bands, twice as wide as the answers so far ask for,
                 leave no feasible point. Without it the trials go on, and the result says so. A
                 proof that rests on declared constants stops in any case.

@@ -17,7 +17,8 @@ from grisaille.records import TrialKind
 from grisaille.storage.event_log import DamagedError, Data, Event, Kind
 
 if TYPE_CHECKING:
-    from grisaille.study.state import StudyState, TrialEntry
+    from grisaille.study.state import StudyState
+    from grisaille.study.trials_and_queries import TrialEntry
 
 Check = Callable[[Any], bool]
 

@@ -16,10 +16,10 @@ from grisaille.storage.event_log import Kind, Turn
 from grisaille.study.declared_ranges import check_range, refusal
 from grisaille.study.encoding import suggestion_to_plain, to_plain
 from grisaille.study.evaluation_chain import Chain
-from grisaille.study.state import (
+from grisaille.study.state import StudyState
+from grisaille.study.trials_and_queries import (
     QueryEntry,
     QueryState,
-    StudyState,
     TrialEntry,
     TrialState,
     probe_of,

@@ -8,7 +8,8 @@ from typing import Any
 
 from grisaille.storage.event_log import DamagedError, Data, Event, Kind
 from grisaille.storage.event_rows import Damage
-from grisaille.study.state import StudyState, TrialState
+from grisaille.study.state import StudyState
+from grisaille.study.trials_and_queries import TrialState
 
 
 @dataclass(slots=True)

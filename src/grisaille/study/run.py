@@ -15,11 +15,12 @@ from grisaille.records import NO_BOUND, Refutation, Trial
 from grisaille.reporting.progress import Progress, show_progress
 from grisaille.study.argument_checks import check_functions, check_run
 from grisaille.study.budget import DEFAULT_TRIALS, Limits
+from grisaille.study.one_thread import one_thread
 from grisaille.study.presolve import refute_known_parts
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 from grisaille.study.runner import Runner
-from grisaille.study.session import Session, one_thread
+from grisaille.study.session import Session
 
 
 def run(

@@ -25,7 +25,8 @@ from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import Writer
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Query, Session
-from grisaille.study.state import QueryEntry, StudyState, TrialState
+from grisaille.study.state import StudyState
+from grisaille.study.trials_and_queries import QueryEntry, TrialState
 
 Value = TypeVar("Value")
 

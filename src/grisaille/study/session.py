@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-import torch
-
 from grisaille.array_types import Array
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.interrupts import Uninterrupted, interruptible
@@ -31,9 +29,11 @@ from grisaille.study.identity import (
     settings_of,
 )
 from grisaille.study.log_access import LogAccess, open_log
+from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
-from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialEntry, TrialState
+from grisaille.study.state import StudyState
+from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialEntry, TrialState
 from grisaille.study.waiting import Waiting
 
 Value = TypeVar("Value")
@@ -384,18 +384,3 @@ class Session:
             budget,
             gap_tol,
         )
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let PyTorch use one thread in this context.
-
-    The tensors are small: threads that wait for one another cost more than they gain, seconds per
-    trial on a busy machine.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

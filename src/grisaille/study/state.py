@@ -7,152 +7,21 @@ export a study.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 
-from grisaille.array_types import Array
-from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Suggestion, Trial
+from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Trial
 from grisaille.reporting.trial_data import TrialData, trial_data
 from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
 from grisaille.study.event_checks import check_event
-
-
-class QueryState(StrEnum):
-    """How far a query is."""
-
-    WAITING = "waiting"
-    ASKED = "asked"
-    TOLD = "told"
-    FAILED = "failed"
-    DROPPED = "dropped"
-
-
-@dataclass(slots=True)
-class QueryEntry:
-    """One evaluation of one black box that a trial needs.
-
-    Attributes:
-        id: Trial and place, such as `12-1`.
-        trial: Number of the trial.
-        box: Name of the black box.
-        inputs: Flat inputs.
-        calls: The calls of the chain that use its answer; none for a probe.
-        state: How far it is.
-        holder: Name of the worker that has it, if one has.
-        until: When it may be given to somebody else, if it has a lease.
-        asked: When it was handed out last.
-        attempts: How often it failed.
-        losses: How often its worker was lost.
-        outputs: Its answer.
-        recorded: Number of the event that recorded it.
-        seconds, reason: How long the answer took; why it failed last.
-    """
-
-    id: str
-    trial: int
-    box: str
-    inputs: Array
-    calls: tuple[int, ...]
-    state: QueryState = QueryState.WAITING
-    holder: str | None = None
-    until: float | None = None
-    asked: float = 0.0
-    attempts: int = 0
-    losses: int = 0
-    outputs: Array | None = None
-    recorded: int = 0
-    seconds: float = 0.0
-    reason: str = ""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether an answer is still to come."""
-        return self.state in (QueryState.WAITING, QueryState.ASKED)
-
-
-class TrialState(StrEnum):
-    """How far a trial is."""
-
-    PENDING = "pending"
-    COMPLETE = "complete"
-    PARTIAL = "partial"
-    BROKEN = "broken"
-
-
-@dataclass(slots=True)
-class TrialEntry:
-    """A trial, from its suggestion to its end.
-
-    Attributes:
-        number: Counts from 1.
-        suggestion: What was asked.
-        remaining, budget: Trials that were left when it was decided, itself included; and cost.
-        known: Number of the last event that the decision included.
-        seconds: How long the decision took.
-        queries: Its queries, in the order they became ready.
-        told: The answered ones, in the order of their answers.
-        state: How far it is.
-        record: The trial with all its observations, once it is complete.
-        reason: Why it broke off, if it did.
-        started, ended: When it was suggested, and completed or broke off, in seconds since 1970.
-        gap_tol: The gap at which its run was to stop.
-    """
-
-    number: int
-    suggestion: Suggestion
-    remaining: int | None
-    budget: float | None
-    known: int
-    seconds: float
-    queries: list[QueryEntry] = field(default_factory=list)
-    told: list[QueryEntry] = field(default_factory=list)
-    state: TrialState = TrialState.PENDING
-    record: Trial | None = None
-    reason: str = ""
-    started: float = 0.0
-    ended: float | None = None
-    gap_tol: float | None = None
-
-    def answers(self) -> dict[int, Array]:
-        """Outputs of the answered calls of the chain, by call."""
-        return {c: q.outputs for q in self.told for c in q.calls if q.outputs is not None}
-
-    @property
-    def seconds_evaluating(self) -> float:
-        """How long all its answers took together."""
-        return float(sum(query.seconds for query in self.told))
-
-    @property
-    def failure(self) -> str:
-        """Why evaluations failed for good, if some did."""
-        failed = [query for query in self.queries if query.state is QueryState.FAILED]
-        return "; ".join(f"{query.id}: {query.reason}" for query in failed)
-
-    def open_calls(self) -> list[QueryEntry]:
-        """Queries of the chain that still need an answer, in the order of the chain."""
-        return sorted((q for q in self.queries if q.is_open and q.calls), key=lambda q: q.calls[0])
-
-    def query_for(self, call: int) -> QueryEntry | None:
-        """The query whose answer a call of the chain uses, if there is one yet."""
-        return next((q for q in self.queries if call in q.calls), None)
-
-
-def query_id(trial: int, call: int | None = None, probe: int | None = None) -> str:
-    """The name of a query: `12-1` for the first call of trial 12's chain, `12-p1` for a probe."""
-    return f"{trial}-{call + 1}" if call is not None else f"{trial}-p{(probe or 0) + 1}"
-
-
-def probe_of(query: QueryEntry) -> int | None:
-    """Which of its suggestion's probes a query is; None for a call of the chain."""
-    place = query.id.rsplit("-", 1)[1]
-    return int(place[1:]) - 1 if place.startswith("p") else None
-
-
-def asking_order(query: QueryEntry) -> tuple[bool, int]:
-    """Sorts queries of a trial: calls of the chain in their order, then probes in theirs."""
-    probe = probe_of(query)
-    return probe is not None, min(query.calls, default=0) if probe is None else probe
+from grisaille.study.trials_and_queries import (
+    QueryEntry,
+    QueryState,
+    TrialEntry,
+    TrialState,
+    asking_order,
+    probe_of,
+)
 
 
 class StudyState:

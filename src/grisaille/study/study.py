@@ -25,9 +25,11 @@ from grisaille.study.budget import Limits, spent
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import ChainAnswers, Writer
 from grisaille.study.log_access import MEMORY
+from grisaille.study.one_thread import one_thread
 from grisaille.study.result import Result, Status
-from grisaille.study.session import Query, Session, one_thread
-from grisaille.study.state import StudyState, TrialEntry
+from grisaille.study.session import Query, Session
+from grisaille.study.state import StudyState
+from grisaille.study.trials_and_queries import TrialEntry
 
 if TYPE_CHECKING:
     import pandas
@@ -332,8 +334,8 @@ class Study:
                 `concurrent.futures` or a Dask client. None for this process, one at a time.
             workers: How many evaluations at once; without an executor, child processes make them.
             timeout: Seconds after which no new trial starts.
-            gap_tol: Stop when best value and bound are this close, in the objective's units. Bands
-                that are a guess are doubted first: the gap must be closed for wider ones, too.
+            gap_tol: Stop when best value and bound are this close. Bands that are a guess are
+                doubted first, and so is noise that was left out: see `Problem.solve`.
             stop_if_infeasible: Stop when the bands, twice as wide as the answers so far ask for,
                 leave no feasible point. Without it the trials go on, and the result says so. A
                 proof that rests on declared constants stops in any case.
@@ -346,7 +348,7 @@ class Study:
             The result. Ctrl-C ends the run with the result so far; running again resumes.
 
         Raises:
-            EvaluationError: No trial succeeds. This and any other exception has a `result` so far.
+            EvaluationError: No trial succeeds. Any exception has a `result` so far.
         """
         from grisaille.study.run import run
 
@@ -366,10 +368,9 @@ class Study:
     def result(self) -> Result:
         """What has been found so far."""
         summary = self._session.summary(Limits(self._planned()))
-        bound = self._session.bound(summary.situation)
-        done, under_way = len(summary.situation.history), len(summary.situation.pending)
-        message = f"as recorded: {done} trials complete, {under_way} under way"
-        return summary.result(Status.RUNNING, bound, message)
+        now = summary.situation
+        message = f"as recorded: {len(now.history)} trials complete, {len(now.pending)} under way"
+        return summary.result(Status.RUNNING, self._session.bound(now), message)
 
     def replay(self, trial: int) -> Suggestion:
         """Derive the decision for a trial again, from what was known when it was made."""
@@ -395,6 +396,5 @@ class Study:
     def _planned(self) -> int | None:
         """How many trials the latest decision assumed, if it assumed a number."""
         last = self._session.look(lambda s: next(reversed(s.trials.values()), None))
-        if last is None or last.remaining is None:
-            return None
-        return last.number - 1 + last.remaining
+        planned = None if last is None else last.remaining
+        return None if planned is None else len(self.state.trials) - 1 + planned
