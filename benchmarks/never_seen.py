@@ -8,15 +8,18 @@ is, the bound, what the bound rests on, whether it is on the wrong side of the o
 audit of the bands.
 
 Run by hand: `python -m benchmarks.never_seen held_out [--seeds 10] [--noise left_out]
-[--strategies Optimistic,EIFN]`. The same command again goes on where it stopped.
+[--strategies Optimistic,EIFN] [--patience 120]`. The same command again goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import signal
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,7 @@ from grisaille.strategies.strategy import Strategy
 
 TRIALS = 40
 DEFAULT = "Optimistic"
+_BEST = "the best rival"
 # What is declared: nothing, noise 0, or nothing although answers have noise of 5 % of their spread.
 NOISES = {"left_out": None, "zero": 0, "true": None}
 NOISE = 0.05
@@ -57,8 +61,17 @@ class Job:
     seed: int
 
 
-def run_one(job: Job) -> Row:
-    """One run, measured; an exception is a result like any other."""
+class GaveUpError(Exception):
+    """A run took longer than was asked for."""
+
+
+def run_one(job: Job, patience: float = math.inf) -> Row:
+    """One run, measured; an exception is a result like any other.
+
+    Args:
+        job: Which one.
+        patience: Seconds after which a run is given up; it is then stored as given up.
+    """
     entry = next(e for e in HALVES[job.half]() if e.name == job.problem)
     known = entry.make(NOISES[job.noise])
     size = known.problem.program.size
@@ -66,14 +79,23 @@ def run_one(job: Job) -> Row:
     row: Row = {**asdict(job), "variables": size, "traceback": ""}
     trials, strategy = min(20, 2 * (size + 1)) + TRIALS, STRATEGIES[job.strategy]()
     solve = _solve_with_noise if job.noise == "true" else _solve
+    if math.isfinite(patience):
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, patience)
     try:
         result = solve(known.problem, trials, strategy, job.seed)
     except Exception as error:
         row["traceback"] = f"{type(error).__name__}: {error}"[:200]
         return row
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
     row.update(_measured(entry, known, result))
     row["seconds"] = round(time.perf_counter() - started, 1)
     return row
+
+
+def _give_up(*_: object) -> None:
+    raise GaveUpError("it took too long")
 
 
 def _solve(problem: gs.Problem, trials: int, strategy: Strategy, seed: int) -> gs.Result:
@@ -135,6 +157,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--noise", choices=NOISES, default="left_out")
     parser.add_argument("--strategies", default="Optimistic")
+    parser.add_argument("--patience", type=float, default=math.inf, help="seconds for one run")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("never_seen"))
     options = parser.parse_args()
@@ -155,7 +178,8 @@ def main() -> None:
             file.flush()
 
         missing = [job for job in jobs if job not in done]
-        run_jobs(run_one, missing, keep, processes=options.processes, total=len(jobs))
+        run = partial(run_one, patience=options.patience)
+        run_jobs(run, missing, keep, processes=options.processes, total=len(jobs))
     rows = list(read(store).values())
     name = f"never_seen_{options.half}"
     columns: dict[str, None] = dict.fromkeys(key for row in rows for key in row)
@@ -188,23 +212,40 @@ def summarize(rows: list[Row]) -> dict[str, Any]:
             if rival != DEFAULT:
                 against = regrets_against(some, DEFAULT, rival)
                 summary[f"{DEFAULT} against {rival}, noise {noise}"] = against
+        best = best_rival(some)
+        if best:
+            ours = [row for row in some if row["strategy"] == DEFAULT]
+            against = regrets_against([*ours, *best], DEFAULT, _BEST)
+            summary[f"{DEFAULT} against {_BEST}, noise {noise}"] = against
     both = [row for row in rows if row["strategy"] == DEFAULT]
     renamed = [{**row, "strategy": row["noise"]} for row in both]
     summary["noise left out against noise 0"] = regrets_against(renamed, "left_out", "zero")
     return summary
 
 
+def best_rival(rows: list[Row]) -> list[Row]:
+    """The least regret of all rivals that made a run, for each problem and seed."""
+    best: dict[tuple[str, int], Row] = {}
+    for row in rows:
+        if row["strategy"] != DEFAULT and row.get("feasible"):
+            key = row["problem"], row["seed"]
+            if key not in best or row["regret"] < best[key]["regret"]:
+                best[key] = {**row, "strategy": _BEST}
+    return list(best.values())
+
+
 def regrets_against(rows: list[Row], ours: str, theirs: str) -> dict[str, Any]:
     """Median regrets of two strategies, problem by problem, over the seeds that both have.
 
-    A run without a feasible point has an infinite regret. Regrets below 1e-6 of the objective's
-    scale are level: what is left of them is rounding.
+    A run without a feasible point has an infinite regret. Problems that a strategy refuses, and
+    runs that were given up, do not count. Regrets below 1e-6 of the objective's scale are level:
+    what is left of them is rounding.
     """
     found: dict[tuple[str, str], dict[int, float]] = {}
     scale: dict[str, float] = {}
     for row in rows:
         regret = row.get("regret", np.inf)
-        if np.isnan(regret):  # an infeasible problem
+        if np.isnan(regret) or _is_not_run(row):  # an infeasible problem, or no run
             continue
         seeds = found.setdefault((row["problem"], row["strategy"]), {})
         seeds[row["seed"]] = max(regret, 0.0) if row.get("feasible") else np.inf
@@ -226,13 +267,25 @@ def regrets_against(rows: list[Row], ours: str, theirs: str) -> dict[str, Any]:
     }
 
 
+def _is_not_run(row: Row) -> bool:
+    """Whether a strategy refused the problem, or was too slow."""
+    refused = row["strategy"] != DEFAULT and row.get("traceback", "").startswith("ModelError")
+    return refused or _is_given_up(row)
+
+
+def _is_given_up(row: Row) -> bool:
+    return bool(row.get("traceback", "").startswith(GaveUpError.__name__))
+
+
 def _summary_of(rows: list[Row]) -> dict[str, Any]:
     finished = [row for row in rows if not row["traceback"]]
     solvable = [row for row in finished if not np.isnan(row["regret"])]
     hopeless = [row for row in finished if np.isnan(row["regret"])]
     summary: dict[str, Any] = {
         "runs": len(rows),
-        "tracebacks": len(rows) - len(finished),
+        "tracebacks": sum(bool(row["traceback"]) and not _is_not_run(row) for row in rows),
+        "problems refused": sum(_is_not_run(r) and not _is_given_up(r) for r in rows),
+        "given up": sum(map(_is_given_up, rows)),
         "runs on feasible problems": len(solvable),
         "feasible at the end": sum(row["feasible"] for row in solvable),
         "false likely_infeasible": sum(row["status"] == "likely_infeasible" for row in solvable),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchmarks.never_seen import regrets_against, summarize
+from benchmarks.never_seen import best_rival, regrets_against, summarize
 
 
 def run(problem: str, strategy: str, regret: float, **others: object) -> dict[str, object]:
@@ -68,3 +68,25 @@ def test_bounds_are_counted_by_what_they_rest_on():
     assert found["false likely_infeasible"] == 1
     assert (found["runs on infeasible problems"], found["found likely_infeasible"]) == (1, 1)
     assert (found["runs on feasible problems"], found["feasible at the end"]) == (3, 2)
+
+
+def test_problems_that_a_rival_refuses_or_is_too_slow_for_do_not_count():
+    refused = run("a", "EICF", math.inf, traceback="ModelError: EICF is for one layer")
+    late = run("b", "EICF", math.inf, traceback="GaveUpError: it took too long")
+    broken = run("c", "EICF", math.inf, traceback="ValueError: x", feasible=False)
+    ours = [run(name, "Optimistic", 1.0) for name in "abc"]
+    found = regrets_against([*ours, refused, late, broken], "Optimistic", "EICF")
+    assert found["problems"] == 1
+    counts = summarize([*ours, refused, late, broken])["EICF, noise left_out"]
+    assert (counts["problems refused"], counts["given up"], counts["tracebacks"]) == (1, 1, 1)
+
+
+def test_the_best_rival_is_the_best_on_each_problem_and_seed():
+    rows = [
+        run("a", "EIFN", 0.3),
+        run("a", "CONFIG", 0.1),
+        run("a", "LogEI", 0.01, feasible=False),
+        run("a", "EIFN", 0.2, seed=1),
+        run("a", "Optimistic", 0.0),
+    ]
+    assert [(row["seed"], row["regret"]) for row in best_rival(rows)] == [(0, 0.1), (1, 0.2)]
