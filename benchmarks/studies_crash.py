@@ -1,6 +1,6 @@
 """Kill a study within its writes and syncs, and let the power fail between them.
 
-    python -m benchmarks.studies_crash kills [AT_MOST]
+    python -m benchmarks.studies_crash kills [AT_MOST] [FIRST_CALL]
     python -m benchmarks.studies_crash power [LOSSES]
 
 A small study with failures and observed answers runs in a SQLite file, is closed and opened again.
@@ -117,10 +117,10 @@ def unbroken_run(scratch: Path) -> tuple[dict[str, Any], int, Path]:
     return said[-1], said[-1]["calls"], log
 
 
-def kills(scratch: Path, at_most: int) -> dict[str, Any]:
-    """Kill before, within and after every call."""
+def kills(scratch: Path, at_most: int, first: int) -> dict[str, Any]:
+    """Kill before, within and after every call, from the first one that is wanted."""
     unbroken, calls, _log = unbroken_run(scratch)
-    places = [(at, moment) for at in range(1, calls + 1) for moment in Moment][:at_most]
+    places = [(at, moment) for at in range(first, calls + 1) for moment in Moment][:at_most]
     wrong: Counter[str] = Counter()
     killed = not_reached = 0
     for at, moment in places:
@@ -140,10 +140,17 @@ def kills(scratch: Path, at_most: int) -> dict[str, Any]:
         shutil.rmtree(folder)
         if killed % 20 == 0:
             print(f"{killed} kills, wrong: {dict(wrong)}", flush=True)
-    return {"calls": calls, "kills": killed, "not_reached": not_reached, "wrong": dict(wrong)}
+    covered = [first, places[-1][0]]
+    return {
+        "calls": calls,
+        "calls_covered": covered,
+        "kills": killed,
+        "not_reached": not_reached,
+        "wrong": dict(wrong),
+    }
 
 
-def power(scratch: Path, losses: int) -> dict[str, Any]:
+def power(scratch: Path, losses: int, _first: int) -> dict[str, Any]:
     """Let the power fail at every moment, again and again until there were enough losses."""
     unbroken, calls, log = unbroken_run(scratch)
     generator = random.Random(0)
@@ -175,17 +182,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         import_what_is_needed(lambda: work(Path(folder), lambda _number: None))
     task = {"kills": kills, "power": power}[sys.argv[1]]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     scratch = Path(tempfile.mkdtemp(prefix="grisaille-crash-"))
     started = time.perf_counter()
     try:
-        result = task(scratch, count)
+        result = task(scratch, count, first)
     finally:
         shutil.rmtree(scratch)
         remove_library()
     result["seconds"] = round(time.perf_counter() - started, 1)
     print(json.dumps(result))
-    write_result(f"studies_crash_{sys.argv[1]}", result, "studies_crash")
+    name = f"studies_crash_{sys.argv[1]}" + (f"_from_{first}" if first > 1 else "")
+    write_result(name, result, "studies_crash")
 
 
 if __name__ == "__main__":
