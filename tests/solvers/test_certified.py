@@ -83,11 +83,11 @@ def test_without_bounds_over_regions_nothing_is_proved_and_it_says_why():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"absolute_gap": -1}, r"absolute_gap=-1\): pass a number of at least 0"),
+        ({"absolute_gap": -1}, r"absolute_gap=-1\): pass a finite number of at least 0"),
         ({"absolute_gap": math.nan}, "absolute_gap"),
         ({"relative_gap": math.inf}, "relative_gap"),
         ({"relative_gap": "small"}, "relative_gap"),
-        ({"regions": 0}, r"regions=0\): a whole number of at least 1"),
+        ({"regions": 0}, r"regions=0\): pass a whole number of at least 1"),
         ({"regions": 1.5}, "regions"),
         ({"batch": 0}, "batch"),
         ({"seconds": 0}, r"seconds=0\): pass a positive number, or None"),

@@ -360,7 +360,7 @@ def test_a_constant_added_to_the_objective_does_not_matter():
 def test_settings_below_one_are_refused(mistake):
     ((name, value),) = mistake.items()
     with pytest.raises(
-        ModelError, match=rf"MultiStart\(.*{name}={value}.*\): .* must be at least 1"
+        ModelError, match=rf"MultiStart\({name}={value}\): pass a whole number of at least 1"
     ):
         gs.MultiStart(**mistake)
 

@@ -88,7 +88,7 @@ def test_smaller_margins_take_longer_and_hopeless_ones_have_no_horizon():
 def test_what_makes_no_sense_is_refused():
     problem, _ = infeasible(0)
     guarantee = gs.Guarantee(problem, gs.Theory())
-    with pytest.raises(gs.ModelError, match=r"margin=0\): pass a positive number"):
+    with pytest.raises(gs.ModelError, match=r"margin=0\): pass a finite number above 0"):
         guarantee.infeasible_by(0)
     with pytest.raises(gs.ModelError, match="the problem has 1 scalar constraints, counted from 0"):
         guarantee.infeasible_by(0.5, constraint=1)

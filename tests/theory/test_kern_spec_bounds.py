@@ -82,7 +82,7 @@ def test_a_rough_kernel_in_many_dimensions_has_no_rate():
     with pytest.raises(gs.ModelError, match=r"smoothness > d / 2, got 1\.5 with d = 3"):
         gs.information_gain_rate(gs.Matern(1.5), 100, 3)
     for steps in (0, "many"):
-        with pytest.raises(gs.ModelError, match="both must be at least 1"):
+        with pytest.raises(gs.ModelError, match="both must be numbers of at least 1"):
             gs.regret_rate(gs.Linear(), steps, 1)
     with pytest.raises(gs.ModelError, match="no rate is known for 3"):
         gs.convergence_rate(3, 10, 1)

@@ -89,9 +89,11 @@ def test_the_bound_grows_with_the_count_and_is_zero_for_none():
 
 def test_what_makes_no_sense_is_refused():
     kernel = KERNELS["linear"]
-    with pytest.raises(gs.ModelError, match="needs hyper-parameters: pass lengthscale="):
+    with pytest.raises(
+        gs.ModelError, match="needs a kernel with hyper-parameters: pass lengthscale="
+    ):
         gs.information_gain(gs.Matern(), np.zeros((2, 1)), 1.0)
-    with pytest.raises(gs.ModelError, match="lambda must be positive"):
+    with pytest.raises(gs.ModelError, match="lambda must be a positive number"):
         gs.information_gain(kernel, np.zeros((2, 1)), 0.0)
     with pytest.raises(gs.ModelError, match=r"shape \(3,\): pass an array \(t, d\)"):
         gs.information_gain(kernel, np.zeros(3), 1.0)
