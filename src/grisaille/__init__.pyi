@@ -49,10 +49,10 @@ from .strategies.optimistic import Optimistic as Optimistic
 from .strategies.quantile_bound import CUQB as CUQB
 from .strategies.random_search import RandomSearch as RandomSearch
 from .strategies.random_search import SobolSearch as SobolSearch
+from .study.query import Query as Query
 from .study.result import Assurance as Assurance
 from .study.result import Result as Result
 from .study.result import Status as Status
-from .study.session import Query as Query
 from .study.study import Study as Study
 from .surrogates.kernels import Linear as Linear
 from .surrogates.kernels import Matern as Matern

@@ -74,6 +74,20 @@ def has_method(value: object, name: str) -> bool:
     return not isinstance(value, type) and callable(attribute_of(value, name))
 
 
+def check_strategy(what: str, value: object) -> None:
+    """Raise ModelError unless a value has all methods of a strategy.
+
+    Args:
+        what: The value, as a message shows it.
+        value: The value.
+    """
+    methods = ("check", "suggest", "bound", "incumbent", "learned")
+    missing = [name for name in methods if not has_method(value, name)]
+    if missing:
+        lacks = "" if len(missing) == len(methods) else f" It has no method {missing[0]!r}."
+        raise ModelError(f"{what}: pass a strategy object such as gs.Optimistic().{lacks}")
+
+
 def takes(function: Any, arguments: int) -> bool:
     """Whether a function can be called with so many arguments; True if that is not known."""
     try:

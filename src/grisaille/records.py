@@ -325,6 +325,13 @@ class Situation:
         )
 
     @property
+    def design_seed(self) -> int:
+        """The seed of sequences that run through all trials; PyTorch takes no more than 63 bits."""
+        if self.seed < 2**63:
+            return self.seed
+        return int(np.random.SeedSequence(self.seed).generate_state(1)[0])
+
+    @property
     def trial_seed(self) -> int:
         """Where randomness of this trial comes from: (seed, trial number), nothing else."""
         return int(np.random.SeedSequence([self.seed, self.started]).generate_state(1)[0])

@@ -25,7 +25,7 @@ def test_a_file_that_moved_can_be_named(model, place, tmp_path: Path, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("strategy = gs.Optimistic", "which is no strategy"),
+        ("strategy = gs.Optimistic", "pass a strategy object such as gs.Optimistic"),
         ("y = undefined", "line 14, raised NameError: name 'undefined'"),
         ("y = (", "raised SyntaxError"),
     ],

@@ -496,3 +496,93 @@ def test_a_study_is_printed_without_the_password_of_its_storage(tmp_path):
     with pytest.raises(gs.ModelError, match=r"Study\(storage=.*\): pass a text") as caught:
         gs.Study(parabola(), storage=b"postgresql://lab:s3cret@host/x")
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.fixture
+def place(tmp_path) -> str:
+    """The address of a new SQLite file."""
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+# --- what NumPy counts and measures --------------------------------------------------------------
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"trials": np.int64(3)},
+        {"trials": 3, "gap_tol": np.float32(0.1)},
+        {"trials": 3, "gap_tol": np.int64(0)},
+        {"max_cost": np.float32(3)},
+    ],
+)
+def test_limits_may_be_numbers_of_numpy(limits):
+    study = gs.Study(parabola(), strategy=gs.SobolSearch())
+    assert study.run(**limits, progress=np.False_).nit == 3
+
+
+def test_questions_and_leases_may_be_numbers_of_numpy():
+    study = gs.Study(parabola(), strategy=gs.SobolSearch())
+    assert len(study.ask(np.int64(2), trials=np.int64(3), lease=np.float32(10))) == 2
+
+
+def test_a_flag_of_numpy_that_is_false_silences_the_table(capsys):
+    parabola().solve(2, strategy=gs.SobolSearch(), progress=np.False_)
+    assert capsys.readouterr().out == ""
+
+
+def test_seeds_leases_and_reasons_of_any_size_are_recorded_and_read_again(place):
+    seed = 2**100 + 1
+    study = gs.Study(parabola(), name="big", storage=place, strategy=gs.SobolSearch(), seed=seed)
+    (query,) = study.ask(lease=1e12)
+    study.fail(query, "no file \udcff")
+    study.close()
+    again = gs.Study(parabola(), name="big", storage=place, strategy=gs.SobolSearch())
+    assert again.seed == seed
+    assert r"no file \udcff" in again.state.queries[query.id].reason
+    again.close()
+
+
+def test_equal_options_of_numpy_and_python_are_the_same_strategy(place):
+    numpys = gs.Optimistic(beta=np.float64(3), initial=np.int64(4))
+    gs.Study(parabola(), name="same", storage=place, strategy=numpys).close()
+    gs.Study(
+        parabola(), name="same", storage=place, strategy=gs.Optimistic(beta=3.0, initial=4)
+    ).close()
+
+
+# --- a problem that changes ----------------------------------------------------------------------
+def two_boxes(both: bool) -> gs.Problem:
+    x = gs.Variable("x", lower=0, upper=1)
+    first, second = (gs.BlackBox(None, name=name, noise=0) for name in "ab")
+    return gs.Problem(minimize=first(x) + second(x) if both else first(x))
+
+
+def test_an_answer_to_an_open_trial_is_taken_after_a_black_box_was_removed(place):
+    options = {"name": "less", "storage": place, "strategy": gs.SobolSearch()}
+    with gs.Study(two_boxes(True), **options) as study:
+        study.ask(2)
+    with gs.Study(two_boxes(False), **options, allow_changes=True) as study:
+        study.tell("1-1", 1.0)
+        assert study.history.counts() == {"a": 1}
+
+
+def test_an_answer_is_kept_when_another_process_changes_the_problem_meanwhile(place):
+    def problem(shift: float, function) -> gs.Problem:
+        x = gs.Variable("x", lower=-2, upper=3)
+        return gs.Problem(minimize=gs.BlackBox(function, name="f", noise=0)(x) + shift)
+
+    options = {"name": "moved", "storage": place, "strategy": gs.SobolSearch()}
+    calls = []
+
+    def f(x: float) -> float:
+        calls.append(x)
+        if len(calls) == 2:
+            gs.Study(problem(2.0, None), **options, allow_changes=True).close()
+        return x**2
+
+    with (
+        gs.Study(problem(1.0, f), **options) as study,
+        pytest.raises(gs.ProtocolError, match="was changed by another process"),
+    ):
+        study.run(3, progress=False)
+    with gs.Study(problem(2.0, None), **options) as study:
+        assert study.history.counts() == {"f": 2}

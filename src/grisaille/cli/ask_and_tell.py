@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas
 
     from grisaille.cli.arguments import Commands
-    from grisaille.study.session import Query
+    from grisaille.study.query import Query
     from grisaille.study.study import Study
 
 

@@ -29,7 +29,7 @@ _MODULE = "grisaille_problem"
 
 def load(file: Path) -> Definition:
     """Run a file and return what it defines; says on standard error which file is run."""
-    from grisaille.checks import has_method
+    from grisaille.checks import check_strategy
     from grisaille.language.problem import Problem
 
     shown = shortened(str(file))
@@ -46,11 +46,8 @@ def load(file: Path) -> Definition:
         raise ModelError(
             f"{file} must define problem = gs.Problem(...) at its top level, found {found}"
         )
-    if strategy is not None and not has_method(strategy, "suggest"):
-        raise ModelError(
-            f"{file} defines strategy = {shortened(strategy)}, which is no strategy: write an "
-            "object such as strategy = gs.Optimistic(), or give it another name"
-        )
+    if strategy is not None:
+        check_strategy(f"{file} defines strategy = {shortened(strategy)}", strategy)
     return Definition(problem, strategy)
 
 

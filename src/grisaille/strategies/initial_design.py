@@ -60,6 +60,6 @@ def initial_suggestion(situation: Situation) -> Suggestion:
 def sobol_point(situation: Situation) -> Array:
     """The point that a scrambled Sobol sequence of the study's seed has for this trial."""
     program = situation.problem.program
-    engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.seed)
+    engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.design_seed)
     unit: Array = engine.draw(situation.started + 1, dtype=torch.float64)[-1].numpy()
     return program.lower + (program.upper - program.lower) * unit

@@ -11,14 +11,14 @@ from grisaille.checks import (
     check_flag,
     check_function,
     check_seed,
-    has_method,
+    check_strategy,
     is_count,
 )
 from grisaille.errors import ModelError, ProtocolError, shortened
 from grisaille.execution.evaluators import check_executor
 from grisaille.language.problem import Problem
 from grisaille.storage.address import masked
-from grisaille.study.session import Query
+from grisaille.study.query import Query
 
 
 def check_study(
@@ -58,11 +58,8 @@ def check_study(
 
 def check_settings(strategy: object, seed: object, evaluation: object) -> None:
     """Raise ModelError if the strategy, the seed or the way of evaluation is not valid."""
-    is_strategy = has_method(strategy, "suggest") and has_method(strategy, "check")
-    if strategy is not None and not is_strategy:
-        raise ModelError(
-            f"strategy={shortened(strategy)}: pass a strategy object such as gs.Optimistic()"
-        )
+    if strategy is not None:
+        check_strategy(f"strategy={shortened(strategy)}", strategy)
     check_seed("", "seed", seed, optional=True)
     if evaluation is not None:
         check_choice("", "evaluation", evaluation, ("separate", "chained"))

@@ -26,6 +26,13 @@ class Limits:
     cost: float | None = None
     gap_tol: float | None = None
 
+    def __post_init__(self) -> None:
+        # They may be NumPy's numbers, and events are plain data.
+        plain = {"trials": int, "cost": float, "gap_tol": float}
+        for name, make in plain.items():
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, make(value))
+
 
 def left(problem: Problem, state: StudyState, limits: Limits) -> tuple[int | None, float | None]:
     """Trials and cost that are left; None where there is no limit."""

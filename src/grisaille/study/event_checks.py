@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 Check = Callable[[Any], bool]
 
-_LAST_MOMENT = 253402300799.0  # of the year 9999
+LAST_MOMENT = 253402300799.0
+"""The end of the year 9999: later moments cannot be shown."""
 
 
 def check_event(state: StudyState, event: Event) -> None:
@@ -179,12 +180,20 @@ def _text(value: Any) -> bool:
     return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
+def _words(value: Any) -> bool:
+    return isinstance(value, str)  # of an exception, so that it may hold anything
+
+
 def _flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
 def _count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**63
+
+
+def _seed(value: Any) -> bool:
+    return type(value) is int and value >= 0
 
 
 def _whole(value: Any) -> bool:
@@ -200,7 +209,7 @@ def _amount(value: Any) -> bool:
 
 
 def _moment(value: Any) -> bool:
-    return _finite(value) and 0 <= value <= _LAST_MOMENT
+    return _finite(value) and 0 <= value <= LAST_MOMENT
 
 
 def _number(value: Any) -> bool:
@@ -244,7 +253,7 @@ _SETTINGS: dict[str, Check] = {
     "name": _text,
     "problem": _list_of(_text),
     "strategy": _text,
-    "seed": _whole,
+    "seed": _seed,
     "evaluation": _one_of("separate", "chained"),
     "sense": _one_of(1, -1),
     "entries": _list_of(_text),
@@ -308,13 +317,13 @@ _FIELDS: dict[Kind, list[_Field]] = {
         },
         {"gap_tol": _or_none(_number)},  # version 0.1 did not record it
     ),
-    Kind.ASKED: _fields({"query": _text, "holder": _or_none(_text), "until": _or_none(_moment)}),
+    Kind.ASKED: _fields({"query": _text, "holder": _or_none(_text), "until": _or_none(_amount)}),
     Kind.TOLD: _fields(
         {"query": _text, "outputs": _list_of(_finite), "seconds": _amount, "ready": _QUERIES}
     ),
     Kind.READY: _fields({"trial": _count, "ready": _QUERIES}),
     Kind.FAILED: _fields(
-        {"query": _text, "reason": _text, "lost": _flag, "final": _flag, "counts": _flag}
+        {"query": _text, "reason": _words, "lost": _flag, "final": _flag, "counts": _flag}
     ),
     Kind.RELEASED: _fields({"query": _text}),
     Kind.OBSERVED: _fields(
@@ -325,5 +334,5 @@ _FIELDS: dict[Kind, list[_Field]] = {
         }
     ),
     Kind.COMPLETED: _fields({"trial": _count, "objective": _or_none(_number)}),
-    Kind.ABANDONED: _fields({"trial": _count, "reason": _text}),
+    Kind.ABANDONED: _fields({"trial": _count, "reason": _words}),
 }

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.errors import EvaluationError, ProtocolError, shortened
+from grisaille.errors import EvaluationError, ModelError, ProtocolError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, Trial
-from grisaille.storage.event_log import Kind, Turn
+from grisaille.storage.event_log import DamagedError, Kind, Turn
 from grisaille.study.declared_ranges import check_range, refusal
 from grisaille.study.encoding import suggestion_to_plain, to_plain
 from grisaille.study.evaluation_chain import Chain
@@ -82,7 +82,12 @@ class Writer:
 
     def append(self, kind: Kind, data: dict[str, Any]) -> None:
         """Write one event."""
-        self.state.apply([self.turn.append(kind, data)])
+        try:
+            self.state.apply([self.turn.append(kind, data)])
+        except DamagedError as error:  # what is recorded is whole
+            raise ModelError(
+                f"event {error.event} is not recorded, because it {error.complaint}"
+            ) from error
 
     def start(self, decision: Decision) -> None:
         """Write a decision as the next trial."""
@@ -242,6 +247,8 @@ class Writer:
 
     def _fail_refused(self, trial: TrialEntry) -> None:
         """Fail a trial whose chain reaches inputs that a black box does not accept."""
+        if trial.state is not TrialState.PENDING:
+            return
         for query in trial.open_calls():
             box = self.problem.program.calls[query.calls[0]].box
             if trial.state is TrialState.PENDING and (reason := refusal(box, query.inputs)):

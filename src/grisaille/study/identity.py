@@ -6,6 +6,8 @@ import re
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from grisaille.errors import ProtocolError
 from grisaille.language.fingerprint import difference, fingerprint
 from grisaille.language.problem import Problem
@@ -96,6 +98,12 @@ def refuse_changed(opened_with: Data, now: Data, setting: str) -> None:
         )
 
 
+def has_box(settings: Data, name: str, inputs: int, outputs: int) -> bool:
+    """Whether the problem of a study has a black box with so many inputs and outputs."""
+    box = settings["boxes"].get(name)
+    return box is not None and _shape(box) == (inputs, outputs)
+
+
 def _shape(box: Data) -> tuple[int, int]:
     outputs = box["outputs"]
     return box["inputs"], outputs if isinstance(outputs, int) else len(outputs)
@@ -107,6 +115,8 @@ def _describe(strategy: object) -> str:
     An option that was renamed keeps its former name here, in the metadata "stored_as" of its field:
     a stored study must be found equal to the same study of today.
     """
+    if isinstance(strategy, np.generic):
+        strategy = strategy.item()  # equal numbers describe equal strategies
     if not is_dataclass(strategy) or isinstance(strategy, type):
         # Memory addresses differ from run to run.
         return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(strategy))

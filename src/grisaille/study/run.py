@@ -53,7 +53,7 @@ def run(
     if trials is None and max_cost is None:
         trials = DEFAULT_TRIALS
     limits = Limits(trials, max_cost, gap_tol)
-    table = Progress()
+    table, silent = Progress(), progress is not None and not progress
     # Interrupts raise where something may take long: in a search, an evaluation, a pause. Elsewhere
     # they could leave a lock behind that a thread waits for, or lose an answer.
     with Uninterrupted() as interrupts:
@@ -62,7 +62,7 @@ def run(
             if refutation is not None:
                 summary = session.summary(limits)
                 return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
-            view = nullcontext(table) if progress is False else show_progress(problem, progress)
+            view = nullcontext(table) if silent else show_progress(problem, progress)
             with view as table, evaluators_for(executor, workers) as evaluators:
                 runner = Runner(
                     session,

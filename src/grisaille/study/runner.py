@@ -23,8 +23,9 @@ from grisaille.reporting.progress import Progress
 from grisaille.study.budget import Limits, left
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import Writer
+from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
-from grisaille.study.session import Query, Session
+from grisaille.study.session import Session
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import QueryEntry, TrialState
 
@@ -251,9 +252,7 @@ class Runner:
             self._tell(query, outputs, seconds)
 
     def _tell(self, query: Query, outputs: Array, seconds: float) -> None:
-        trial, in_time = self.session.write(
-            lambda writer: writer.keep(writer.state.queries[query.id], outputs, seconds)
-        )
+        trial, in_time = self.session.keep(query, outputs, seconds)
         if trial is not None:
             self._completed(trial)
         elif in_time:
@@ -270,10 +269,7 @@ class Runner:
         query, box = evaluation.query, self.session.boxes[evaluation.query.box]
         outputs = box.check(evaluation.future.result(), f"black box {box.name!r}")
         check_range(box, query.inputs, outputs, self.session.look(StudyState.history))
-        seconds = ended - evaluation.started
-        self.session.write(
-            lambda writer: writer.keep(writer.state.queries[query.id], outputs, seconds)
-        )
+        self.session.keep(query, outputs, ended - evaluation.started)
 
     def _write(self, query: Query, record: Callable[[Writer, QueryEntry], Value]) -> Value | None:
         """Record a failure of a query, unless another process has answered it meanwhile."""

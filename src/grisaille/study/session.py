@@ -6,7 +6,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,7 +13,7 @@ from grisaille.array_types import Array
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.problem import Problem
-from grisaille.records import Bound, Situation
+from grisaille.records import Bound, Situation, Trial
 from grisaille.storage.event_log import Data, Event, Kind, Turn
 from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
@@ -24,6 +23,7 @@ from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import Decision, Writer
 from grisaille.study.identity import (
     check_same_study,
+    has_box,
     is_changed,
     refuse_changed,
     settings_of,
@@ -31,8 +31,10 @@ from grisaille.study.identity import (
 from grisaille.study.log_access import LogAccess, open_log
 from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
+from grisaille.study.query import Query
 from grisaille.study.result import Status
 from grisaille.study.state import StudyState
+from grisaille.study.suggestion_check import check_suggestion
 from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialEntry, TrialState
 from grisaille.study.waiting import Waiting
 
@@ -46,25 +48,6 @@ NO_LIMITS = Limits()
 _MOST_BROKEN = 10
 # How often to look whether the suggestion of another process is ready, in seconds.
 _POLL = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One evaluation of one black box that a study wants.
-
-    Attributes:
-        id: Its name within the study, such as `12-1`.
-        box: Name of the black box.
-        arguments: What to call it with: a float for a scalar, else an array.
-        inputs: The same numbers in a row.
-        trial: Number of the trial it belongs to.
-    """
-
-    id: str
-    box: str
-    arguments: tuple[Any, ...]
-    inputs: Array
-    trial: int
 
 
 class Session:
@@ -179,7 +162,7 @@ class Session:
             if entry is None:
                 return None
             holder = self._worker.name if by_worker else None
-            until = None if lease is None else writer.turn.now() + lease
+            until = None if lease is None else float(writer.turn.now() + lease)
             writer.append(Kind.ASKED, {"query": entry.id, "holder": holder, "until": until})
             return self.query(entry)
 
@@ -266,6 +249,7 @@ class Session:
         try:
             with one_thread():
                 suggestion = interruptible(partial(self.strategy.suggest, situation))
+            check_suggestion(self.strategy, suggestion, self.problem)
         except BaseException:
             with self.cleaning_up():
                 self.drop_decision()
@@ -348,6 +332,27 @@ class Session:
             return record(Writer(turn, state, self.problem, self._chain, self._retries))
 
         return self._access.write(record_in)
+
+    def keep(self, query: Query, outputs: Array, seconds: float) -> tuple[Trial | None, bool]:
+        """Record an answer: in its trial, else as an observation. See `Writer.keep`.
+
+        Raises:
+            ProtocolError: Another process has changed the problem; the answer is an observation.
+        """
+
+        def record(turn: Turn, state: StudyState) -> tuple[Trial | None, bool] | None:
+            writer = Writer(turn, state, self.problem, self._chain, self._retries)
+            entry, settings = state.queries[query.id], state.settings
+            if not is_changed(self._opened_with, settings, "problem"):
+                return writer.keep(entry, outputs, seconds)
+            if has_box(settings, entry.box, len(entry.inputs), len(outputs)):
+                writer.observe(entry.box, [entry.inputs], [outputs])
+            return None
+
+        kept = self._access.write(record)
+        if kept is None:
+            refuse_changed(self._opened_with, self.state().settings, "problem")
+        return kept or (None, False)
 
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from grisaille.errors import printable
 from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Trial
 from grisaille.reporting.trial_data import TrialData, trial_data
 from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
-from grisaille.study.event_checks import check_event
+from grisaille.study.event_checks import LAST_MOMENT, check_event
 from grisaille.study.trials_and_queries import (
     QueryEntry,
     QueryState,
@@ -135,7 +136,8 @@ class StudyState:
             case Kind.ASKED:
                 query = self.queries[data["query"]]
                 query.state, query.asked = QueryState.ASKED, event.time
-                query.holder, query.until = data["holder"], data["until"]
+                query.holder, until = data["holder"], data["until"]
+                query.until = None if until is None else min(until, LAST_MOMENT)
             case Kind.TOLD:
                 self._told(event)
             case Kind.READY:
@@ -207,7 +209,7 @@ class StudyState:
     def _failed(self, data: Data) -> None:
         query = self.queries[data["query"]]
         query.holder = None
-        query.reason = data["reason"]
+        query.reason = printable(data["reason"])
         query.attempts += not data["lost"]
         query.losses += data["lost"]
         self.failed_attempts[query.box] = self.failed_attempts.get(query.box, 0) + 1
@@ -260,7 +262,7 @@ class StudyState:
     def _abandoned(self, event: Event) -> None:
         entry = self.trials[event.data["trial"]]
         entry.state = TrialState.BROKEN
-        entry.reason = event.data["reason"]
+        entry.reason = printable(event.data["reason"])
         entry.ended = event.time
         for query in entry.queries:
             if query.state is QueryState.WAITING:

@@ -26,8 +26,9 @@ from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import ChainAnswers, Writer
 from grisaille.study.log_access import MEMORY
 from grisaille.study.one_thread import one_thread
+from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
-from grisaille.study.session import Query, Session
+from grisaille.study.session import Session
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import TrialEntry
 
@@ -341,8 +342,7 @@ class Study:
                 proof that rests on declared constants stops in any case.
             max_cost: What all evaluations of the study may cost together.
             callback: Called with each `Trial`; a true return value stops the run.
-            progress: True for a live table, False for silence, None for a live table in a
-                terminal and plain lines elsewhere.
+            progress: True for a live table, False for silence, None for what the output can show.
 
         Returns:
             The result. Ctrl-C ends the run with the result so far; running again resumes.

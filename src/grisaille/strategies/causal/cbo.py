@@ -146,7 +146,9 @@ class CBO:
         if counts[number] >= wanted and (tried or knowledge.untouched() is not None):
             return None
         program = causal.intervened(number).program
-        engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.seed)
+        engine = torch.quasirandom.SobolEngine(
+            program.size, scramble=True, seed=situation.design_seed
+        )
         unit: Array = engine.draw(counts[number] + 1, dtype=torch.float64)[-1].numpy()
         return causal.design(number, program.lower + (program.upper - program.lower) * unit)
 

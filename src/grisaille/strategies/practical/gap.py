@@ -25,9 +25,9 @@ CLOSED = 1e-3
 _INITIAL_SPREAD = 1e-2
 # The last so many trials must have closed this part of the gap, or its bands are doubted.
 _LATEST = 3
+_PROGRESS = 0.1
 # An answer teaches little where the deviation of its box is below this part of its noise.
 _TAUGHT = 0.5
-_PROGRESS = 0.1
 
 
 # The last trials go to recommendations, because a user wants a feasible point.

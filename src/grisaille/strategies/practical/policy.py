@@ -157,4 +157,6 @@ WHAT_TO_EVALUATE: tuple[Step, ...] = (go_elsewhere, leave_out_expensive, stay_wi
 """Steps that choose the evaluations, once the optimistic states are known."""
 
 EXPLOITING: frozenset[Step] = frozenset({seek_feasible_point, recommend, go_elsewhere})
-"""Steps that only `Optimistic(exploit=True)` takes: they leave the algorithm's own points."""
+"""Steps that only `Optimistic(exploit=True)` takes: they leave the algorithm's own points.
+
+`repeat_best` leaves them, too, but only for a trial before a run stops."""

@@ -1,0 +1,72 @@
+"""What a user's own strategy suggests is checked before it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grisaille as gs
+from grisaille.records import NO_BOUND, Suggestion
+from tests.study.study_helpers import parabola
+
+
+@dataclass
+class Own:
+    """A strategy that suggests always the same."""
+
+    suggestion: Any
+
+    def check(self, problem: Any) -> None: ...
+
+    def suggest(self, situation: Any) -> Any:
+        return self.suggestion
+
+    def bound(self, situation: Any) -> Any:
+        return NO_BOUND
+
+    def incumbent(self, situation: Any) -> Any:
+        return None
+
+    def learned(self, problem: Any) -> list[str]:
+        return []
+
+
+def at(x: Any, kind: Any = gs.TrialKind.ACQUIRED) -> Suggestion:
+    return Suggestion(kind, x)
+
+
+def test_a_strategy_of_ones_own_may_suggest_any_point_inside():
+    result = parabola().solve(2, strategy=Own(at(np.array([3.0]))), progress=False)
+    assert [t.x.tolist() for t in result.history] == [[3.0], [3.0]]
+
+
+@pytest.mark.parametrize(
+    ("suggestion", "message"),
+    [
+        (None, r"suggested None: its suggest\(\) must return a Suggestion"),
+        (at(np.array([0.0]), "mine"), "whose kind is a gs.TrialKind"),
+        (at(np.array([0.0, 1.0])), "it must be an array of 1 number"),
+        (at(np.array(0.5)), "it must be an array of 1 number"),
+        (at(0.5), "it must be an array of 1 number"),
+        (at(np.array([np.nan])), "it must be an array of 1 number"),
+        (at(np.array([3.1])), "outside the bounds"),
+    ],
+)
+def test_a_suggestion_that_cannot_be_tried_is_refused_with_a_sentence(suggestion, message):
+    study = gs.Study(parabola(), strategy=Own(suggestion))
+    with pytest.raises(gs.ModelError, match=f"strategy Own suggested.*{message}|{message}"):
+        study.run(2, progress=False)
+    assert not study.state.trials
+    study.strategy.suggestion = at(np.array([1.0]))
+    assert study.run(1, progress=False).nit == 1
+
+
+def test_a_strategy_without_one_of_its_methods_is_refused_by_the_name_of_the_method():
+    class Half(Own):
+        incumbent = None
+
+    with pytest.raises(gs.ModelError, match="It has no method 'incumbent'"):
+        parabola().solve(2, strategy=Half(at(np.array([1.0]))), progress=False)
