@@ -69,6 +69,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def ctrl_c_raises() -> Iterator[None]:
+    """SIGINT raises, also if this test run ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
 def study() -> Iterator[gs.Study]:
     with gs.Study(parabola(), strategy=gs.RandomSearch()) as made:
         yield made
@@ -89,6 +97,21 @@ def test_an_answer_that_cannot_be_fetched_does_not_keep_others_waiting(study):
     result = study.run(5, executor=Connection(evaluate), progress=False, callback=announce)
     assert result.nit == 5
     assert not study.state.failed_attempts
+
+
+def test_one_interrupt_ends_a_run_whose_answer_cannot_be_fetched(study, ctrl_c_raises):
+    main, ended = threading.get_ident(), threading.Event()
+
+    def evaluate(number: int, call: Callable[[], Any]) -> Any:
+        if number == 3:
+            signal.pthread_kill(main, signal.SIGINT)
+            ended.wait(20)
+        return call()
+
+    result = study.run(9, executor=Connection(evaluate), workers=1, progress=False)
+    ended.set()
+    assert result.status == gs.Status.INTERRUPTED
+    assert result.nit == 2
 
 
 @pytest.mark.parametrize(
