@@ -1,6 +1,6 @@
 """Kill running studies at random moments with `kill -9`, and check that nothing is lost.
 
-    python -m benchmarks.studies_kill [KILLS] [sqlite | postgresql] [MINUTES]
+    python -m benchmarks.studies_kill [KILLS] [sqlite | postgresql | pgbouncer] [MINUTES]
 
 Processes run a study, one of them is killed at a random moment and replaced, again and again; then
 the study is finished, and the next one begins. Half of the studies are run by one process, half by
@@ -182,7 +182,7 @@ def points(events: list[Event]) -> list[Any]:
     return [e.data["suggestion"]["x"] for e in events if e.kind is Kind.SUGGESTED]
 
 
-def main(kills: int, address: str | None, minutes: float) -> dict[str, object]:
+def main(kills: int, which: str, address: str | None, minutes: float) -> dict[str, object]:
     folder = Path(tempfile.mkdtemp(prefix="grisaille-kill-"))
     generator = random.Random(0)
     tally = Tally()
@@ -211,7 +211,7 @@ def main(kills: int, address: str | None, minutes: float) -> dict[str, object]:
     finally:
         shutil.rmtree(folder)
     result = {
-        "storage": "postgresql" if address else "sqlite",
+        "storage": which,
         "kills": sum(tally.hits.values()),
         "kills_by_moment": dict(tally.hits),
         "kills_by_number_of_processes": dict(tally.by_workers),
@@ -239,8 +239,9 @@ def import_everything(address: str | None) -> None:
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
-    with server_for(sys.argv[2:3]) as address:
+    which = sys.argv[2] if len(sys.argv) > 2 else "sqlite"
+    with server_for([which]) as address:
         import_everything(address)
         minutes = float(sys.argv[3]) if len(sys.argv) > 3 else math.inf
-        outcome = main(int(sys.argv[1]) if len(sys.argv) > 1 else 50, address, minutes)
+        outcome = main(int(sys.argv[1]) if len(sys.argv) > 1 else 50, which, address, minutes)
     write_result(f"studies_kill_{outcome['storage']}", outcome, "studies_kill")

@@ -53,17 +53,27 @@ def single(seconds: float = 0.0) -> gs.Problem:
 
 @contextmanager
 def server_for(which: list[str]) -> Iterator[str | None]:
-    """Address of a PostgreSQL server, started for `postgresql`; None for `sqlite` or nothing."""
-    if which != ["postgresql"]:
+    """Address of a PostgreSQL server, started for the benchmark; None for `sqlite` or nothing.
+
+    It is started for `postgresql`, and for `pgbouncer` behind a pooler of transactions.
+    """
+    if which not in (["postgresql"], ["pgbouncer"]):
         yield None
         return
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    from tests.pgbouncer import pgbouncer
     from tests.postgres_server import postgres_server
 
     with postgres_server() as address:
         if address is None:
             sys.exit("PostgreSQL is not installed")
-        yield address
+        if which == ["postgresql"]:
+            yield address
+            return
+        with pgbouncer(address, "transaction") as pooled:
+            if pooled is None:
+                sys.exit("pgbouncer is not installed")
+            yield pooled
 
 
 def run_with_seeds(

@@ -17,8 +17,10 @@ from pathlib import Path
 
 def find_program(name: str) -> str | None:
     """Debian keeps the server's programs off the path."""
-    found = shutil.which(name) or next(
-        iter(sorted(glob(f"/usr/lib/postgresql/*/bin/{name}"))), None
+    found = (
+        shutil.which(name)
+        or shutil.which(name, path="/usr/sbin")
+        or next(iter(sorted(glob(f"/usr/lib/postgresql/*/bin/{name}"))), None)
     )
     return found and os.path.realpath(found)
 
@@ -32,10 +34,8 @@ def postgres_server() -> Iterator[str | None]:
         return
     initdb, postgres = map(str, programs)
     folder = Path(tempfile.mkdtemp(prefix="grisaille-postgres-"))
-    who: dict[str, str] = {}
-    if os.geteuid() == 0:  # the server refuses to run as root
-        names = {entry.pw_name for entry in pwd.getpwall()}
-        who = {"user": "postgres" if "postgres" in names else "nobody"}
+    who = user_of_servers()
+    if who:
         shutil.chown(folder, who["user"])
     data = folder / "data"
     subprocess.run(
@@ -55,7 +55,7 @@ def postgres_server() -> Iterator[str | None]:
     )
     address = f"postgresql+psycopg://tester@/postgres?host={folder}"
     try:
-        _wait_for(address)
+        wait_for_server(address)
         yield address
     finally:
         server.send_signal(signal.SIGINT)  # does not wait for clients that are still connected
@@ -63,7 +63,16 @@ def postgres_server() -> Iterator[str | None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_for(address: str) -> None:
+def user_of_servers() -> dict[str, str]:
+    """The user that a server is to run as, if it is another one: servers refuse to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return {"user": "postgres" if "postgres" in names else "nobody"}
+
+
+def wait_for_server(address: str) -> None:
+    """Wait until a server that starts takes connections."""
     import psycopg
 
     deadline = time.monotonic() + 60

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 import sqlalchemy as sa
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 import grisaille as gs
 from grisaille.storage.database import Database
 from grisaille.storage.event_log import BusyError, ConnectionLostError, Kind
+from tests.pgbouncer import pgbouncer
 from tests.study.study_helpers import parabola
 
 
@@ -62,6 +63,25 @@ def test_workers_share_a_study_whatever_isolation_the_database_asks_for(
         parabola(), strategy=gs.RandomSearch(), storage=empty_postgres, name="s"
     ) as study:
         assert len(study.history) == 20
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_workers_share_a_study_through_pgbouncer(mode, empty_postgres):
+    with pgbouncer(empty_postgres, mode) as pooled:
+        if pooled is None:
+            pytest.skip("pgbouncer is not installed (Debian: apt install pgbouncer)")
+        with ExitStack() as ends:
+            # More than there are connections to the server, so that they change hands.
+            workers = [
+                ends.enter_context(
+                    gs.Study(parabola(), strategy=gs.RandomSearch(), storage=pooled, name="s")
+                )
+                for _ in range(3 if mode == "session" else 6)
+            ]
+            for worker in workers * 6:
+                (query,) = worker.ask()
+                worker.tell(query, query.arguments[0] ** 2)
+            assert len(workers[0].history) == 6 * len(workers)
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01"])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from grisaille.checks import has_method
 from grisaille.errors import ModelError, shortened
+from grisaille.execution.dask_client import DaskClient
+from grisaille.execution.remote_call import RemoteCall, submitted
 from grisaille.interrupts import interruptible
 from grisaille.language.black_box import BlackBox
 
@@ -33,6 +34,10 @@ class Evaluators(Protocol):
         """Stop pending evaluations at once, as far as possible."""
         ...
 
+    def complaint(self) -> str:
+        """Why pending evaluations may never end; empty if nothing is known to be wrong."""
+        ...
+
 
 @contextmanager
 def evaluators_for(executor: Any, workers: int | None) -> Iterator[Evaluators]:
@@ -43,7 +48,8 @@ def evaluators_for(executor: Any, workers: int | None) -> Iterator[Evaluators]:
         workers: How many evaluations at once; None for one, or as many as an executor has workers.
     """
     if executor is not None:
-        yield _UserExecutor(executor, workers)
+        is_dask = has_method(executor, "nthreads")
+        yield DaskClient(executor, workers) if is_dask else _UserExecutor(executor, workers)
         return
     evaluators = _ThisProcess() if workers is None else _ChildProcesses(workers)
     try:
@@ -92,6 +98,9 @@ class _ThisProcess:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel=True)
 
+    def complaint(self) -> str:
+        return ""
+
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown()
@@ -113,6 +122,9 @@ class _ChildProcesses:
     def cancel(self) -> None:
         self._pool.shutdown(wait=False, cancel=True)
 
+    def complaint(self) -> str:
+        return ""
+
     def close(self) -> None:
         self._pool.shutdown()
 
@@ -121,49 +133,19 @@ class _UserExecutor:
     """An executor of the user, who also shuts it down."""
 
     def __init__(self, executor: Any, workers: int | None) -> None:
-        check_executor(executor)
         self._executor = executor
         self.slots = workers or _workers_of(executor)
-        # By default Dask evaluates equal calls only once.
-        module = type(executor).__module__.split(".")[0]
-        self._options = {"pure": False} if module == "distributed" else {}
 
     def submit(self, box: BlackBox, arguments: Sequence[Any]) -> Future[Any]:
-        assert box.fn is not None
-        call = RemoteCall(box.fn, tuple(arguments), box.timeout)
-        future: Future[Any] = interruptible(partial(self._executor.submit, call, **self._options))
+        call = RemoteCall.of(box, arguments)
+        future: Future[Any] = submitted(box, partial(self._executor.submit, call))
         return future
 
     def cancel(self) -> None:
         pass
 
-
-class RemoteCall:
-    """A function with its arguments, ready to be called in another process.
-
-    It is pickled with cloudpickle, which includes lambdas, closures and decorated functions.
-    Executors with threads call it without pickling.
-    """
-
-    def __init__(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], timeout: float | None
-    ) -> None:
-        self._function = function
-        self._arguments = arguments
-        self._timeout = timeout
-
-    def __call__(self) -> Any:
-        """Call the function; in a child process if it has a timeout."""
-        if self._timeout is None:
-            return self._function(*self._arguments)
-        from grisaille.execution.child_process import isolated
-
-        return isolated(self._function, self._arguments, self._timeout)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        import cloudpickle  # type: ignore[import-untyped]
-
-        return _unpacked, (cloudpickle.dumps((self._function, self._arguments)), self._timeout)
+    def complaint(self) -> str:
+        return ""
 
 
 def _waited_for(future: Future[Any]) -> Any:
@@ -175,18 +157,11 @@ def _waited_for(future: Future[Any]) -> Any:
     return future.result()
 
 
-def _unpacked(payload: bytes, timeout: float | None) -> RemoteCall:
-    function, arguments = pickle.loads(payload)
-    return RemoteCall(function, arguments, timeout)
-
-
 def _workers_of(executor: Any) -> int:
     """How many workers an executor has."""
     known = getattr(executor, "_max_workers", None)  # concurrent.futures, loky
     if isinstance(known, int):
         return known
-    if hasattr(executor, "nthreads"):  # Dask: each worker's threads
-        return int(max(sum(executor.nthreads().values()), 1))
     raise ModelError(
         f"executor={shortened(executor)} does not tell how many workers it has: pass workers= too"
     )

@@ -28,6 +28,7 @@ from grisaille.storage.engine import (
     explaining_errors,
 )
 from grisaille.storage.event_log import BusyError, Event, Worker
+from grisaille.storage.network_folder import network_file_system
 from grisaille.storage.schema import (
     EVENTS,
     MIGRATIONS,
@@ -78,6 +79,7 @@ class Database:
 
     def create(self, name: str) -> DatabaseLog:
         """The log of a study, created if necessary; older tables are brought up to date."""
+        self._warn_of_network()
         return self._patiently(lambda: self._create(name))
 
     def _create(self, name: str) -> DatabaseLog:
@@ -212,6 +214,16 @@ class Database:
     def _check_file(self) -> None:
         if self._file is not None:
             self._file.check()
+
+    def _warn_of_network(self) -> None:
+        kind = None if self._file is None else network_file_system(self._file.path.parent)
+        if kind is not None:
+            logging.getLogger("grisaille").warning(
+                "%s is on a network file system (%s), where two machines do not see what the other "
+                "one records, and answers are lost: let only one machine use it, or use PostgreSQL",
+                self.where,
+                kind,
+            )
 
     def _exists(self) -> bool:
         """Whether there is something to read: opening a missing SQLite file would create it."""

@@ -66,6 +66,10 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
         else:
             # Whatever the database's default is: a turn reads what was written while it waited.
             options["isolation_level"] = "READ COMMITTED"
+            if made.get_driver_name() == "psycopg":
+                # A pooler such as pgbouncer gives each transaction another connection, which does
+                # not know statements that were prepared on the last one.
+                options["connect_args"] = {"prepare_threshold": None}
         engine = sa.create_engine(made, pool_pre_ping=True, **options)
     except (exc.ArgumentError, exc.NoSuchModuleError, OSError, ValueError, TypeError) as error:
         raise StorageError(

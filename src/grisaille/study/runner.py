@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.confidence.audit import DOUBT
 from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
+from grisaille.execution.dask_client import NotEvaluatedError
 from grisaille.execution.evaluators import Evaluators
 from grisaille.interrupts import interruptible
 from grisaille.records import NO_BOUND, Bound, Refutation, Suggestion, Trial, TrialKind
@@ -38,6 +40,8 @@ _BROKEN_IN_A_ROW = 10
 _AHEAD = 0.05
 # How often to look whether other processes left something to do, in seconds.
 _POLL = 0.1
+# How long to wait for an answer before asking whether something is wrong, in seconds.
+_LONG = 10.0
 
 
 @dataclass(slots=True)
@@ -219,7 +223,7 @@ class Runner:
         return self.timeout is not None and time.perf_counter() - self._started >= self.timeout
 
     def _receive_one(self) -> None:
-        name, ended = interruptible(self._finished.get)
+        name, ended = self._next_finished()
         evaluation = self._pending.pop(name)
         query, seconds = evaluation.query, ended - evaluation.started
         self._evaluating.append(seconds)
@@ -239,6 +243,11 @@ class Runner:
                 "workers= instead of executor= to have child processes that are replaced when they "
                 "die"
             ) from error
+        except NotEvaluatedError as error:
+            logging.getLogger("grisaille").warning(
+                "query %s: %s; it is evaluated again", query.id, text_of(error)
+            )
+            self._write(query, lambda writer, entry: writer.release(entry))
         except CancelledError:
             self._lose(query, f"{where}: the executor cancelled it")
         except EvaluationError as error:
@@ -250,6 +259,17 @@ class Runner:
             self._fail(query, f"{where} raised {raised(error)}", error)
         else:
             self._tell(query, outputs, seconds)
+
+    def _next_finished(self) -> tuple[str, float]:
+        """Wait for an evaluation to end, and say what is wrong if that is known."""
+        said = ""
+        while True:
+            with suppress(queue.Empty):
+                return interruptible(partial(self._finished.get, timeout=_LONG))
+            complaint = self.evaluators.complaint()
+            if complaint not in ("", said):
+                logging.getLogger("grisaille").warning("no evaluation ends: %s", complaint)
+            said = complaint
 
     def _tell(self, query: Query, outputs: Array, seconds: float) -> None:
         trial, in_time = self.session.keep(query, outputs, seconds)
