@@ -12,6 +12,7 @@ from grisaille.confidence.failures import FailedInputs
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.pending import with_pending
 from grisaille.confidence.plausible_set import BandRule, Beta, PlausibleSet, plausible_set
+from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import History, Situation
 
@@ -70,12 +71,22 @@ class Knowledge:
 
         None of them once a design point was tried twice: equal inputs show whether there is noise.
         """
+        beliefs = self.answered.beliefs if self._unrepeated else {}
+        return tuple(b.name for b in self._unrepeated if is_believed_exact(b, beliefs[b.name]))
+
+    @cached_property
+    def suspected(self) -> tuple[str, ...]:
+        """Black boxes whose noise was left out, and that look noisy only by their likelihood."""
+        return tuple(b.name for b in self._unrepeated if b.name not in self.untested)
+
+    @cached_property
+    def _unrepeated(self) -> list[BlackBox]:
+        """Black boxes whose noise was left out, if no design point was tried twice."""
         points = {(trial.x + 0.0).tobytes() for trial in self.history}
         if isinstance(self.beta, BandRule) or len(points) < len(self.history):
-            return ()
-        beliefs = self.answered.beliefs
-        open_noise = [box for box in self.program.boxes if box.is_learned and box.noise is None]
-        return tuple(box.name for box in open_noise if is_believed_exact(box, beliefs[box.name]))
+            return []
+        boxes = [b for b in self.program.boxes if b.is_learned and not b.process_noise]
+        return [box for box in boxes if box.noise is None and box.model is None]
 
     @cached_property
     def answered(self) -> PlausibleSet:

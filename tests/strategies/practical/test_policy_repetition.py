@@ -75,6 +75,23 @@ def test_before_a_gap_is_closed_the_best_point_is_tried_again_if_noise_was_left_
     np.testing.assert_array_equal(plan.suggestion.x, [0.0])
 
 
+def test_answers_that_look_noisy_are_tested_at_once_by_trying_the_best_point_again():
+    x = gs.Variable("x", lower=-2, upper=2)
+    box = gs.BlackBox(lambda x: x**2 + 0.1 * np.sin(1000 * x), name="f")  # it looks noisy
+    problem = gs.Problem(minimize=box(x))
+    history = tried(problem, np.linspace(-2, 2, 20).tolist(), TrialKind.INITIAL)
+    knowledge = Knowledge(Situation(problem, history, 0))
+    assert knowledge.suspected == ("f",)
+    plan = repeat_best(opening(knowledge), knowledge)
+    best = history.trials[knowledge.incumbent.position].x
+    np.testing.assert_array_equal(plan.suggestion.x, best)
+    again = tried(problem, best.tolist(), TrialKind.DOUBTING, 21)
+    known = Knowledge(Situation(problem, History((*history.trials, *again.trials)), 0))
+    assert known.suspected == ()
+    assert known.is_exact
+    assert repeat_best(opening(known), known).suggestion.kind is TrialKind.OPTIMISTIC
+
+
 @pytest.mark.parametrize(("noise", "gap_tol"), [(0.0, 0.5), (None, None), (None, 1e-9)])
 def test_the_best_point_is_not_tried_again_without_a_reason(noise, gap_tol):
     knowledge = Knowledge(closing(noise, gap_tol))

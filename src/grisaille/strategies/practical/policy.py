@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import TrialKind
 from grisaille.solvers.multistart import MultiStart
@@ -78,22 +79,29 @@ def _is_worth_exploring(plan: Plan, bounding: Solution, knowledge: Knowledge) ->
 
 
 def repeat_best(plan: Plan, knowledge: Knowledge) -> Plan:
-    """Evaluate the best point again before a run stops because its gap is closed.
+    """Evaluate the best point again where that tells whether there is noise.
 
-    A few noisy answers of a smooth function can look exact. Then both ends of the gap are wrong.
-    Where noise was left out, and no point was tried twice, one more trial tells.
+    Where noise was left out, and no point was tried twice, likelihoods decide, and they can be
+    wrong. A few noisy answers of a smooth function can look exact: then both ends of the gap are
+    wrong, so one trial tells before a run stops because its gap is closed. Exact answers of a
+    function with kinks can look noisy: one trial tells at once.
     """
     situation, incumbent = knowledge.situation, knowledge.incumbent
-    if situation.gap_tol is None or plan.promise is None or not knowledge.untested:
-        return plan
-    if incumbent is None or not incumbent.feasible:
+    if incumbent is None or not (_closes(plan, knowledge, incumbent) or knowledge.suspected):
         return plan
     x = knowledge.history.trials[incumbent.position].x
-    asked = any(np.array_equal(p.suggestion.x, x) for p in situation.pending)
-    if asked or incumbent.objective - plan.promise > situation.gap_tol:
+    if any(np.array_equal(p.suggestion.x, x) for p in situation.pending):
         return plan
     suggestion = replace(plan.suggestion, kind=TrialKind.DOUBTING, x=x)
     return replace(plan, suggestion=suggestion, is_final=True)
+
+
+def _closes(plan: Plan, knowledge: Knowledge, incumbent: Incumbent) -> bool:
+    """Whether a gap seems to be as small as was asked for, by answers that only look exact."""
+    gap_tol = knowledge.situation.gap_tol
+    if gap_tol is None or plan.promise is None or not knowledge.untested:
+        return False
+    return incumbent.feasible and incumbent.objective - plan.promise <= gap_tol
 
 
 def refine(plan: Plan, knowledge: Knowledge) -> Plan:
@@ -159,4 +167,4 @@ WHAT_TO_EVALUATE: tuple[Step, ...] = (go_elsewhere, leave_out_expensive, stay_wi
 EXPLOITING: frozenset[Step] = frozenset({seek_feasible_point, recommend, go_elsewhere})
 """Steps that only `Optimistic(exploit=True)` takes: they leave the algorithm's own points.
 
-`repeat_best` leaves them, too, but only for a trial before a run stops."""
+`repeat_best` leaves them, too, but for one trial only."""
