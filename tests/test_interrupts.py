@@ -21,6 +21,12 @@ from tests.storage.storage_helpers import log_of
 
 
 @pytest.fixture(autouse=True)
+def no_earlier_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No handlers of earlier runs are remembered, as in a new process."""
+    monkeypatch.setattr(grisaille.interrupts, "_signals", grisaille.interrupts._Signals())
+
+
+@pytest.fixture(autouse=True)
 def ctrl_c_raises() -> Iterator[None]:
     """SIGINT raises, also if this test run ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -124,11 +130,19 @@ def test_an_interrupt_that_comes_in_a_finalizer_is_not_lost():
     assert sys.unraisablehook is hook
 
 
-def test_another_exception_of_a_finalizer_is_reported_as_before(monkeypatch):
+@pytest.mark.parametrize("has_the_id_of_an_interrupt", [False, True])
+def test_another_exception_of_a_finalizer_is_reported_as_before(
+    monkeypatch, has_the_id_of_an_interrupt
+):
+    error = ValueError("not an interrupt")
+
     class Finalized:
         def __del__(self) -> None:
-            raise ValueError("not an interrupt")
+            raise error
 
+    if has_the_id_of_an_interrupt:  # of one that is gone
+        gone = id(error), KeyboardInterrupt, signal.SIGINT
+        monkeypatch.setattr(grisaille.interrupts._signals, "_raised", gone)
     reported = []
     monkeypatch.setattr(sys, "unraisablehook", lambda report: reported.append(report.exc_type))
     with Uninterrupted():
@@ -157,6 +171,103 @@ def test_a_termination_is_held_if_it_raises():
         assert signal.getsignal(signal.SIGTERM) is stop
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def pass_on(calls: list[str], *, by_sending: bool = False) -> None:
+    """Install a handler that passes interrupts on to the one before it."""
+    before = signal.getsignal(signal.SIGINT)
+    assert callable(before)
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        calls.append("library")
+        if by_sending:
+            signal.signal(number, before)
+            press()
+        else:
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, handler)
+
+
+@pytest.mark.parametrize(
+    ("moment", "by_sending"),
+    [
+        ("held", False),
+        ("held", True),
+        ("let through", False),
+        ("let through", True),
+        ("after the last run", False),
+    ],
+)
+def test_a_handler_that_an_earlier_run_left_behind_passes_interrupts_on(moment, by_sending):
+    calls: list[str] = []
+
+    def run(work: Callable[[], None]) -> None:
+        with Uninterrupted():
+            if moment == "held":
+                work()
+            else:
+                interruptible(work)
+
+    run(lambda: pass_on(calls, by_sending=by_sending))
+    run(lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        press() if moment == "after the last run" else run(press)
+    assert calls == ["library"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_handlers_that_two_runs_left_behind_are_called_once_each():
+    calls: list[str] = []
+    for _ in range(2):
+        with Uninterrupted():
+            pass_on(calls)
+    with pytest.raises(KeyboardInterrupt), Uninterrupted():
+        interruptible(press)
+    assert calls == ["library", "library"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_a_handler_that_puts_itself_first_in_every_run_passes_interrupts_on():
+    before: Any = None
+    calls: list[str] = []
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        calls.append("library")
+        before(number, frame)
+
+    def put_first() -> None:
+        nonlocal before
+        if signal.getsignal(signal.SIGINT) is not handler:
+            before = signal.signal(signal.SIGINT, handler)
+
+    def run(work: Callable[[], None]) -> None:
+        with Uninterrupted():
+            put_first()
+            interruptible(work)
+
+    run(lambda: None)
+    run(lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        run(press)
+    assert calls == ["library"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_an_interrupt_during_the_work_of_a_handler_calls_it_again():
+    calls: list[str] = []
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        calls.append("mine")
+        if len(calls) < 3:
+            press()
+
+    signal.signal(signal.SIGINT, handler)
+    with Uninterrupted():
+        interruptible(press)
+    assert len(calls) == 3
+    assert signal.getsignal(signal.SIGINT) is handler
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def test_an_ignored_interrupt_stays_ignored():
@@ -188,7 +299,7 @@ def test_another_thread_holds_no_interrupt():
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_an_interrupt_at_any_step_of_a_turn_leaves_no_lock_behind(kind, tmp_path):
     log = log_of("memory" if kind == "memory" else f"sqlite:///{tmp_path}/s.db")
-    log.patient = False
+    log.this_thread.patient = False
 
     def write() -> None:
         with log.turn(known) as turn:

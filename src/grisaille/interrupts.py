@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, Self, TypeVar
 
 Value = TypeVar("Value")
+_Handler = Callable[[int, FrameType | None], Any]
 
 # SIGTERM too: programs that want to end well make it raise, as the command line does.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -39,20 +40,26 @@ class _Signals:
         self.waiting: list[int] = []
         self.delivered: set[int] = set()
         self.hurry: Callable[[], None] | None = None
-        self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        # The handlers that were replaced. The last one may be of a library that was started in an
+        # earlier run: it passes signals on to `_receive`, which then calls the one before it.
+        self._before: dict[int, list[_Handler]] = {}
+        self._left_behind: set[int] = set()
+        # Those that are at work.
+        self._called: dict[int, tuple[_Handler, ...]] = {}
         self._hook_before = sys.unraisablehook
-        self._raised: tuple[int, int] | None = None
+        self._raised: tuple[int, type[BaseException], int] | None = None
 
     def install(self) -> None:
         """Let signals come here and wait, if they have a handler in Python."""
         self.waiting.clear()
         self.delivered.clear()
+        self._called.clear()
         self.hurry = None
         self.held = True
         for number in _SIGNALS:
             handler = signal.getsignal(number)
             if callable(handler) and handler != self._receive:
-                self._before[number] = handler
+                self._remember(number, handler)
                 signal.signal(number, self._receive)
         if sys.unraisablehook != self._repeat_swallowed:
             self._hook_before = sys.unraisablehook
@@ -65,9 +72,12 @@ class _Signals:
         self.installed = False
         if sys.unraisablehook == self._repeat_swallowed:
             sys.unraisablehook = self._hook_before
-        for number, handler in reversed(self._before.items()):
+        for number, handlers in reversed(self._before.items()):
             if signal.getsignal(number) == self._receive:
-                signal.signal(number, handler)
+                signal.signal(number, handlers[-1])
+                self._left_behind.discard(number)
+            else:
+                self._left_behind.add(number)
 
     def deliver_waiting(self) -> None:
         """Call the handlers of the signals that wait, each once; most raise."""
@@ -77,21 +87,48 @@ class _Signals:
         for number in waiting:
             self._deliver(number, None)
 
-    def _deliver(self, number: int, frame: FrameType | None) -> None:
+    def _remember(self, number: int, handler: _Handler) -> None:
+        """Remember a handler that is replaced now."""
+        handlers = self._before.setdefault(number, [])
+        if handler in handlers:
+            del handlers[handlers.index(handler) + 1 :]
+        elif number in self._left_behind:
+            handlers.append(handler)
+        else:
+            handlers[-1:] = [handler]
+
+    def _deliver(self, number: int, frame: FrameType | None, passed_on: bool = False) -> None:
+        """Call the latest handler that is not at work on this signal already.
+
+        Args:
+            number: The signal.
+            frame: Where it came.
+            passed_on: Whether a handler of somebody else passes it on to this one.
+        """
         self.delivered.add(number)
+        handlers, called = self._before[number], self._called.get(number, ())
+        # One that is first in line now passes signals on to where it came from.
+        at_work = called or ((signal.getsignal(number),) if passed_on else ())
+        last_resort = signal.default_int_handler if passed_on else handlers[-1]
+        handler = next((h for h in reversed(handlers) if h not in at_work), last_resort)
+        self._called[number] = (*called, handler)
         try:
-            self._before[number](number, frame)
+            handler(number, frame)
         except BaseException as error:
             # Not the exception itself, which would keep everything alive that its frames refer to.
-            self._raised = id(error), number
+            self._raised = id(error), type(error), number
             raise
+        finally:
+            self._called[number] = called
 
     def _repeat_swallowed(self, report: sys.UnraisableHookArgs) -> None:
         """Repeat a signal whose exception came in a finalizer, where Python only prints it."""
-        if self._raised is None or id(report.exc_value) != self._raised[0]:
+        # The type too: once it is gone, another exception may have its id.
+        raised = id(report.exc_value), report.exc_type
+        if self._raised is None or raised != self._raised[:2]:
             self._hook_before(report)
             return
-        number, self._raised = self._raised[1], None
+        number, self._raised = self._raised[2], None
         # Not now: this is still called by the finalizer. Not `threading`, which it may have
         # interrupted while that holds its lock.
         _thread.start_new_thread(_send_soon, (number,))
@@ -102,7 +139,8 @@ class _Signals:
             if self.hurry is not None:
                 self.hurry()
         else:
-            self._deliver(number, frame)
+            # Python calls a handler from the frame that it interrupts.
+            self._deliver(number, frame, passed_on=frame is not sys._getframe().f_back)
 
 
 def _send_soon(number: int) -> None:

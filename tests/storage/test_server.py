@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -17,6 +18,7 @@ import sqlalchemy as sa
 import grisaille as gs
 from grisaille.storage.database import Database
 from grisaille.storage.event_log import BusyError, ConnectionLostError, Kind
+from grisaille.storage.server import Server
 from tests.pgbouncer import pgbouncer
 from tests.study.study_helpers import parabola
 
@@ -193,6 +195,30 @@ def test_one_interrupt_ends_a_run_whose_server_does_not_answer(
     assert result.nit == 2
     assert study.run(4, progress=False).nit == 4
     study.close()
+
+
+def test_interrupts_cut_a_connection_without_the_locks_of_threading(ctrl_c_raises, monkeypatch):
+    # `threading` waits for a lock that an interrupt may find taken by the thread it comes to.
+    def refuse(_: threading.Thread) -> None:
+        raise AssertionError("a thread was started by a signal handler")
+
+    engine = sa.create_engine("sqlite://")
+    server = Server(engine)
+    ours, theirs = socket.socketpair()
+    server._connections.add(ours)
+    answers = []
+
+    def wait_for_an_answer() -> None:
+        with server.transaction(patient=True):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            answers.append(ours.recv(1))
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with ours, theirs, pytest.raises(KeyboardInterrupt):
+        wait_for_an_answer()
+    assert answers == [b""]
+    engine.dispose()
 
 
 def _wait_for_a_lock(administrator: sa.Connection) -> None:

@@ -62,6 +62,29 @@ def test_a_refused_answer_does_not_disturb_other_threads(kind, tmp_path):
     study.close()
 
 
+def test_a_thread_that_does_not_wait_leaves_the_patience_of_the_others_alone(tmp_path):
+    study = gs.Study(parabola(), strategy=QUICK, storage=f"sqlite:///{tmp_path}/s.db", name="s")
+    session, this_thread = study._session, study._session._log.this_thread
+    entered, leave = threading.Event(), threading.Event()
+
+    def end_of_a_run() -> bool:
+        with session.impatient():
+            entered.set()
+            leave.wait(60)
+        return this_thread.patient
+
+    with ThreadPoolExecutor(1) as threads:
+        other = threads.submit(end_of_a_run)
+        entered.wait(60)
+        assert this_thread.patient
+        with session.impatient():
+            leave.set()
+            assert other.result(60)
+            assert not this_thread.patient
+    assert this_thread.patient
+    study.close()
+
+
 def test_after_an_interrupt_nobody_waits_for_a_storage_that_is_away(tmp_path, monkeypatch):
     calls = []
 
@@ -91,7 +114,7 @@ def test_after_an_interrupt_nobody_waits_for_a_storage_that_is_away(tmp_path, mo
     assert first is not None
     assert [query.id for query in study.pending] == [first.id]
     assert second is None
-    study._session.give_back()
+    study._session.give_back([first.id])
     assert study.run(6, progress=False).nit == 6
     assert study.pending == []
     study.close()
@@ -158,9 +181,9 @@ def test_a_second_interrupt_while_the_run_ends_still_gives_the_result(monkeypatc
     study = gs.Study(boxed(box), strategy=QUICK)
     give_back = study._session.give_back
 
-    def interrupted() -> None:
+    def interrupted(queries: set[str]) -> None:
         signal.raise_signal(signal.SIGINT)
-        give_back()
+        give_back(queries)
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(study._session, "give_back", interrupted)

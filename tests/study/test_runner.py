@@ -362,3 +362,41 @@ def test_a_decision_that_was_under_way_when_the_strategy_changed_is_not_recorded
         assert study.state.trials == {}
     with gs.Study(parabola(), strategy=changes[0], storage=storage, name="s") as study:
         assert study.run(2, progress=False).nit == 2  # nobody is thought to be deciding
+
+
+def test_a_failed_evaluation_does_not_drop_the_answers_that_came_after_it():
+    class AllAtOnce:
+        def __init__(self) -> None:
+            self.calls: list[tuple[Future[float], object]] = []
+
+        def submit(self, call):
+            self.calls.append((Future(), call))
+            if len(self.calls) == 4:
+                for number, (future, made) in enumerate(self.calls):
+                    if number == 1:
+                        future.set_exception(SystemExit("no licence"))
+                    else:
+                        future.set_result(made())
+            return self.calls[-1][0]
+
+    def give_up(_: gs.Trial) -> None:
+        raise OSError("the disk is full")
+
+    study = gs.Study(parabola(), strategy=gs.RandomSearch())
+    with pytest.raises(OSError, match="the disk is full"):
+        study.run(9, executor=AllAtOnce(), workers=4, callback=give_up, progress=False)
+    assert [trial.number for trial in study.history] == [1, 3, 4]
+    assert study.pending == []
+
+
+def test_an_answer_whose_arrival_was_interrupted_is_kept(monkeypatch):
+    def interrupted(work):
+        value = work()
+        if isinstance(value, tuple):  # the name of a query, taken from the queue
+            raise KeyboardInterrupt
+        return value
+
+    monkeypatch.setattr("grisaille.study.runner.interruptible", interrupted)
+    study = gs.Study(parabola(), strategy=gs.RandomSearch())
+    assert study.run(9, progress=False).status == gs.Status.INTERRUPTED
+    assert len(study.history) == 1

@@ -15,6 +15,7 @@ from grisaille.storage.event_log import (
     Data,
     Event,
     Kind,
+    ThisThread,
     Worker,
 )
 from grisaille.storage.event_rows import Damage, read_rows, row_of, select_rows
@@ -29,7 +30,7 @@ class DatabaseLog:
     """The events of one study in a database."""
 
     def __init__(self, database: Database, study: int, name: str) -> None:
-        self.patient = True
+        self.this_thread = ThisThread()
         self._database = database
         self._study = study
         self._name = name
@@ -38,7 +39,7 @@ class DatabaseLog:
 
     def read(self, after: int) -> list[Event]:
         """The events whose number is larger than `after`."""
-        with self._database.reading(self.patient) as connection:
+        with self._database.reading(self.this_thread.patient) as connection:
             counted = None
             if after == 0 and self._has_checksums:
                 # Before the events: others may record more of them meanwhile.
@@ -107,7 +108,7 @@ class DatabaseLog:
     @contextmanager
     def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
         """Wait for a turn to write. At its end all appended events are recorded, or none."""
-        with self._database.exclusive(self.patient) as connection:
+        with self._database.exclusive(self.this_thread.patient) as connection:
             # In PostgreSQL the writers of a study wait for this row.
             row = connection.execute(
                 sa.select(STUDIES.c.decider, STUDIES.c.events)

@@ -8,6 +8,7 @@ again from the events before it.
 from __future__ import annotations
 
 import shlex
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -126,11 +127,17 @@ class Turn(Protocol):
         ...
 
 
+class ThisThread(threading.local):
+    """What each thread that uses a log wants of it."""
+
+    patient = True
+    """Whether to wait long for other writers; may be set."""
+
+
 class Log(Protocol):
     """The events of one study."""
 
-    patient: bool
-    """Whether to wait long for other writers; may be set."""
+    this_thread: ThisThread
 
     @property
     def address(self) -> str | None:

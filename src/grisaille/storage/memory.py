@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from grisaille.interrupts import Uninterrupted
-from grisaille.storage.event_log import Data, Event, Kind, Worker
+from grisaille.storage.event_log import Data, Event, Kind, ThisThread, Worker
 
 
 class MemoryLog:
@@ -17,7 +17,7 @@ class MemoryLog:
     address: str | None = None
 
     def __init__(self) -> None:
-        self.patient = True
+        self.this_thread = ThisThread()
         self._events: list[Event] = []
         self._decider: str | None = None
         self._lock = threading.Lock()

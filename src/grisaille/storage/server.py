@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import socket
 import threading
@@ -41,12 +42,21 @@ class Server:
             patient: Whether it may take long, and may connect to the server, if there is no
                 interrupt.
         """
-        timer = threading.Timer(_IMPATIENCE, self._cut)
-        timer.daemon = True
+        hurried, ended = False, _thread.allocate_lock()
+        ended.acquire()
+
+        def cut_soon() -> None:
+            if ended.acquire(timeout=_IMPATIENCE):
+                ended.release()
+            else:
+                self._cut()
 
         def hurry() -> None:
-            with suppress(RuntimeError):  # it is started already
-                timer.start()
+            nonlocal hurried
+            if not hurried:
+                hurried = True
+                # Not `threading`, which an interrupt may find while it holds its lock.
+                _thread.start_new_thread(cut_soon, ())
 
         with Uninterrupted(hurry):
             self._thread.patient = patient
@@ -55,7 +65,7 @@ class Server:
             try:
                 yield
             finally:
-                timer.cancel()
+                ended.release()
 
     def _connect(self, dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
         if not self._thread.patient:

@@ -61,7 +61,7 @@ class LogAccess:
         try:
             return self._retrying(self._read)
         except StorageError:
-            if self._log.patient:
+            if self._log.this_thread.patient:
                 raise
             return self._state
 
@@ -92,12 +92,13 @@ class LogAccess:
 
     @contextmanager
     def impatient(self) -> Iterator[None]:
-        """A context in which nothing waits long, because somebody waits for the end."""
-        before, self._log.patient = self._log.patient, False
+        """A context in which this thread does not wait long, because somebody waits for the end."""
+        this_thread = self._log.this_thread
+        before, this_thread.patient = this_thread.patient, False
         try:
             yield
         finally:
-            self._log.patient = before
+            this_thread.patient = before
 
     def _read(self) -> StudyState:
         news = self._log.read(self._state.position)
@@ -113,7 +114,7 @@ class LogAccess:
             try:
                 return self._attempted(attempt)
             except ConnectionLostError as error:
-                if not self._log.patient or time.monotonic() > deadline:
+                if not self._log.this_thread.patient or time.monotonic() > deadline:
                     raise
                 logging.getLogger("grisaille").warning("%s: trying again", error)
             interruptible(partial(time.sleep, pause))

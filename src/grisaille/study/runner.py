@@ -68,6 +68,7 @@ class Runner:
     bound: Bound | None = None
     _started: float = field(default_factory=time.perf_counter)
     _pending: dict[str, _Evaluation] = field(default_factory=dict)
+    _held: set[str] = field(default_factory=set)
     _finished: queue.SimpleQueue[tuple[str, float]] = field(default_factory=queue.SimpleQueue)
     _status: Status | None = None
     _broken: list[str] = field(default_factory=list)
@@ -104,14 +105,21 @@ class Runner:
 
     def give_up(self) -> None:
         """Keep finished answers, cancel pending evaluations where possible, give queries back."""
-        with self.session.cleaning_up():
-            while not self._finished.empty():
-                self._keep(*self._finished.get())
+        ended: dict[str, float] = {}
+        while not self._finished.empty():
+            ended.update([self._finished.get()])
+        for name, evaluation in list(self._pending.items()):
+            with self.session.cleaning_up():
+                # An interrupt may have come after its name was taken from the queue.
+                if evaluation.future.done() and evaluation.future.exception() is None:
+                    self._keep(name, ended.get(name, time.perf_counter()))
         for cancel in (self.evaluators.cancel, *(e.future.cancel for e in self._pending.values())):
             with suppress(Exception):  # an executor may be away
                 cancel()
         with self.session.cleaning_up():
-            self.session.give_back()
+            self.session.drop_decision()
+        with self.session.cleaning_up():
+            self.session.give_back(self._held)
 
     def _others_may_need_help(self) -> bool:
         """Whether other processes are at work: if they are lost, their queries are done here."""
@@ -126,6 +134,7 @@ class Runner:
             if self._status is not None or not self._suggest():
                 return False
             query = self.session.take()
+        self._held.add(query.id)
         self.table.doing(f"trial {query.trial}: evaluating {query.box}")
         name, started = query.id, time.perf_counter()
         future = self.evaluators.submit(self.session.boxes[query.box], query.arguments)
@@ -273,6 +282,7 @@ class Runner:
 
     def _tell(self, query: Query, outputs: Array, seconds: float) -> None:
         trial, in_time = self.session.keep(query, outputs, seconds)
+        self._held.discard(query.id)
         if trial is not None:
             self._completed(trial)
         elif in_time:
@@ -290,6 +300,7 @@ class Runner:
         outputs = box.check(evaluation.future.result(), f"black box {box.name!r}")
         check_range(box, query.inputs, outputs, self.session.look(StudyState.history))
         self.session.keep(query, outputs, ended - evaluation.started)
+        self._held.discard(query.id)
 
     def _write(self, query: Query, record: Callable[[Writer, QueryEntry], Value]) -> Value | None:
         """Record a failure of a query, unless another process has answered it meanwhile."""
@@ -298,7 +309,9 @@ class Runner:
             entry = writer.state.queries[query.id]
             return record(writer, entry) if entry.is_open else None
 
-        return self.session.write(unless_answered)
+        value = self.session.write(unless_answered)
+        self._held.discard(query.id)
+        return value
 
     def _completed(self, trial: Trial) -> None:
         self._broken.clear()

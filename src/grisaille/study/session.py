@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -75,8 +76,8 @@ class Session:
         self._next_look = 0.0
         self._waiting = Waiting()
         self._opened_with: Data = {}
-        self._deciding: object = None  # what the thread that decides is known by
-        self._to_give_back = False
+        self._deciding: int | None = None  # the thread that decides
+        self._to_give_back: set[str] = set()
         self._log = open_log(storage, name)
         self._access = LogAccess(self._log)
 
@@ -154,9 +155,10 @@ class Session:
                 return None  # without the write lock: many processes may be looking
             self._next_look = time.monotonic() + _LOOK_EVERY
 
+        to_give_back = set(self._to_give_back)
+
         def record(writer: Writer) -> Query | None:
-            if self._to_give_back:
-                writer.release_all(self._worker.name)
+            self._release(writer, to_give_back)
             writer.find_lost(self._worker.name)
             entry = next(writer.state.waiting(), None)
             if entry is None:
@@ -167,7 +169,7 @@ class Session:
             return self.query(entry)
 
         query = self.write(record)
-        self._to_give_back = False
+        self._to_give_back -= to_give_back
         return query
 
     def take_trial(self) -> TrialEntry | None:
@@ -217,12 +219,12 @@ class Session:
             None, if another process is deciding, so that one may ask again.
         """
         self._start_heartbeat()
-        me, this_time = self._worker.name, object()
+        me, this_thread = self._worker.name, threading.get_ident()
 
         def begin(writer: Writer) -> Status | tuple[Situation, int] | None:
             refuse_changed(self._opened_with, writer.state.settings, "strategy")
             decider = writer.turn.decider
-            if decider == me and self._deciding not in (None, this_time):
+            if decider == me and self._deciding not in (None, this_thread):
                 return None  # another thread is deciding
             if decider not in (None, me) and writer.turn.alive(str(decider)):
                 does = "computes the next suggestion"
@@ -233,14 +235,14 @@ class Session:
                 more = limits.trials is None or len(writer.state.trials) < limits.trials
                 return Status.MAX_COST if more else Status.MAX_TRIALS
             writer.turn.decider = me
-            self._deciding = this_time
+            self._deciding = this_thread
             situation = self._situation(writer.state, remaining, budget, limits.gap_tol)
             return situation, writer.state.position
 
         try:
             begun = self.write(begin)
         except BaseException:
-            self._deciding = None
+            self._decides_no_longer()
             raise
         if begun is None or isinstance(begun, Status):
             return begun
@@ -275,19 +277,31 @@ class Session:
         try:
             return self.write(record)
         finally:
-            self._deciding = None
+            self._decides_no_longer()
 
     def drop_decision(self) -> None:
-        """Let others decide: this process does not want its decision."""
-        self._deciding = None
-        self.write(lambda writer: writer.stop_deciding(self._worker.name))
+        """Let others decide, if this thread was to: it does not want its decision."""
+        if self._deciding == threading.get_ident():
+            try:
+                self.write(lambda writer: writer.stop_deciding(self._worker.name))
+            finally:
+                self._decides_no_longer()
 
-    def give_back(self) -> None:
-        """Release every query that this process holds, now or when it takes the next one."""
-        self._deciding = None
-        self._to_give_back = True
-        self.write(lambda writer: writer.release_all(self._worker.name))
-        self._to_give_back = False
+    def _decides_no_longer(self) -> None:
+        if self._deciding == threading.get_ident():  # else another thread has begun
+            self._deciding = None
+
+    def give_back(self, queries: Iterable[str]) -> None:
+        """Release queries of this process, now or when it takes the next one."""
+        names = set(queries)
+        self._to_give_back |= names
+        self.write(lambda writer: self._release(writer, names))
+        self._to_give_back -= names
+
+    def _release(self, writer: Writer, queries: Iterable[str]) -> None:
+        for entry in map(writer.state.queries.__getitem__, queries):
+            if entry.holder == self._worker.name:
+                writer.release(entry)
 
     @contextmanager
     def cleaning_up(self) -> Iterator[None]:
@@ -359,7 +373,7 @@ class Session:
         with Uninterrupted():
             if self._heartbeat is not None:
                 with self.cleaning_up():  # queries also become free when this process ends
-                    self.give_back()
+                    self.write(lambda writer: writer.release_all(self._worker.name))
                 self._heartbeat.stop()
                 self._heartbeat = None
             self._log.close()
