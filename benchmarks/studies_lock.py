@@ -4,10 +4,10 @@
 
 Four processes run one study, each as if it were on a machine of its own, so that only heartbeats
 say who is alive. The first evaluation sleeps in C code that keeps the interpreter lock, for so many
-leases; 720 leases of 60 seconds are 12 hours. LEASE shortens them, to 1 second by default. The
+leases; 720 leases of 60 seconds are 12 hours. LEASE shortens them, to 3 seconds by default. The
 others make all other trials, look ten times per lease for queries of dead workers, and wait.
 
-The same is done for 20 leases with heartbeats from a thread, which the lock stops: this has to
+The same is done for 5 leases with heartbeats from a thread, which the lock stops: this has to
 evaluate it more than once, or the measurement would show nothing.
 """
 
@@ -21,20 +21,25 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sqlalchemy as sa
 
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import server_for
 from benchmarks.study_internals import shorten_leases
+from grisaille.storage import schema
+from grisaille.storage.database import Database
 from grisaille.storage.event_log import Kind
+from grisaille.storage.worker_table import now
 
 WORKERS = 4
 TRIALS = 12
-CONTROL = 20
+CONTROL = 5
 
 
 def problem(folder: Path, seconds: int) -> gs.Problem:
@@ -45,11 +50,13 @@ def problem(folder: Path, seconds: int) -> gs.Problem:
         with (folder / "calls").open("a") as calls:
             calls.write(json.dumps(x.tolist()) + "\n")
         try:
-            (folder / "first").touch(exist_ok=False)
+            with (folder / "first").open("x") as first:
+                first.write(str(os.getpid()))
         except FileExistsError:
             time.sleep(0.1)
         else:
             ctypes.PyDLL(None).sleep(seconds)
+            (folder / "ended").touch()
         return float(x @ x)
 
     return gs.Problem(minimize=gs.BlackBox(box, noise=0)(x))
@@ -62,6 +69,27 @@ def work(storage: str, name: str, folder: Path, leases: int, lease: float, beats
         study.run(TRIALS, progress=False)
 
 
+def longest_silence(storage: str, folder: Path, lease: float) -> float:
+    """The longest time without a heartbeat of the worker that holds the lock, in leases.
+
+    A starved machine delays heartbeats: with a lease of a second, one that is late by a second is
+    missed, with a lease of 60 seconds it is not.
+    """
+    longest, process, first = 0.0, "", folder / "first"
+    with closing(Database(storage)) as database:
+        while not (folder / "ended").exists():
+            time.sleep(lease / 10)
+            process = process or (first.read_text() if first.exists() else "")
+            if process:
+                table = schema.WORKERS.c
+                mine = sa.select(table.seen).where(table.process == int(process))
+                with database.reading() as connection:
+                    seen = connection.execute(mine).scalar()
+                    if seen is not None:  # others remove those that seem to be gone
+                        longest = max(longest, now(connection) - seen)
+    return round(longest / lease, 2)
+
+
 def measure(storage: str, leases: int, lease: float, beats: str) -> dict[str, Any]:
     """Run the study; gives what became of its first evaluation."""
     started = time.perf_counter()
@@ -71,6 +99,7 @@ def measure(storage: str, leases: int, lease: float, beats: str) -> dict[str, An
         workers = [
             subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(WORKERS)
         ]
+        silence = longest_silence(storage, Path(folder), lease)
         complaints = [worker.communicate()[1] for worker in workers]
         calls = [json.loads(line) for line in Path(folder, "calls").read_text().splitlines()]
         made = problem(Path(folder), 0)
@@ -90,6 +119,7 @@ def measure(storage: str, leases: int, lease: float, beats: str) -> dict[str, An
         "workers": WORKERS,
         "trials": len(history),
         "evaluations": len(calls),
+        "longest_silence_in_leases": silence,
         "first_evaluated": calls.count(first),
         "first_asked": kinds[Kind.ASKED],
         "first_answered": kinds[Kind.TOLD],
@@ -110,7 +140,7 @@ if __name__ == "__main__":
     else:
         leases = int(sys.argv[1]) if len(sys.argv) > 1 else 720
         which = sys.argv[2] if len(sys.argv) > 2 else "sqlite"
-        lease = float(sys.argv[3]) if len(sys.argv) > 3 else 1.0
+        lease = float(sys.argv[3]) if len(sys.argv) > 3 else 3.0
         with server_for([which]) as address, tempfile.TemporaryDirectory() as place:
             storage = address or f"sqlite:///{place}/study.db"
             found = [measure(storage, CONTROL, lease, "thread")]
