@@ -16,6 +16,7 @@ from grisaille.storage.event_log import DamagedError, Kind, Turn
 from grisaille.study.declared_ranges import check_range, refusal
 from grisaille.study.encoding import suggestion_to_plain, to_plain
 from grisaille.study.evaluation_chain import Chain
+from grisaille.study.identity import has_box
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import (
     QueryEntry,
@@ -189,15 +190,24 @@ class Writer:
             return self._continue_shared(trial)
         return self._finish(trial)
 
-    def keep(self, entry: QueryEntry, outputs: Array, seconds: float) -> tuple[Trial | None, bool]:
+    def keep(
+        self, entry: QueryEntry, outputs: Array, seconds: float, changed: bool
+    ) -> tuple[Trial | None, bool]:
         """Write an answer: somebody paid for it, so it is kept even if it comes too late.
+
+        Args:
+            entry: Its query.
+            outputs: The answer.
+            seconds: How long it took.
+            changed: Whether another process has changed the problem: then it is an observation.
 
         Returns:
             The trial that it completes, if it does, and whether it was in time for its trial.
         """
-        if entry.is_open:
+        if entry.is_open and not changed:
             return self.tell(entry, outputs, seconds), True
-        self.observe(entry.box, [entry.inputs], [outputs])
+        if has_box(self.state.settings, entry.box, len(entry.inputs), len(outputs)):
+            self.observe(entry.box, [entry.inputs], [outputs])
         return None, False
 
     def observe(self, box: str, inputs: Iterable[Array], outputs: Iterable[Array]) -> None:

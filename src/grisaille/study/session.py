@@ -22,13 +22,7 @@ from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import Decision, Writer
-from grisaille.study.identity import (
-    check_same_study,
-    has_box,
-    is_changed,
-    refuse_changed,
-    settings_of,
-)
+from grisaille.study.identity import check_same_study, is_changed, refuse_changed, settings_of
 from grisaille.study.log_access import LogAccess, open_log
 from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
@@ -354,19 +348,14 @@ class Session:
             ProtocolError: Another process has changed the problem; the answer is an observation.
         """
 
-        def record(turn: Turn, state: StudyState) -> tuple[Trial | None, bool] | None:
+        def record(turn: Turn, state: StudyState) -> tuple[Trial | None, bool]:
             writer = Writer(turn, state, self.problem, self._chain, self._retries)
-            entry, settings = state.queries[query.id], state.settings
-            if not is_changed(self._opened_with, settings, "problem"):
-                return writer.keep(entry, outputs, seconds)
-            if has_box(settings, entry.box, len(entry.inputs), len(outputs)):
-                writer.observe(entry.box, [entry.inputs], [outputs])
-            return None
+            changed = is_changed(self._opened_with, state.settings, "problem")
+            return writer.keep(state.queries[query.id], outputs, seconds, changed)
 
         kept = self._access.write(record)
-        if kept is None:
-            refuse_changed(self._opened_with, self.state().settings, "problem")
-        return kept or (None, False)
+        refuse_changed(self._opened_with, self.state().settings, "problem")
+        return kept
 
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""
