@@ -1,5 +1,6 @@
 """Settings that every test shares."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,3 +107,11 @@ def _empty(address: str) -> None:
     engine = create_engine(address)
     METADATA.drop_all(engine)
     engine.dispose()
+
+
+@pytest.fixture
+def ctrl_c_raises() -> Iterator[None]:
+    """SIGINT raises, also if this test run ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

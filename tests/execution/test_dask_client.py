@@ -69,14 +69,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def ctrl_c_raises() -> Iterator[None]:
-    """SIGINT raises, also if this test run ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
 def study() -> Iterator[gs.Study]:
     with gs.Study(parabola(), strategy=gs.RandomSearch()) as made:
         yield made

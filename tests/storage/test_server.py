@@ -24,14 +24,6 @@ from tests.study.study_helpers import parabola
 
 
 @pytest.fixture
-def ctrl_c_raises() -> Iterator[None]:
-    """SIGINT raises, also if this test run ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
 def administrator(empty_postgres: str) -> Iterator[sa.Connection]:
     engine = sa.create_engine(empty_postgres, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:

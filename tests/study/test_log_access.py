@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -16,14 +15,6 @@ import grisaille as gs
 from grisaille.storage.event_log import ConnectionLostError
 from tests.study.study_helpers import QUICK, parabola
 from tests.study.test_runner import boxed
-
-
-@pytest.fixture
-def ctrl_c_raises() -> Iterator[None]:
-    """SIGINT raises, also if this test run ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])

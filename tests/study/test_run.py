@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from types import FrameType
 from typing import Any
@@ -16,13 +16,7 @@ import grisaille as gs
 from grisaille.execution.child_pool import ChildPool
 from tests.study.test_runner import boxed
 
-
-@pytest.fixture(autouse=True)
-def ctrl_c_raises() -> Iterator[None]:
-    """SIGINT raises, also if this test run ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("ctrl_c_raises")
 
 
 @pytest.mark.parametrize("lock", range(1, 7))

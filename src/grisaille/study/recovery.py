@@ -29,7 +29,7 @@ class Recovery:
     left_out: list[Damage] = field(default_factory=list)
     state: StudyState = field(default_factory=StudyState)
 
-    def _keep(self, kind: Kind, data: Data, time: float) -> None:
+    def keep(self, kind: Kind, data: Data, time: float) -> None:
         """Keep an event; raises DamagedError if it does not fit."""
         event = Event(len(self.events) + 1, kind, data, time)
         self.state.apply([event])
@@ -60,7 +60,7 @@ def _take(
     if event.kind is Kind.SUGGESTED and isinstance(data.get("known"), int):
         data = {**data, "known": kept_until.get(data["known"], 0)}
     try:
-        recovery._keep(event.kind, data, event.time)
+        recovery.keep(event.kind, data, event.time)
     except DamagedError as error:
         recovery.left_out.append(Damage(event.number, error.complaint))
     else:
@@ -68,7 +68,7 @@ def _take(
     if event.kind is Kind.TOLD and (query := asked.get(str(data.get("query")))) is not None:
         answer: dict[str, Any] = {"inputs": [query["inputs"]], "outputs": [data.get("outputs")]}
         try:
-            recovery._keep(Kind.OBSERVED, {"box": query["box"], **answer}, event.time)
+            recovery.keep(Kind.OBSERVED, {"box": query["box"], **answer}, event.time)
         except DamagedError:
             return
         recovery.left_out[-1] = replace(
@@ -98,6 +98,6 @@ def _close(recovery: Recovery) -> None:
     for trial in list(recovery.state.trials.values()):
         if trial.state is TrialState.PENDING and not any(query.is_open for query in trial.queries):
             lost = "its outcome was lost with a damaged database"
-            recovery._keep(Kind.ABANDONED, {"trial": trial.number, "reason": lost}, time)
+            recovery.keep(Kind.ABANDONED, {"trial": trial.number, "reason": lost}, time)
     # Decisions were made from more than is left, so none of them can be derived again.
-    recovery._keep(Kind.CHANGED, dict(recovery.state.settings), time)
+    recovery.keep(Kind.CHANGED, dict(recovery.state.settings), time)
