@@ -9,27 +9,24 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import ArrayLike
 
 from grisaille.checks import is_count, tuple_of
-from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError, shortened
 from grisaille.interrupts import Uninterrupted
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
-from grisaille.records import Failure, History, Situation, Suggestion, Trial
-from grisaille.storage.address import masked
-from grisaille.storage.event_log import Event, Kind
+from grisaille.records import Trial
+from grisaille.storage.event_log import Kind
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.argument_checks import check_ask, check_seconds, check_study, id_of
-from grisaille.study.budget import Limits, spent
+from grisaille.study.budget import Limits
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import ChainAnswers, Writer
 from grisaille.study.log_access import MEMORY
-from grisaille.study.one_thread import one_thread
 from grisaille.study.query import Query
-from grisaille.study.result import Result, Status
+from grisaille.study.readable_study import ReadableStudy
+from grisaille.study.result import Result
 from grisaille.study.session import Session
-from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import TrialEntry
 
 if TYPE_CHECKING:
@@ -39,7 +36,7 @@ DEFAULT_STORAGE = "sqlite:///study.db"
 """Where a named study is stored by default."""
 
 
-class Study:
+class Study(ReadableStudy):
     """An optimization that can be interrupted, resumed and shared.
 
     Everything is recorded before it counts: a study that was killed goes on where it stopped, with
@@ -84,62 +81,6 @@ class Study:
         except BaseException:
             self._session.close()
             raise
-
-    @property
-    def state(self) -> StudyState:
-        """Everything recorded so far: settings, trials, queries. To be read only, by one thread."""
-        return self._session.state()
-
-    @property
-    def situation(self) -> Situation:
-        """What the strategy would decide from now, if the number of trials is open."""
-        return self._session.summary().situation
-
-    @property
-    def seed(self) -> int:
-        """What makes the study repeatable."""
-        return int(self.state.settings["seed"])
-
-    @property
-    def evaluation(self) -> Literal["separate", "chained"]:
-        """Whether black boxes may be evaluated apart from the chain."""
-        return self.situation.evaluation
-
-    @property
-    def history(self) -> History:
-        """Every complete trial, loose answer and failure recorded so far."""
-        return self._session.look(StudyState.history)
-
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """Where black boxes gave no answer, and why."""
-        return self.history.failures
-
-    @property
-    def pending(self) -> list[Query]:
-        """The queries that were handed out and have no answer yet."""
-        return self._session.look(lambda s: [self._session.query(q) for q in s.asked()])
-
-    @property
-    def cost(self) -> float:
-        """The cost of all evaluations so far, failed ones included."""
-        return self._session.look(spent)
-
-    def events(self) -> list[Event]:
-        """The log of the study: everything that happened, in order, as plain data."""
-        return self._session.events()
-
-    def incumbent(self) -> Incumbent | None:
-        """The best point tried, by the strategy's judgement; None before the first trial."""
-        return self._session.summary().incumbent
-
-    def box(self, box: str | BlackBox) -> BlackBox:
-        """A black box of the problem, by its name."""
-        name = box.name if isinstance(box, BlackBox) else box
-        if not isinstance(name, str) or name not in self._session.boxes:
-            known = ", ".join(map(repr, self._session.boxes))
-            raise ModelError(f"the problem has no black box {shortened(name)}: it has {known}")
-        return self._session.boxes[name]
 
     def record_settings(self, **settings: Any) -> None:
         """Store settings with the study, such as how many trials it is to have.
@@ -365,36 +306,8 @@ class Study:
             progress=progress,
         )
 
-    def result(self) -> Result:
-        """What has been found so far."""
-        summary = self._session.summary(Limits(self._planned()))
-        now = summary.situation
-        message = f"as recorded: {len(now.history)} trials complete, {len(now.pending)} under way"
-        return summary.result(Status.RUNNING, self._session.bound(now), message)
-
-    def replay(self, trial: int) -> Suggestion:
-        """Derive the decision for a trial again, from what was known when it was made."""
-        trials = len(self.state.trials)
-        if not is_count(trial) or trial > trials:
-            raise ModelError(f"replay({shortened(trial)}): the study has trials 1 to {trials}")
-        with one_thread():
-            return self.strategy.suggest(self._session.situation_of(trial))
-
-    def close(self) -> None:
-        """Give back what this process holds, and close the storage."""
-        self._session.close()
-
     def __enter__(self) -> Study:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Study({self.name!r}, {len(self.state.trials)} trials, in {masked(self.storage)})"
-
-    def _planned(self) -> int | None:
-        """How many trials the latest decision assumed, if it assumed a number."""
-        last = self._session.look(lambda s: next(reversed(s.trials.values()), None))
-        planned = None if last is None else last.remaining
-        return None if planned is None else len(self.state.trials) - 1 + planned

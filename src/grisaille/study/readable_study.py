@@ -1,0 +1,124 @@
+"""What can be read of a study: the half of `Study` that records nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from grisaille.checks import is_count
+from grisaille.confidence.incumbent import Incumbent
+from grisaille.errors import ModelError, shortened
+from grisaille.language.black_box import BlackBox
+from grisaille.language.problem import Problem
+from grisaille.records import Failure, History, Situation, Suggestion
+from grisaille.storage.address import masked
+from grisaille.storage.event_log import Event
+from grisaille.strategies.strategy import Strategy
+from grisaille.study.budget import Limits, spent
+from grisaille.study.one_thread import one_thread
+from grisaille.study.query import Query
+from grisaille.study.result import Result, Status
+from grisaille.study.session import Session
+from grisaille.study.state import StudyState
+
+
+class ReadableStudy:
+    """What is recorded of a study, and what its strategy makes of it.
+
+    `Study` is the whole: it also asks, records and runs.
+
+    Attributes:
+        problem: The problem.
+        name: What the study is called in its storage.
+        storage: Address of the storage.
+        strategy: How to choose.
+    """
+
+    problem: Problem
+    name: str
+    storage: str
+    strategy: Strategy
+    _session: Session
+
+    @property
+    def state(self) -> StudyState:
+        """Everything recorded so far: settings, trials, queries. To be read only, by one thread."""
+        return self._session.state()
+
+    @property
+    def situation(self) -> Situation:
+        """What the strategy would decide from now, if the number of trials is open."""
+        return self._session.summary().situation
+
+    @property
+    def seed(self) -> int:
+        """What makes the study repeatable."""
+        return int(self.state.settings["seed"])
+
+    @property
+    def evaluation(self) -> Literal["separate", "chained"]:
+        """Whether black boxes may be evaluated apart from the chain."""
+        return self.situation.evaluation
+
+    @property
+    def history(self) -> History:
+        """Every complete trial, loose answer and failure recorded so far."""
+        return self._session.look(StudyState.history)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Where black boxes gave no answer, and why."""
+        return self.history.failures
+
+    @property
+    def pending(self) -> list[Query]:
+        """The queries that were handed out and have no answer yet."""
+        return self._session.look(lambda s: [self._session.query(q) for q in s.asked()])
+
+    @property
+    def cost(self) -> float:
+        """The cost of all evaluations so far, failed ones included."""
+        return self._session.look(spent)
+
+    def events(self) -> list[Event]:
+        """The log of the study: everything that happened, in order, as plain data."""
+        return self._session.events()
+
+    def incumbent(self) -> Incumbent | None:
+        """The best point tried, by the strategy's judgement; None before the first trial."""
+        return self._session.summary().incumbent
+
+    def box(self, box: str | BlackBox) -> BlackBox:
+        """A black box of the problem, by its name."""
+        name = box.name if isinstance(box, BlackBox) else box
+        if not isinstance(name, str) or name not in self._session.boxes:
+            known = ", ".join(map(repr, self._session.boxes))
+            raise ModelError(f"the problem has no black box {shortened(name)}: it has {known}")
+        return self._session.boxes[name]
+
+    def result(self) -> Result:
+        """What has been found so far."""
+        summary = self._session.summary(Limits(self._planned()))
+        now = summary.situation
+        message = f"as recorded: {len(now.history)} trials complete, {len(now.pending)} under way"
+        return summary.result(Status.RUNNING, self._session.bound(now), message)
+
+    def replay(self, trial: int) -> Suggestion:
+        """Derive the decision for a trial again, from what was known when it was made."""
+        trials = len(self.state.trials)
+        if not is_count(trial) or trial > trials:
+            raise ModelError(f"replay({shortened(trial)}): the study has trials 1 to {trials}")
+        with one_thread():
+            return self.strategy.suggest(self._session.situation_of(trial))
+
+    def close(self) -> None:
+        """Give back what this process holds, and close the storage."""
+        self._session.close()
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r}, {len(self.state.trials)} trials, in {masked(self.storage)})"
+
+    def _planned(self) -> int | None:
+        """How many trials the latest decision assumed, if it assumed a number."""
+        last = self._session.look(lambda s: next(reversed(s.trials.values()), None))
+        planned = None if last is None else last.remaining
+        return None if planned is None else len(self.state.trials) - 1 + planned
