@@ -27,7 +27,8 @@ class TrialKind(StrEnum):
     bands, because learned ones leave next to nothing to gain;
     RECOMMENDED: it is believed feasible and good; ACQUIRED: it is best by the acquisition function
     of a rival strategy; RANDOM: chance, or a sequence that fills space; OBSERVING: nothing is set,
-    a system is watched as it is.
+    a system is watched as it is; OWN: the user wanted it tried; DATA: it was tried elsewhere, and
+    its answers were added to the study.
     """
 
     INITIAL = "initial"
@@ -38,6 +39,13 @@ class TrialKind(StrEnum):
     ACQUIRED = "acquired"
     RANDOM = "random"
     OBSERVING = "observing"
+    OWN = "own"
+    DATA = "data"
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether a strategy chose the point by what it had learned."""
+        return self not in (TrialKind.INITIAL, TrialKind.OWN, TrialKind.DATA)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,8 +110,11 @@ def standardized_errors(program: Program, history: History, beliefs: Beliefs) ->
 def _errors(program: Program, box: BlackBox, history: History, noise: tuple[float, ...]) -> Array:
     """The standardized errors of one black box, (answers, k)."""
     ratios = [np.zeros((0, box.outputs))]
-    for trial in history:
-        if trial.suggestion.kind is TrialKind.INITIAL:
+    kinds = [trial.suggestion.kind for trial in history]
+    for place, trial in enumerate(history):
+        # A user's own points count once there was enough to learn from.
+        own = kinds[place] is TrialKind.OWN and any(kind.is_chosen for kind in kinds[:place])
+        if not (kinds[place].is_chosen or own):
             continue
         before = [o for o in history.before(trial).observations() if o.box == box.name]
         answers = [o for o in trial.observations if o.box == box.name]

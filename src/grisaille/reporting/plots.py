@@ -23,6 +23,8 @@ _GREYS = {
     TrialKind.ACQUIRED: "0.45",
     TrialKind.RANDOM: "0.75",
     TrialKind.OBSERVING: "0.9",
+    TrialKind.OWN: "0.3",
+    TrialKind.DATA: "0.85",
 }
 
 

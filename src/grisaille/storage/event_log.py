@@ -64,6 +64,11 @@ class Kind(StrEnum):
     OBSERVED = "observed"
     COMPLETED = "completed"
     ABANDONED = "abandoned"
+    MOVED = "moved"
+    CORRECTED = "corrected"
+    RETRACTED = "retracted"
+    REOPENED = "reopened"
+    ASSEMBLED = "assembled"
 
 
 @dataclass(frozen=True, slots=True)

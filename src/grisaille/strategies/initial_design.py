@@ -21,6 +21,11 @@ def check_initial(who: str, initial: object) -> None:
     check_count(who, "initial", initial, optional=True)
 
 
+def usual_points(entries: int) -> int:
+    """How many points are tried first in a problem with so many design entries."""
+    return min(2 * (entries + 1), _MOST_POINTS)
+
+
 def initial_points(situation: Situation, wanted: int | None) -> int:
     """How many points: as many as wanted, or 2 (n + 1) for n variables, at most 20.
 
@@ -28,7 +33,7 @@ def initial_points(situation: Situation, wanted: int | None) -> int:
     """
     if wanted is not None:
         return wanted
-    usual = min(2 * (situation.problem.program.size + 1), _MOST_POINTS)
+    usual = usual_points(situation.problem.program.size)
     if situation.remaining is None:
         return usual
     return max(1, min(usual, (situation.started + situation.remaining) // 3))

@@ -38,7 +38,7 @@ def left(problem: Problem, state: StudyState, limits: Limits) -> tuple[int | Non
     """Trials and cost that are left; None where there is no limit."""
     remaining = None
     if limits.trials is not None:
-        remaining = max(limits.trials - len(state.trials), 0)
+        remaining = max(limits.trials - state.made(), 0)
     if limits.cost is None:
         return remaining, None
     budget = limits.cost - spent(state) - _committed(problem, state)

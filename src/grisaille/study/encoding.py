@@ -32,6 +32,15 @@ def from_plain(plain: Iterable[float | str]) -> Array:
     return np.array([float(v) for v in plain], dtype=float)
 
 
+def outcome_to_plain(objective: float, constraints: Array, chain: Array) -> dict[str, Any]:
+    """The outcome of a chain as plain data."""
+    return {
+        "objective": to_plain([objective])[0],
+        "constraints": to_plain(constraints),
+        "chain": to_plain(chain),
+    }
+
+
 def suggestion_to_plain(suggestion: Suggestion) -> dict[str, Any]:
     """A suggestion as plain data. A refutation is not stored: it can be derived again."""
     optimum = suggestion.optimum

@@ -6,24 +6,17 @@ database may be damaged in other ways: then a sentence must say so, and no numbe
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from grisaille.records import TrialKind
 from grisaille.storage.event_log import DamagedError, Data, Event, Kind
+from grisaille.study.event_fields import FIELDS, is_number, list_of
 
 if TYPE_CHECKING:
     from grisaille.study.state import StudyState
     from grisaille.study.trials_and_queries import TrialEntry
-
-Check = Callable[[Any], bool]
-
-LAST_MOMENT = 253402300799.0
-"""The end of the year 9999: later moments cannot be shown."""
 
 
 def check_event(state: StudyState, event: Event) -> None:
@@ -44,7 +37,7 @@ def _complaint(state: StudyState, event: Event) -> str:
         return f"follows event {state.position}"
     if (event.kind is Kind.CREATED) is not (event.number == 1):
         return "should be the first one" if event.number > 1 else "is not the creation of the study"
-    wrong = [field.name for field in _FIELDS[event.kind] if field.is_wrong(event.data)]
+    wrong = [field.name for field in FIELDS[event.kind] if field.is_wrong(event.data)]
     if wrong:
         return f"lacks {wrong[0]!r}, or it is not of its type"
     return _misfit(state, event)
@@ -62,6 +55,10 @@ def _misfit(state: StudyState, event: Event) -> str:
             return _suggestion_misfit(state, event)
         case Kind.OBSERVED:
             return _observation_misfit(state, data)
+        case Kind.CORRECTED | Kind.RETRACTED:
+            return _correction_misfit(state, data)
+        case Kind.ASSEMBLED:
+            return _assembly_misfit(state, data["trials"])
         case Kind.ASKED | Kind.TOLD | Kind.FAILED | Kind.RELEASED:
             query = state.queries.get(data["query"])
             if query is None:
@@ -69,15 +66,18 @@ def _misfit(state: StudyState, event: Event) -> str:
             if query.outputs is not None:
                 return f"is about query {query.id}, which has an answer already"
             if event.kind is Kind.TOLD:
-                if not _fits(state, query.box, query.inputs, data["outputs"]):
+                done = data.get("inputs", query.inputs)
+                if not _fits(state, query.box, done, data["outputs"]):
                     return f"holds {len(data['outputs'])} outputs, unlike black box {query.box!r}"
                 return _queries_misfit(state, state.trials[query.trial], data["ready"])
-        case Kind.READY | Kind.COMPLETED | Kind.ABANDONED:
+        case Kind.READY | Kind.COMPLETED | Kind.ABANDONED | Kind.MOVED | Kind.REOPENED:
             trial = state.trials.get(data["trial"])
             if trial is None:
                 return f"is about trial {data['trial']}, which the study does not have"
-            if event.kind is Kind.READY:
-                return _queries_misfit(state, trial, data["ready"])
+            if event.kind in (Kind.READY, Kind.REOPENED):
+                return _queries_misfit(state, trial, data["ready"]) or _reuse_misfit(trial, data)
+            if event.kind is Kind.MOVED:
+                return _move_misfit(state, trial, data)
             if event.kind is Kind.COMPLETED:
                 return _outcome_misfit(state, trial, data)
     return ""
@@ -119,7 +119,9 @@ def _new_queries_misfit(state: StudyState, trial: int, probes: int, queries: Ite
     calls = _calls(state)
     for query in queries:
         place = re.fullmatch(rf"{trial}-(p?)([1-9]\d{{0,8}})", query["id"])
-        if place is None or int(place[2]) > (probes if place[1] else calls):
+        # A call that is asked again, at other inputs, has a further number.
+        asked = calls + len(state.trials[trial].queries) if trial in state.trials else calls
+        if place is None or int(place[2]) > (probes if place[1] else asked):
             return f"names a query {query['id']!r}, which trial {trial} cannot have"
         if not _fits(state, query["box"], query["inputs"]) or any(
             c >= calls for c in query["calls"]
@@ -136,10 +138,46 @@ def _observation_misfit(state: StudyState, data: Data) -> str:
     return ""
 
 
+def _correction_misfit(state: StudyState, data: Data) -> str:
+    seen = state.answer(data["answer"])
+    if seen is None:
+        return f"is about an answer {data['answer']!r}, which the study does not have"
+    inputs, outputs = data.get("inputs", seen.inputs), data.get("outputs", seen.outputs)
+    if (len(inputs), len(outputs)) != (len(seen.inputs), len(seen.outputs)):
+        return f"has other inputs or outputs than black box {seen.box!r}"
+    return ""
+
+
+def _assembly_misfit(state: StudyState, trials: Iterable[Data]) -> str:
+    settings = state.settings
+    rows = state.rows()
+    for trial in trials:
+        if any(row not in rows for row in trial["rows"]):
+            return "is made of rows that the study does not have"
+        lengths = len(trial["x"]), len(trial["constraints"])
+        if lengths != (len(settings["entries"]), len(settings["constraints"])):
+            return "has other variables or constraints than the problem"
+    return ""
+
+
+def _reuse_misfit(trial: TrialEntry, data: Data) -> str:
+    own = {query.id for query in trial.queries}
+    return "" if set(data.get("calls", ())) <= own else "names queries of another trial"
+
+
+def _move_misfit(state: StudyState, trial: TrialEntry, data: Data) -> str:
+    if len(data["x"]) != len(state.settings["entries"]):
+        return f"has {len(data['x'])} variables, unlike the problem"
+    own = {query.id: len(query.inputs) for query in trial.queries}
+    if any(own.get(name) != len(inputs) for name, inputs in data["queries"].items()):
+        return "moves queries that the trial does not have, or gives them other inputs"
+    return ""
+
+
 def _outcome_misfit(state: StudyState, trial: TrialEntry, data: Data) -> str:
     if data["objective"] is None:
         return ""
-    if not all(_list_of(_number)(data.get(name)) for name in ("constraints", "chain")):
+    if not all(list_of(is_number)(data.get(name)) for name in ("constraints", "chain")):
         return "lacks 'constraints' or 'chain', or they are no numbers"
     if len(data["constraints"]) != len(state.settings["constraints"]):
         return f"has {len(data['constraints'])} constraints, unlike the problem"
@@ -173,166 +211,3 @@ def _calls(state: StudyState) -> int:
 @lru_cache(maxsize=16)
 def _calls_in(fingerprint: tuple[str, ...]) -> int:
     return sum(re.match(r"#\d+ = black box ", line) is not None for line in fingerprint)
-
-
-def _text(value: Any) -> bool:
-    # Halves of characters can be neither written nor printed.
-    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
-
-
-def _words(value: Any) -> bool:
-    return isinstance(value, str)  # of an exception, so that it may hold anything
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**63
-
-
-def _seed(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _whole(value: Any) -> bool:
-    return type(value) is int and abs(value) < 2**63
-
-
-def _finite(value: Any) -> bool:
-    return _whole(value) or (isinstance(value, float) and math.isfinite(value))
-
-
-def _amount(value: Any) -> bool:
-    return _finite(value) and value >= 0
-
-
-def _moment(value: Any) -> bool:
-    return _finite(value) and 0 <= value <= LAST_MOMENT
-
-
-def _number(value: Any) -> bool:
-    return _finite(value) or _one_of("nan", "inf", "-inf")(value)
-
-
-def _one_of(*values: Any) -> Check:
-    return lambda value: any(type(value) is type(v) and value == v for v in values)
-
-
-def _or_none(check: Check) -> Check:
-    return lambda value: value is None or check(value)
-
-
-def _list_of(check: Check) -> Check:
-    return lambda value: isinstance(value, list) and all(map(check, value))
-
-
-def _record(**fields: Check) -> Check:
-    return lambda value: (
-        isinstance(value, dict)
-        and all(name in value and check(value[name]) for name, check in fields.items())
-    )
-
-
-def _box(value: Any) -> bool:
-    outputs = value.get("outputs") if isinstance(value, dict) else None
-    right = _count(outputs) or (_list_of(_text)(outputs) and bool(outputs))
-    return bool(right) and _record(inputs=_count, cost=_amount)(value)
-
-
-def _boxes(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_text, value)) and all(map(_box, value.values()))
-
-
-def _optimum(value: Any) -> bool:
-    return value is None or (_list_of(_list_of(_number))(value) and len(value) == 2)
-
-
-_SETTINGS: dict[str, Check] = {
-    "name": _text,
-    "problem": _list_of(_text),
-    "strategy": _text,
-    "seed": _seed,
-    "evaluation": _one_of("separate", "chained"),
-    "sense": _one_of(1, -1),
-    "entries": _list_of(_text),
-    "lower": _list_of(_finite),
-    "upper": _list_of(_finite),
-    "constraints": _list_of(_text),
-    "boxes": _boxes,
-}
-# What the command line keeps with a study.
-_MORE_SETTINGS: dict[str, Check] = {
-    "file": _or_none(_text),
-    "trials": _or_none(_count),
-    "max_cost": _or_none(_number),
-    "gap_tol": _or_none(_number),
-}
-_QUERIES = _list_of(_record(id=_text, box=_text, inputs=_list_of(_number), calls=_list_of(_count)))
-_SUGGESTION = _record(
-    kind=_one_of(*map(str, TrialKind)),
-    x=_list_of(_finite),
-    probes=_list_of(_record(call=_count, inputs=_list_of(_number))),
-    promise=_or_none(_number),
-    optimum=_optimum,
-    proved=_or_none(_number),
-    pending=_count,
-    chain=_flag,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """A check of one field of an event's data, which may be left out if it is not required."""
-
-    name: str
-    is_right: Check
-    is_required: bool = True
-
-    def is_wrong(self, data: Data) -> bool:
-        """Whether the field is missing, or not of its type."""
-        if self.name in data:
-            return not self.is_right(data[self.name])
-        return self.is_required
-
-
-def _fields(required: dict[str, Check], optional: dict[str, Check] | None = None) -> list[_Field]:
-    fields = [_Field(name, check) for name, check in required.items()]
-    return fields + [_Field(name, check, False) for name, check in (optional or {}).items()]
-
-
-_FIELDS: dict[Kind, list[_Field]] = {
-    Kind.CREATED: _fields(_SETTINGS, _MORE_SETTINGS),
-    Kind.CHANGED: _fields({}, _SETTINGS | _MORE_SETTINGS),
-    Kind.SUGGESTED: _fields(
-        {
-            "trial": _count,
-            "suggestion": _SUGGESTION,
-            "remaining": _or_none(_count),
-            "budget": _or_none(_number),
-            "known": _count,
-            "seconds": _amount,
-            "queries": _QUERIES,
-        },
-        {"gap_tol": _or_none(_number)},  # version 0.1 did not record it
-    ),
-    Kind.ASKED: _fields({"query": _text, "holder": _or_none(_text), "until": _or_none(_amount)}),
-    Kind.TOLD: _fields(
-        {"query": _text, "outputs": _list_of(_finite), "seconds": _amount, "ready": _QUERIES}
-    ),
-    Kind.READY: _fields({"trial": _count, "ready": _QUERIES}),
-    Kind.FAILED: _fields(
-        {"query": _text, "reason": _words, "lost": _flag, "final": _flag, "counts": _flag}
-    ),
-    Kind.RELEASED: _fields({"query": _text}),
-    Kind.OBSERVED: _fields(
-        {
-            "box": _text,
-            "inputs": _list_of(_list_of(_finite)),
-            "outputs": _list_of(_list_of(_finite)),
-        }
-    ),
-    Kind.COMPLETED: _fields({"trial": _count, "objective": _or_none(_number)}),
-    Kind.ABANDONED: _fields({"trial": _count, "reason": _words}),
-}

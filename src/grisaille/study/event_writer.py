@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +14,17 @@ from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, Trial
 from grisaille.storage.event_log import DamagedError, Kind, Turn
 from grisaille.study.declared_ranges import check_range, refusal
-from grisaille.study.encoding import suggestion_to_plain, to_plain
+from grisaille.study.encoding import outcome_to_plain, suggestion_to_plain, to_plain
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.identity import has_box
+from grisaille.study.really_done import really_tried
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import (
     QueryEntry,
     QueryState,
     TrialEntry,
     TrialState,
+    probe_id,
     probe_of,
     query_id,
 )
@@ -90,8 +92,8 @@ class Writer:
                 f"event {error.event} is not recorded, because it {error.complaint}"
             ) from error
 
-    def start(self, decision: Decision) -> None:
-        """Write a decision as the next trial."""
+    def start(self, decision: Decision) -> int:
+        """Write a decision as the next trial; returns its number."""
         suggestion, situation = decision.suggestion, decision.situation
         number = len(self.state.trials) + 1
         reason = ""
@@ -114,6 +116,7 @@ class Writer:
         if reason:
             self.append(Kind.ABANDONED, {"trial": number, "reason": reason})
         self._fail_refused(self.state.trials[number])
+        return number
 
     def find_lost(self, me: str) -> None:
         """Release the queries of workers that are gone."""
@@ -157,8 +160,13 @@ class Writer:
         if entry.state is QueryState.TOLD:
             assert entry.outputs is not None
             raise ProtocolError(
-                f"query {name} has an answer already, {entry.outputs.tolist()}: an answer counts "
-                "once; use observe to add another observation of the same inputs"
+                f"query {name} has an answer already, {entry.outputs.tolist()}: use correct to "
+                "change it, or observe to add another observation of the same inputs"
+            )
+        if entry.state is QueryState.RETRACTED:
+            raise ProtocolError(
+                f"the answer to query {name} was retracted ({entry.reason}): enqueue its point "
+                "again, or use observe to add an answer"
             )
         if entry.state is QueryState.FAILED:
             raise ProtocolError(
@@ -167,9 +175,22 @@ class Writer:
             )
         return entry
 
-    def tell(self, entry: QueryEntry, outputs: Array, seconds: float) -> Trial | None:
-        """Write an answer and the queries that it makes ready; returns the trial it completes."""
+    def tell(
+        self, entry: QueryEntry, outputs: Array, seconds: float, inputs: Array | None = None
+    ) -> Trial | None:
+        """Write an answer and the queries that it makes ready; returns the trial it completes.
+
+        Args:
+            entry: Its query.
+            outputs: The answer.
+            seconds: How long it took.
+            inputs: What was really done, if that is not what was asked for.
+        """
         trial = self.state.trials[entry.trial]
+        if inputs is not None and not np.array_equal(inputs, entry.wanted):
+            done = {"query": entry.id, "outputs": to_plain(outputs), "seconds": seconds}
+            self.append(Kind.TOLD, {**done, "inputs": to_plain(inputs), "ready": []})
+            return self.follow(trial, entry)
         answers = {**trial.answers(), **dict.fromkeys(entry.calls, outputs)}
         ready: list[dict[str, Any]] = []
         reason = ""
@@ -178,7 +199,7 @@ class Writer:
                 found = self.chain.ready(trial.suggestion.x, answers)
             except EvaluationError as error:
                 reason, found = str(error), {}
-            ready = self._new_queries(trial, found)
+            ready = self.new_queries(trial, found)
         told = {"query": entry.id, "outputs": to_plain(outputs), "seconds": seconds, "ready": ready}
         self.append(Kind.TOLD, told)
         if reason:
@@ -187,8 +208,8 @@ class Writer:
         self._fail_refused(trial)
         # A new query may have the inputs of one that is answered: then more may be ready.
         if any(c not in answers for q in trial.told for c in q.calls):
-            return self._continue_shared(trial)
-        return self._finish(trial)
+            return self.continue_chain(trial)
+        return self.finish(trial)
 
     def keep(
         self, entry: QueryEntry, outputs: Array, seconds: float, changed: bool
@@ -239,20 +260,37 @@ class Writer:
         for query in trial.open_calls():
             self.fail(query, told.missing[query.calls[0]])
 
-    def _continue_shared(self, trial: TrialEntry) -> Trial | None:
+    def follow(self, trial: TrialEntry, told: QueryEntry) -> Trial | None:
+        """Continue a trial whose black box was evaluated at other inputs than it was asked for.
+
+        Inputs that are variables move the trial to where it was really made. Others are taken for
+        those of the chain if they are near. Else the trial breaks off, and its answers are kept.
+        """
+        if trial.state is not TrialState.PENDING or not told.calls:
+            return self.finish(trial)
+        try:
+            moved = really_tried(self.problem, self.chain, self.state, trial, told)
+        except EvaluationError as error:
+            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
+            return None
+        if moved is not None:
+            self.append(Kind.MOVED, moved)
+        return self.continue_chain(trial)
+
+    def continue_chain(self, trial: TrialEntry) -> Trial | None:
         """Continue a trial after an answer turned out to serve a further call."""
         try:
             found = self.chain.ready(trial.suggestion.x, trial.answers())
         except EvaluationError as error:
             self.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
             return None
-        ready = self._new_queries(trial, found)
+        ready = self.new_queries(trial, found)
         if not ready:
-            return self._finish(trial)
+            return self.finish(trial)
         self.append(Kind.READY, {"trial": trial.number, "ready": ready})
         self._fail_refused(trial)
         if any(self.state.queries[r["id"]].state is QueryState.TOLD for r in ready):
-            return self._continue_shared(trial)
+            return self.continue_chain(trial)
         return None
 
     def _fail_refused(self, trial: TrialEntry) -> None:
@@ -264,21 +302,34 @@ class Writer:
             if trial.state is TrialState.PENDING and (reason := refusal(box, query.inputs)):
                 self.fail(query, reason, may_retry=False)
 
-    def _new_queries(self, trial: TrialEntry, ready: dict[int, Array]) -> list[dict[str, Any]]:
-        """Queries for calls that are ready; equal inputs of a box within a trial share one."""
+    def new_queries(self, trial: TrialEntry, ready: Mapping[int, Array]) -> list[dict[str, Any]]:
+        """Queries for calls that are ready and have none yet."""
+        return self.queries_for(
+            trial, {c: inputs for c, inputs in ready.items() if trial.query_for(c) is None}
+        )
+
+    def queries_for(
+        self, trial: TrialEntry, ready: Mapping[int, Array], besides: Container[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Queries for calls; equal inputs of a black box within a trial share one.
+
+        Args:
+            trial: The trial.
+            ready: Inputs by call.
+            besides: Ids of queries that serve other calls already, and are not to be shared.
+        """
         made: list[dict[str, Any]] = []
+        taken = {query.id for query in trial.queries}
         for call, inputs in ready.items():
-            if trial.query_for(call) is not None:
-                continue
             box = self.problem.program.calls[call].box.name
             same = [
-                (q.id, q.inputs)
+                (q.id, q.wanted)
                 for q in trial.queries
-                if q.box == box and q.state is not QueryState.FAILED
+                if q.box == box and q.may_have_answer and q.id not in besides
             ]
             same += [(m["id"], np.array(m["inputs"])) for m in made if m["box"] == box]
             known = next((name for name, seen in same if np.array_equal(seen, inputs)), None)
-            name = known or query_id(trial.number, call)
+            name = known or query_id(trial.number, call, taken | {m["id"] for m in made})
             made.append({"id": name, "box": box, "inputs": to_plain(inputs), "calls": [call]})
         return made
 
@@ -286,13 +337,13 @@ class Writer:
         trial = TrialEntry(number, suggestion, None, None, 0, 0.0)
         made: list[dict[str, Any]] = []
         if suggestion.chain:
-            made = self._new_queries(trial, self.chain.ready(suggestion.x, {}))
+            made = self.new_queries(trial, self.chain.ready(suggestion.x, {}))
         for place, probe in enumerate(suggestion.probes):
             box = self.problem.program.calls[probe.call].box.name
             inputs = to_plain(probe.inputs)
             if any(m["box"] == box and m["inputs"] == inputs for m in made):
                 continue
-            name = query_id(number, probe=place)
+            name = probe_id(number, place)
             made.append({"id": name, "box": box, "inputs": inputs, "calls": []})
         return made
 
@@ -324,10 +375,10 @@ class Writer:
         if entry.calls and trial.state is TrialState.PENDING:
             self.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
         else:
-            self._finish(trial)
+            self.finish(trial)
         return False
 
-    def _finish(self, trial: TrialEntry) -> Trial | None:
+    def finish(self, trial: TrialEntry) -> Trial | None:
         """Complete a trial if all its answers are there."""
         if trial.state is not TrialState.PENDING or any(q.is_open for q in trial.queries):
             return None
@@ -344,55 +395,3 @@ class Writer:
             data |= outcome_to_plain(*outcome)
         self.append(Kind.COMPLETED, data)
         return trial.record
-
-    def recompute(self) -> None:
-        """Compute all trials again from the recorded answers, after the problem has changed."""
-        known: dict[tuple[str, bytes], Array] = {}
-        for seen in self.state.history().observations():
-            known.setdefault((seen.box, seen.inputs.tobytes()), seen.outputs)
-        for trial in list(self.state.trials.values()):
-            if trial.state is not TrialState.BROKEN:
-                self.append(Kind.COMPLETED, self._recomputed(trial, known))
-
-    def _recomputed(
-        self, trial: TrialEntry, known: dict[tuple[str, bytes], Array]
-    ) -> dict[str, Any]:
-        """A trial of the changed problem; it has no objective if answers are missing."""
-        nothing = {"trial": trial.number, "objective": None}
-        x, program = trial.suggestion.x, self.problem.program
-        inside = x.shape == program.lower.shape and bool(
-            ((x >= program.lower) & (x <= program.upper)).all()
-        )
-        if not (inside and trial.suggestion.chain):
-            return nothing
-        # Its own answers first: with noise, others at the same inputs differ.
-        known = known | {
-            (q.box, q.inputs.tobytes()): q.outputs for q in trial.told if q.outputs is not None
-        }
-        answers: dict[int, Array] = {}
-        try:
-            while len(answers) < len(program.calls):
-                ready = self.chain.ready(x, answers)
-                if any(refusal(program.calls[c].box, inputs) for c, inputs in ready.items()):
-                    return nothing
-                found = {
-                    call: known[place]
-                    for call, inputs in ready.items()
-                    if (place := (program.calls[call].box.name, inputs.tobytes())) in known
-                }
-                if not found:
-                    return nothing
-                answers |= found
-            outcome = self.chain.outcome(x, answers)
-        except EvaluationError:
-            return nothing
-        return {"trial": trial.number, **outcome_to_plain(*outcome)}
-
-
-def outcome_to_plain(objective: float, constraints: Array, chain: Array) -> dict[str, Any]:
-    """The outcome of a chain as plain data."""
-    return {
-        "objective": to_plain([objective])[0],
-        "constraints": to_plain(constraints),
-        "chain": to_plain(chain),
-    }

@@ -119,6 +119,7 @@ class ReadableStudy:
 
     def _planned(self) -> int | None:
         """How many trials the latest decision assumed, if it assumed a number."""
-        last = self._session.look(lambda s: next(reversed(s.trials.values()), None))
-        planned = None if last is None else last.remaining
-        return None if planned is None else len(self.state.trials) - 1 + planned
+        made = [entry for entry in self.state.trials.values() if not entry.is_data]
+        known = ((place, e.remaining) for place, e in enumerate(made) if e.remaining is not None)
+        place, remaining = max(known, default=(0, None))
+        return None if remaining is None else place + remaining

@@ -25,6 +25,7 @@ from grisaille.study.event_writer import Decision, Writer
 from grisaille.study.identity import check_same_study, is_changed, refuse_changed, settings_of
 from grisaille.study.log_access import LogAccess, open_log
 from grisaille.study.one_thread import one_thread
+from grisaille.study.problem_changes import recompute
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.query import Query
 from grisaille.study.result import Status
@@ -70,6 +71,7 @@ class Session:
         self._next_look = 0.0
         self._waiting = Waiting()
         self._opened_with: Data = {}
+        self.changes = ""
         self._deciding: int | None = None  # the thread that decides
         self._to_give_back: set[str] = set()
         self._log = open_log(storage, name)
@@ -95,7 +97,7 @@ class Session:
             elif not check_same_study(stored, settings, allow_changes):
                 writer.append(Kind.CHANGED, settings)
                 if stored["problem"] != settings["problem"]:
-                    writer.recompute()
+                    self.changes = recompute(writer)
 
         stored = self.state().settings
         # Usually there is nothing to write, and reading is enough.
@@ -226,7 +228,7 @@ class Session:
                 return None
             remaining, budget = left(self.problem, writer.state, limits)
             if remaining is not None and remaining < 1:
-                more = limits.trials is None or len(writer.state.trials) < limits.trials
+                more = limits.trials is None or writer.state.made() < limits.trials
                 return Status.MAX_COST if more else Status.MAX_TRIALS
             writer.turn.decider = me
             self._deciding = this_thread

@@ -10,11 +10,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from grisaille.errors import printable
-from grisaille.records import NO_BOUND, Failure, History, Observation, Pending, Trial
+from grisaille.records import (
+    NO_BOUND,
+    Failure,
+    History,
+    Observation,
+    Pending,
+    Suggestion,
+    Trial,
+    TrialKind,
+)
 from grisaille.reporting.trial_data import TrialData, trial_data
 from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
-from grisaille.study.event_checks import LAST_MOMENT, check_event
+from grisaille.study.event_checks import check_event
+from grisaille.study.event_fields import LAST_MOMENT
 from grisaille.study.trials_and_queries import (
     QueryEntry,
     QueryState,
@@ -88,7 +98,7 @@ class StudyState:
 
     def elsewhere(self) -> list[Observation]:
         """The answers that were made elsewhere and belong to no query."""
-        return [seen for key, seen in self._loose.items() if key not in self.queries]
+        return list(self.rows().values())
 
     def box_names(self) -> list[str]:
         """The black boxes of the problem, then those it had before it was changed."""
@@ -110,14 +120,34 @@ class StudyState:
         """How many trials are in one of some states."""
         return sum(entry.state in states for entry in self.trials.values())
 
+    def made(self) -> int:
+        """How many trials were made here; others were made elsewhere, and count for no limit."""
+        return sum(not entry.is_data for entry in self.trials.values())
+
+    def answer(self, name: str) -> Observation | None:
+        """The answer to a query, or an observed row, by its name; None if there is none."""
+        query = self.queries.get(name)
+        if query is not None:
+            return None if query.outputs is None else _observation(query)
+        entry = self._made_of(name)
+        if entry is None or entry.record is None:
+            return self._loose.get(name)
+        return entry.record.observations[len(entry.told) + entry.rows.index(name)]
+
+    def rows(self) -> dict[str, Observation]:
+        """All rows that were observed elsewhere, by their names, such as `12/1`."""
+        found = {name: seen for name, seen in self._loose.items() if name not in self.queries}
+        for entry in self.trials.values():
+            if entry.record is not None:
+                elsewhere = entry.record.observations[len(entry.told) :]
+                found.update(zip(entry.rows, elsewhere, strict=True))
+        return dict(sorted(found.items(), key=lambda row: tuple(map(int, row[0].split("/")))))
+
     def waiting(self) -> Iterator[QueryEntry]:
         """Queries that nobody has, the oldest trial's first, its chain before its probes."""
-        ready = (
-            q
-            for entry in self.trials.values()
-            if entry.state is TrialState.PENDING
-            for q in sorted(entry.queries, key=asking_order)
-        )
+        pending = [entry for entry in self.trials.values() if entry.state is TrialState.PENDING]
+        pending.sort(key=lambda entry: (entry.rank is None, entry.rank))
+        ready = (q for entry in pending for q in sorted(entry.queries, key=asking_order))
         return (q for q in ready if q.state is QueryState.WAITING)
 
     def asked(self) -> list[QueryEntry]:
@@ -153,6 +183,16 @@ class StudyState:
                 self._completed(event)
             case Kind.ABANDONED:
                 self._abandoned(event)
+            case Kind.MOVED:
+                self._moved(data)
+            case Kind.CORRECTED:
+                self._corrected(data)
+            case Kind.RETRACTED:
+                self._retracted(data)
+            case Kind.REOPENED:
+                self._reopened(data)
+            case Kind.ASSEMBLED:
+                self._assembled(event)
 
     def _changed(self, event: Event) -> None:
         # Answers of boxes that the problem no longer has are kept.
@@ -190,9 +230,8 @@ class StudyState:
             if known is not None:  # another call has the same inputs
                 known.calls = (*known.calls, *calls)
                 continue
-            query = QueryEntry(
-                data["id"], entry.number, data["box"], from_plain(data["inputs"]), calls
-            )
+            inputs = from_plain(data["inputs"])
+            query = QueryEntry(data["id"], entry.number, data["box"], inputs, inputs, calls)
             self.queries[query.id] = query
             entry.queries.append(query)
 
@@ -202,6 +241,8 @@ class StudyState:
         query.state, query.holder = QueryState.TOLD, None
         query.outputs, query.recorded = from_plain(data["outputs"]), event.number
         query.seconds = data["seconds"]
+        if "inputs" in data:  # what was really done
+            query.inputs = from_plain(data["inputs"])
         entry.told.append(query)
         self._loose[query.id] = _observation(query)
         self._make_ready(entry, data["ready"])
@@ -222,25 +263,31 @@ class StudyState:
         box, rows = event.data["box"], zip(event.data["inputs"], event.data["outputs"], strict=True)
         for row, (inputs, outputs) in enumerate(rows):
             seen = Observation(box, from_plain(inputs), from_plain(outputs), event.number)
-            self._loose[f"{event.number}/{row}"] = seen
+            self._loose[f"{event.number}/{row + 1}"] = seen
 
     def _completed(self, event: Event) -> None:
         data = event.data
         entry = self.trials[data["trial"]]
-        self._retract(entry)
+        self._forget_outcome(entry)
         entry.ended = entry.ended or event.time  # a changed problem completes it again
         if data["objective"] is None:
             entry.state = TrialState.PARTIAL
             return
+        self._complete_with(entry, data)
+
+    def _complete_with(self, entry: TrialEntry, outcome: Data) -> None:
+        """Let a trial be complete, with its own answers and the rows that it is made of."""
         entry.state = TrialState.COMPLETE
-        seen = tuple(_observation(query) for query in entry.told)
+        seen = [_observation(query) for query in entry.told]
+        entry.rows = tuple(row for row in entry.rows if row in self._loose)
+        seen += [self._loose.pop(row) for row in entry.rows]
         entry.record = Trial(
             entry.number,
             entry.suggestion,
-            float(from_plain([data["objective"]])[0]),
-            from_plain(data["constraints"]),
-            from_plain(data["chain"]),
-            seen,
+            float(from_plain([outcome["objective"]])[0]),
+            from_plain(outcome["constraints"]),
+            from_plain(outcome["chain"]),
+            tuple(seen),
             (entry.seconds, entry.seconds_evaluating),
             entry.known,
         )
@@ -248,13 +295,15 @@ class StudyState:
         for query in entry.told:
             self._loose.pop(query.id, None)
 
-    def _retract(self, entry: TrialEntry) -> None:
-        """Forget the outcome of a trial: a changed problem has another one."""
+    def _forget_outcome(self, entry: TrialEntry) -> None:
+        """Take the outcome of a trial back: it has another one now, or none."""
         if entry.record is None:
             return
         del self._complete[self._place_of(entry.record)]
-        entry.record = None
         self._loose.update({query.id: _observation(query) for query in entry.told})
+        elsewhere = entry.record.observations[len(entry.told) :]
+        self._loose.update(zip(entry.rows, elsewhere, strict=True))
+        entry.record = None
 
     def _place_of(self, record: Trial) -> int:
         return next(i for i, trial in enumerate(self._complete) if trial is record)
@@ -267,6 +316,74 @@ class StudyState:
         for query in entry.queries:
             if query.state is QueryState.WAITING:
                 query.state = QueryState.DROPPED
+
+    def _moved(self, data: Data) -> None:
+        """Let a trial be at the point that was really tried; open queries follow."""
+        entry = self.trials[data["trial"]]
+        entry.suggestion = replace(entry.suggestion, x=from_plain(data["x"]))
+        for name, inputs in data["queries"].items():
+            query = self.queries[name]
+            query.inputs = query.wanted = from_plain(inputs)
+            if query.outputs is not None and query.id in self._loose:
+                self._loose[query.id] = _observation(query)
+
+    def _corrected(self, data: Data) -> None:
+        name = data["answer"]
+        if name not in self.queries:  # a row that was observed elsewhere
+            entry = self._made_of(name)
+            if entry is not None:
+                self._forget_outcome(entry)
+                entry.state = TrialState.PARTIAL
+            seen = self._loose[name]
+            inputs = from_plain(data["inputs"])
+            self._loose[name] = replace(seen, inputs=inputs, outputs=from_plain(data["outputs"]))
+            return
+        query = self.queries[name]
+        self._forget_outcome(self.trials[query.trial])
+        query.inputs, query.outputs = from_plain(data["inputs"]), from_plain(data["outputs"])
+        self._loose[name] = _observation(query)
+
+    def _retracted(self, data: Data) -> None:
+        name = data["answer"]
+        query = self.queries.get(name)
+        entry = self._made_of(name) if query is None else self.trials[query.trial]
+        if entry is not None:
+            self._forget_outcome(entry)
+            if entry.state is TrialState.COMPLETE:
+                entry.state = TrialState.PARTIAL
+            entry.rows = tuple(row for row in entry.rows if row != name)
+        if query is not None and entry is not None:
+            entry.told.remove(query)
+            query.state, query.outputs = QueryState.RETRACTED, None
+            query.reason = printable(data["reason"])
+        del self._loose[name]
+
+    def _made_of(self, row: str) -> TrialEntry | None:
+        """The trial that an observed row belongs to, if it belongs to one."""
+        return next((entry for entry in self.trials.values() if row in entry.rows), None)
+
+    def _reopened(self, data: Data) -> None:
+        """Let a trial be pending again: its answers serve these calls, others are asked for."""
+        entry = self.trials[data["trial"]]
+        self._forget_outcome(entry)
+        entry.state, entry.ended, entry.rank = TrialState.PENDING, None, data["rank"]
+        entry.given = {int(call): from_plain(outputs) for call, outputs in data["given"].items()}
+        for query in entry.queries:
+            query.calls = tuple(data["calls"].get(query.id, ()))
+            if query.is_open and not query.calls and probe_of(query) is None:
+                query.state, query.holder = QueryState.DROPPED, None
+        self._make_ready(entry, data["ready"])
+
+    def _assembled(self, event: Event) -> None:
+        """Add trials that were made elsewhere, from rows that were observed."""
+        for data in event.data["trials"]:
+            suggestion = Suggestion(TrialKind.DATA, from_plain(data["x"]))
+            number, time = len(self.trials) + 1, event.time
+            entry = TrialEntry(number, suggestion, None, None, event.number, 0.0)
+            entry.started = entry.ended = time
+            entry.rows = tuple(data["rows"])
+            self.trials[number] = entry
+            self._complete_with(entry, data)
 
 
 def _observation(query: QueryEntry) -> Observation:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Container
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from grisaille.array_types import Array
-from grisaille.records import Suggestion, Trial
+from grisaille.records import Suggestion, Trial, TrialKind
 
 
 class QueryState(StrEnum):
@@ -17,6 +19,7 @@ class QueryState(StrEnum):
     TOLD = "told"
     FAILED = "failed"
     DROPPED = "dropped"
+    RETRACTED = "retracted"
 
 
 @dataclass(slots=True)
@@ -27,7 +30,8 @@ class QueryEntry:
         id: Trial and place, such as `12-1`.
         trial: Number of the trial.
         box: Name of the black box.
-        inputs: Flat inputs.
+        inputs: Flat inputs: those that the answer is for.
+        wanted: Flat inputs that were asked for; what was really done may differ from them.
         calls: The calls of the chain that use its answer; none for a probe.
         state: How far it is.
         holder: Name of the worker that has it, if one has.
@@ -44,6 +48,7 @@ class QueryEntry:
     trial: int
     box: str
     inputs: Array
+    wanted: Array
     calls: tuple[int, ...]
     state: QueryState = QueryState.WAITING
     holder: str | None = None
@@ -61,6 +66,11 @@ class QueryEntry:
         """Whether an answer is still to come."""
         return self.state in (QueryState.WAITING, QueryState.ASKED)
 
+    @property
+    def may_have_answer(self) -> bool:
+        """Whether it has an answer, or one is still to come."""
+        return self.is_open or self.state is QueryState.TOLD
+
 
 class TrialState(StrEnum):
     """How far a trial is."""
@@ -77,7 +87,7 @@ class TrialEntry:
 
     Attributes:
         number: Counts from 1.
-        suggestion: What was asked.
+        suggestion: What was asked; at the point that was really tried, if that is another one.
         remaining, budget: Trials that were left when it was decided, itself included; and cost.
         known: Number of the last event that the decision included.
         seconds: How long the decision took.
@@ -88,6 +98,10 @@ class TrialEntry:
         reason: Why it broke off, if it did.
         started, ended: When it was suggested, and completed or broke off, in seconds since 1970.
         gap_tol: The gap at which its run was to stop.
+        asked_x: The design point that was asked for.
+        given: Outputs of calls that were answered elsewhere, by call.
+        rows: Names of the observed rows that it is made of, if it was tried elsewhere.
+        rank: Its place among the trials that a changed problem asks more of; None for others.
     """
 
     number: int
@@ -104,10 +118,23 @@ class TrialEntry:
     started: float = 0.0
     ended: float | None = None
     gap_tol: float | None = None
+    given: dict[int, Array] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+    rank: int | None = None
+    asked_x: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.asked_x = self.suggestion.x
 
     def answers(self) -> dict[int, Array]:
         """Outputs of the answered calls of the chain, by call."""
-        return {c: q.outputs for q in self.told for c in q.calls if q.outputs is not None}
+        told = {c: q.outputs for q in self.told for c in q.calls if q.outputs is not None}
+        return {**self.given, **told}
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it was tried elsewhere, and its answers were added to the study."""
+        return self.suggestion.kind is TrialKind.DATA
 
     @property
     def seconds_evaluating(self) -> float:
@@ -129,9 +156,18 @@ class TrialEntry:
         return next((q for q in self.queries if call in q.calls), None)
 
 
-def query_id(trial: int, call: int | None = None, probe: int | None = None) -> str:
-    """The name of a query: `12-1` for the first call of trial 12's chain, `12-p1` for a probe."""
-    return f"{trial}-{call + 1}" if call is not None else f"{trial}-p{(probe or 0) + 1}"
+def query_id(trial: int, call: int, taken: Container[str]) -> str:
+    """A name for a query of the chain: `12-1` for the first call of trial 12, if that is free.
+
+    It is taken if the call was asked before, at inputs that are no longer right.
+    """
+    names = (f"{trial}-{place}" for place in itertools.count(call + 1))
+    return next(name for name in names if name not in taken)
+
+
+def probe_id(trial: int, probe: int) -> str:
+    """The name of a query besides the chain: `12-p1` for the first probe of trial 12."""
+    return f"{trial}-p{probe + 1}"
 
 
 def probe_of(query: QueryEntry) -> int | None:

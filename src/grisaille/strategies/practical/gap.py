@@ -12,7 +12,7 @@ from grisaille.confidence.beliefs import noise_of
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.records import History, Situation, TrialKind
+from grisaille.records import History, Situation
 from grisaille.solvers.search_problem import Solution
 from grisaille.strategies.plan import Plan
 
@@ -134,6 +134,6 @@ def stalled(history: History, incumbent: Incumbent | None, promise: float | None
 
 
 def _chosen(history: History) -> NDArray[np.float64]:
-    """Objectives of all trials but those of the initial design."""
-    chosen = [t.objective for t in history if t.suggestion.kind is not TrialKind.INITIAL]
+    """Objectives of all trials that a strategy chose by what it had learned."""
+    chosen = [t.objective for t in history if t.suggestion.kind.is_chosen]
     return np.array([objective for objective in chosen if np.isfinite(objective)])

@@ -58,7 +58,7 @@ def bounding_solution(
     knowledge: Knowledge, solver: Solver | None, always: bool = False
 ) -> Solution | None:
     """The solution for the audited bands, which bounds the optimum; None if it is not due."""
-    chosen = [t.suggestion for t in knowledge.history if t.suggestion.kind is not TrialKind.INITIAL]
+    chosen = [t.suggestion for t in knowledge.history if t.suggestion.kind.is_chosen]
     known = any(not suggestion.pending for suggestion in chosen)
     due = always or not known or len(knowledge.history) % _BOUND_EVERY == 0
     if knowledge.situation.pending or not due:

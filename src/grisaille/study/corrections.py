@@ -1,0 +1,141 @@
+"""Answers that were wrong: corrected or taken back, and what follows from that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grisaille.array_types import Array
+from grisaille.errors import EvaluationError, ProtocolError, shortened
+from grisaille.language.black_box import BlackBox
+from grisaille.records import Trial
+from grisaille.storage.event_log import Kind
+from grisaille.study.assignment import Assignment, KnownAnswers, are_same, assign, same_inputs
+from grisaille.study.data_trials import assembled
+from grisaille.study.encoding import to_plain
+from grisaille.study.event_writer import Writer
+from grisaille.study.really_done import really_tried
+from grisaille.study.trials_and_queries import QueryEntry, TrialEntry, TrialState
+
+
+def correct(writer: Writer, name: str, outputs: Array, inputs: Array | None) -> Trial | None:
+    """Write the right answer in place of a wrong one; returns the trial that is complete by it.
+
+    A trial that used the answer is computed again. Black boxes further down its chain were
+    evaluated for the wrong answer: with separate evaluation they are asked again; along a real
+    chain they were given what really came out, so their inputs follow the correction.
+    """
+    seen = writer.state.answer(name)
+    if seen is None:
+        raise no_answer(writer, name)
+    done = seen.inputs if inputs is None else inputs
+    correction = {"answer": name, "inputs": to_plain(done), "outputs": to_plain(outputs)}
+    writer.append(Kind.CORRECTED, correction)
+    query = writer.state.queries.get(name)
+    if query is None:
+        assemble(writer)
+        return None
+    trial = writer.state.trials[query.trial]
+    if trial.state is TrialState.BROKEN or not (query.calls and trial.suggestion.chain):
+        return writer.finish(trial)
+    try:
+        if not np.array_equal(done, seen.inputs):
+            moved = really_tried(writer.problem, writer.chain, writer.state, trial, query)
+            if moved is not None:
+                writer.append(Kind.MOVED, moved)
+        _let_chain_follow(writer, trial)
+        reopen(writer, trial, _assignment(writer, trial))
+    except EvaluationError as error:
+        writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
+        return None
+    return writer.finish(trial)
+
+
+def retract(writer: Writer, name: str, reason: str) -> None:
+    """Take an answer back: nothing is learned from it, and its trial has no objective."""
+    if writer.state.answer(name) is None:
+        raise no_answer(writer, name)
+    query = writer.state.queries.get(name)
+    writer.append(Kind.RETRACTED, {"answer": name, "reason": reason})
+    trial = None if query is None else writer.state.trials[query.trial]
+    if query is not None and trial is not None and trial.state is TrialState.PENDING:
+        if query.calls:
+            why = f"the answer to query {name} was retracted: {reason}"
+            writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": why})
+        else:
+            writer.finish(trial)
+    assemble(writer)
+
+
+def assemble(writer: Writer) -> int:
+    """Write the trials that observed rows make by now; returns how many there are."""
+    rows = writer.state.rows()
+    taken = {row for entry in writer.state.trials.values() for row in entry.rows}
+    free = {name: seen for name, seen in rows.items() if name not in taken}
+    trials = assembled(writer.problem, rows, free) if free else []
+    if trials:
+        writer.append(Kind.ASSEMBLED, {"trials": trials})
+    return len(trials)
+
+
+def reopen(writer: Writer, trial: TrialEntry, found: Assignment, rank: int | None = None) -> None:
+    """Write which answers serve a trial now, and ask for what is missing."""
+    calls = found.calls()
+    missing = dict(found.missing)
+    for query in trial.queries:  # what is being evaluated for these inputs goes on
+        for call, inputs in list(missing.items()):
+            box = writer.problem.program.calls[call].box.name
+            if query.is_open and query.box == box and are_same(query.wanted, inputs):
+                calls.setdefault(query.id, []).append(call)
+                del missing[call]
+    event: dict[str, Any] = {
+        "trial": trial.number,
+        "calls": calls,
+        "given": {str(call): to_plain(outputs) for call, outputs in found.given.items()},
+        "ready": writer.queries_for(trial, missing, set(calls)),
+        "rank": rank,
+    }
+    writer.append(Kind.REOPENED, event)
+
+
+def no_answer(writer: Writer, name: str) -> ProtocolError:
+    """The error for a name under which no answer is recorded."""
+    query = writer.state.queries.get(name)
+    if query is not None:
+        return ProtocolError(f"query {name} has no answer yet: it is {query.state}; use tell")
+    return ProtocolError(
+        f"the study has no answer {shortened(name)}: ids look like '12-1', '12-p1', or '12/1' for "
+        "a row that was observed; study.answers() lists them"
+    )
+
+
+def _assignment(writer: Writer, trial: TrialEntry) -> Assignment:
+    known = KnownAnswers(writer.state.history().observations()) if trial.given else None
+    serves = same_inputs(writer.problem)
+    return assign(writer.problem, writer.chain, trial.suggestion.x, trial.told, serves, known)
+
+
+def _let_chain_follow(writer: Writer, trial: TrialEntry) -> None:
+    """Move the inputs of black boxes that only the real chain can reach to where it went."""
+    answers: dict[int, Array] = dict(trial.given)
+    moved: dict[str, Any] = {}
+    while ready := writer.chain.ready(trial.suggestion.x, answers):
+        before = len(answers)
+        for call, inputs in ready.items():
+            query = trial.query_for(call)
+            if query is None or query.outputs is None:
+                continue
+            answers[call] = query.outputs
+            if _is_chained(writer, query) and not are_same(query.wanted, inputs):
+                moved[query.id] = to_plain(inputs)
+        if len(answers) == before:
+            break
+    if moved:
+        x = to_plain(trial.suggestion.x)
+        writer.append(Kind.MOVED, {"trial": trial.number, "x": x, "queries": moved})
+
+
+def _is_chained(writer: Writer, query: QueryEntry) -> bool:
+    boxes: dict[str, BlackBox] = {box.name: box for box in writer.problem.boxes}
+    return writer.state.settings["evaluation"] == "chained" or not boxes[query.box].separable
