@@ -54,7 +54,8 @@ def _moment(value: Any) -> bool:
     return _finite(value) and 0 <= value <= LAST_MOMENT
 
 
-def isis_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or the word for one that is not finite."""
     return _finite(value) or _one_of("nan", "inf", "-inf")(value)
 
 
@@ -67,6 +68,7 @@ def _or_none(check: Check) -> Check:
 
 
 def list_of(check: Check) -> Check:
+    """Whether a value is a list whose entries all pass a check."""
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
