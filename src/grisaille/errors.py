@@ -51,6 +51,10 @@ class StorageError(GrisailleError):
     """The storage of a study (a disk, file or server) cannot be read or written."""
 
 
+class GrisailleWarning(UserWarning):
+    """Something that is recorded and counts, but looks like a mistake: the text says what to do."""
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun, for messages: "1 output", "2 outputs"."""
     return f"{number} {noun}{'s' * (number != 1)}"

@@ -105,6 +105,7 @@ class Problem:
         self,
         trials: int | None = None,
         *,
+        x0: Any = None,
         strategy: Strategy | None = None,
         evaluation: Literal["separate", "chained"] = "separate",
         seed: int = 0,
@@ -124,6 +125,8 @@ class Problem:
         Args:
             trials: How many trials in all, the initial design included; by default 50, or as many
                 as `max_cost` pays for.
+            x0: A point, or several, to try first, such as where the plant is operated now: numbers
+                in the order of the variables, values by name, or a DataFrame; see `Study.enqueue`.
             strategy: How to choose; `Optimistic()` by default, and `MCBO()` for a problem over
                 interventions.
             evaluation: "separate" evaluates each black box also at its optimistic state (the
@@ -156,6 +159,7 @@ class Problem:
         return solve(
             self,
             trials=trials,
+            x0=x0,
             strategy=strategy,
             evaluation=evaluation,
             seed=seed,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.errors import printable
+from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.reporting.trial_data import trial_data
@@ -16,16 +17,9 @@ if TYPE_CHECKING:
     import pandas
 
 
-def entry_names(name: str, shape: tuple[int, ...]) -> list[str]:
-    """A name for each entry of an array: `x[0]`, `x[1]`; the name itself for a scalar."""
-    return [
-        name + (str(list(index)).replace(" ", "") if index else "") for index in np.ndindex(shape)
-    ]
-
-
 def design_names(problem: Problem) -> list[str]:
     """A name for each entry of a flat design point: `x[0]`, `x[1]`, `temperature`."""
-    return [name for v in problem.variables for name in entry_names(v.name, v.shape)]
+    return names_of_entries(problem.variables)
 
 
 def trials_table(problem: Problem, history: History) -> pandas.DataFrame:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import attribute_of, first_strange, real_numbers
+from grisaille.checks import attribute_of, first_strange, is_finite, real_numbers
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.black_box import BlackBox
+from grisaille.language.design_points import entry_names
 from grisaille.language.problem import Problem
 from grisaille.language.variable import Variable
-from grisaille.reporting.tables import entry_names
 
 
 def observed_rows(
@@ -59,6 +59,44 @@ def observed_rows(
                 "answers out"
             )
     return x, y
+
+
+def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Array:
+    """The flat inputs that a black box was really evaluated at.
+
+    Args:
+        problem: What the black box is part of.
+        box: The black box.
+        asked: What it was asked for, flat.
+        given: What the user says: None for the same; all input numbers; or some by their names.
+    """
+    if given is None:
+        return asked
+    if isinstance(given, Mapping):
+        done = asked.copy()
+        for name, value in given.items():
+            names = next((n for n in _input_namings(problem, box) if name in n), None)
+            if names is None or not is_finite(value):
+                known = " or ".join(f"({_listed(n)})" for n in _input_namings(problem, box))
+                raise ModelError(
+                    f"inputs={shortened(given)}: black box {box.name!r} has the inputs "
+                    f"{known or 'without names: pass all of them in order'}, and each is a finite "
+                    "number"
+                )
+            done[names.index(name)] = value
+        return done
+    parts = given if isinstance(given, tuple | list) else [given]
+    try:
+        numbers = np.concatenate([np.ravel(real_numbers(part)) for part in parts])
+    except (TypeError, ValueError):
+        numbers = np.full(1, np.nan)
+    if numbers.shape != asked.shape or not np.isfinite(numbers).all():
+        raise ModelError(
+            f"inputs={shortened(given)}: black box {box.name!r} has "
+            f"{counted(box.inputs, 'input')}, and was asked for {box.describe(asked)}: pass as "
+            "many finite numbers, or those that differ by name"
+        )
+    return numbers
 
 
 def _columns(box: BlackBox, given: Any) -> dict[Any, Any] | None:
@@ -180,6 +218,12 @@ def _in_order(
 
 def _output_namings(box: BlackBox) -> list[list[str]]:
     return [list(box.output_names)] if box.output_names else []
+
+
+def input_names(problem: Problem, box: BlackBox) -> list[str]:
+    """What the inputs of a black box are called, in tables and on paper."""
+    namings = _input_namings(problem, box)
+    return namings[-1] if namings else [f"input[{place}]" for place in range(box.inputs)]
 
 
 def _input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from grisaille.checks import is_count
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
-from grisaille.records import Failure, History, Situation, Suggestion
+from grisaille.records import Failure, History, Situation, Suggestion, TrialKind
 from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event
 from grisaille.strategies.strategy import Strategy
@@ -19,6 +19,9 @@ from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Session
 from grisaille.study.state import StudyState
+
+if TYPE_CHECKING:
+    import pandas
 
 
 class ReadableStudy:
@@ -79,6 +82,21 @@ class ReadableStudy:
         """The cost of all evaluations so far, failed ones included."""
         return self._session.look(spent)
 
+    @property
+    def changes(self) -> str:
+        """What became of the trials when this study was opened with a changed problem; or empty."""
+        return self._session.changes
+
+    def answers(self, box: str | BlackBox | None = None) -> pandas.DataFrame:
+        """All answers of a black box, or of all: id, trial, where it comes from, inputs, outputs.
+
+        The id is what `correct` and `retract` take.
+        """
+        from grisaille.study.answers_table import answers_table
+
+        boxes = self.problem.boxes if box is None else [self.box(box)]
+        return self._session.look(lambda state: answers_table(self.problem, boxes, state))
+
     def events(self) -> list[Event]:
         """The log of the study: everything that happened, in order, as plain data."""
         return self._session.events()
@@ -107,6 +125,11 @@ class ReadableStudy:
         trials = len(self.state.trials)
         if not is_count(trial) or trial > trials:
             raise ModelError(f"replay({shortened(trial)}): the study has trials 1 to {trials}")
+        kind = self.state.trials[int(trial)].suggestion.kind
+        if kind in (TrialKind.OWN, TrialKind.DATA):
+            raise ModelError(
+                f"replay({trial}): no strategy decided trial {trial}, it is one of your own"
+            )
         with one_thread():
             return self.strategy.suggest(self._session.situation_of(trial))
 

@@ -129,11 +129,11 @@ class Runner:
     def _submit_one(self) -> bool:
         """Submit one query; False if there is none now."""
         self._check_time()
-        query = self.session.take()
+        query = self.session.take(self.limits.trials)
         while query is None:
             if self._status is not None or not self._suggest():
                 return False
-            query = self.session.take()
+            query = self.session.take(self.limits.trials)
         self._held.add(query.id)
         self.table.doing(f"trial {query.trial}: evaluating {query.box}")
         name, started = query.id, time.perf_counter()
@@ -220,7 +220,7 @@ class Runner:
             return
         slow = self._suggesting > _AHEAD * float(np.median(self._evaluating))
         self._check_time()
-        waiting = self.session.look(lambda state: next(state.waiting(), None))
+        waiting = self.session.look(lambda state: next(state.waiting(self.limits.trials), None))
         if slow and self._status is None and waiting is None:
             self._suggest()
 

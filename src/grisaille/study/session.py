@@ -137,16 +137,19 @@ class Session:
         events = (e for e in self._log.read(0) if e.number <= entry.known)
         return self._situation(StudyState(events), entry.remaining, entry.budget, entry.gap_tol)
 
-    def take(self, *, lease: float | None = None, by_worker: bool = True) -> Query | None:
+    def take(
+        self, most: int | None = None, *, lease: float | None = None, by_worker: bool = True
+    ) -> Query | None:
         """Take a query that is ready and that nobody has; None if there is none.
 
         Args:
+            most: Of so many trials only, the first ones; None for all.
             lease: Seconds after which it may be given to somebody else; None for never.
             by_worker: Whether this process evaluates it, so that its death releases the query.
         """
         if by_worker:
             self._start_heartbeat()
-            nothing = self.look(lambda state: next(state.waiting(), None)) is None
+            nothing = self.look(lambda state: next(state.waiting(most), None)) is None
             if nothing and not self._to_give_back and time.monotonic() < self._next_look:
                 return None  # without the write lock: many processes may be looking
             self._next_look = time.monotonic() + _LOOK_EVERY
@@ -156,7 +159,7 @@ class Session:
         def record(writer: Writer) -> Query | None:
             self._release(writer, to_give_back)
             writer.find_lost(self._worker.name)
-            entry = next(writer.state.waiting(), None)
+            entry = next(writer.state.waiting(most), None)
             if entry is None:
                 return None
             holder = self._worker.name if by_worker else None

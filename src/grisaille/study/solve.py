@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from grisaille.language.design_points import design_points
 from grisaille.language.problem import Problem
 from grisaille.records import Evaluation
 from grisaille.strategies.strategy import Strategy
@@ -16,6 +17,7 @@ from grisaille.study.study import Study
 def solve(
     problem: Problem,
     *,
+    x0: Any,
     strategy: Strategy | None,
     evaluation: Evaluation,
     seed: int,
@@ -24,7 +26,10 @@ def solve(
     """See `Problem.solve`; the options are those of `Study.run`."""
     check_settings(strategy, seed, evaluation)
     check_run(**options)
+    first = None if x0 is None else design_points(problem.program, "x0", x0)
     if not problem.boxes:
         return solve_without_black_boxes(problem, seed or 0)
     study = Study(problem, strategy=strategy, evaluation=evaluation, seed=seed)
+    if first is not None:
+        study.enqueue(first)
     return study.run(**options)

@@ -143,9 +143,19 @@ class StudyState:
                 found.update(zip(entry.rows, elsewhere, strict=True))
         return dict(sorted(found.items(), key=lambda row: tuple(map(int, row[0].split("/")))))
 
-    def waiting(self) -> Iterator[QueryEntry]:
-        """Queries that nobody has, the oldest trial's first, its chain before its probes."""
-        pending = [entry for entry in self.trials.values() if entry.state is TrialState.PENDING]
+    def waiting(self, most: int | None = None) -> Iterator[QueryEntry]:
+        """Queries that nobody has, the oldest trial's first, its chain before its probes.
+
+        Args:
+            most: Of so many trials only, the first ones made here; None for all.
+        """
+        made = [number for number, entry in self.trials.items() if not entry.is_data]
+        later = set() if most is None else set(made[most:])
+        pending = [
+            entry
+            for number, entry in self.trials.items()
+            if entry.state is TrialState.PENDING and number not in later
+        ]
         pending.sort(key=lambda entry: (entry.rank is None, entry.rank))
         ready = (q for entry in pending for q in sorted(entry.queries, key=asking_order))
         return (q for q in ready if q.state is QueryState.WAITING)

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from numpy.typing import ArrayLike
-
-from grisaille.checks import is_count, tuple_of
-from grisaille.errors import ModelError, shortened
 from grisaille.interrupts import Uninterrupted
-from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import Trial
-from grisaille.storage.event_log import Kind
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.argument_checks import check_ask, check_seconds, check_study, id_of
+from grisaille.study.answered_study import AnsweredStudy
+from grisaille.study.argument_checks import check_ask, check_study
 from grisaille.study.budget import Limits
-from grisaille.study.declared_ranges import check_range
-from grisaille.study.event_writer import ChainAnswers, Writer
 from grisaille.study.log_access import MEMORY
 from grisaille.study.query import Query
-from grisaille.study.readable_study import ReadableStudy
 from grisaille.study.result import Result
 from grisaille.study.session import Session
 from grisaille.study.trials_and_queries import TrialEntry
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 DEFAULT_STORAGE = "sqlite:///study.db"
 """Where a named study is stored by default."""
 
 
-class Study(ReadableStudy):
+class Study(AnsweredStudy):
     """An optimization that can be interrupted, resumed and shared.
 
     Everything is recorded before it counts: a study that was killed goes on where it stopped, with
@@ -82,16 +74,6 @@ class Study(ReadableStudy):
             self._session.close()
             raise
 
-    def record_settings(self, **settings: Any) -> None:
-        """Store settings with the study, such as how many trials it is to have.
-
-        They appear in `state.settings`; nothing is written if they are there already.
-        """
-        known = self.state.settings
-        news = {name: value for name, value in settings.items() if known.get(name) != value}
-        if news:
-            self._session.write(lambda writer: writer.append(Kind.CHANGED, news))
-
     def ask(
         self, n: int = 1, *, trials: int | None = None, lease: float | None = None
     ) -> list[Query]:
@@ -113,7 +95,7 @@ class Study(ReadableStudy):
         check_ask(n, trials, lease)
         limits = Limits(trials or self.state.settings.get("trials"))
         complaint = "{broken} trials in a row broke off before any black box was asked: {reason}"
-        take = partial(self._session.take, lease=lease, by_worker=False)
+        take = partial(self._session.take, limits.trials, lease=lease, by_worker=False)
         found: list[Query] = []
         try:
             with Uninterrupted():
@@ -146,113 +128,6 @@ class Study(ReadableStudy):
             "part has no value there: change the bounds of the variables"
         )
         return self._session.take_or_suggest(self._session.take_trial, Limits(), complaint)
-
-    def tell_trials(self, told: Iterable[ChainAnswers]) -> None:
-        """Record the answers along the chains of trials: all of them, or none if there is an error.
-
-        Raises:
-            AssumptionError: An answer lies outside the declared range of its black box.
-            ProtocolError: A trial has its answers already.
-        """
-        told = tuple_of("tell_trials: the answers", told)
-        if not all(isinstance(answers, ChainAnswers) for answers in told):
-            raise ModelError(f"tell_trials({shortened(told)}): pass answers along chains")
-
-        def record(writer: Writer) -> None:
-            for answers in told:
-                writer.tell_chain(answers)
-
-        self._session.write(record)
-
-    def release_trials(self, numbers: Iterable[int]) -> None:
-        """Give the queries of some trials back, unanswered: the next one who asks gets them."""
-        chosen = tuple_of("release_trials: the numbers of trials", numbers)
-        for number in chosen:
-            if not is_count(number) or number not in self.state.trials:
-                raise ModelError(f"release_trials: there is no trial {shortened(number)}")
-
-        def record(writer: Writer) -> None:
-            for number in sorted(chosen):
-                for query in writer.state.trials[number].queries:
-                    writer.release(query)
-
-        if chosen:
-            self._session.write(record)
-
-    def tell(self, query: Query | str, value: Any, *, seconds: float | None = None) -> Trial | None:
-        """Record the answer to a query.
-
-        Args:
-            query: What `ask` gave, or its id.
-            value: What the black box returned: a number, or one per output, by name or in order.
-            seconds: How long it took; by default the time since it was asked.
-
-        Returns:
-            The trial that this answer completes, if it does.
-
-        Raises:
-            EvaluationError: The value is not what the black box was declared to return; nothing is
-                recorded.
-            AssumptionError: It lies outside the declared range; nothing is recorded.
-            ProtocolError: There is no such query, or it has an answer already.
-        """
-        check_seconds(seconds)
-        name = id_of(query)
-
-        def record(writer: Writer) -> Trial | None:
-            entry = writer.open_entry(name)
-            box = self.box(entry.box)
-            where = f"query {name}: black box {box.name!r} at {box.describe(entry.inputs)}"
-            outputs = box.check(value, where)
-            check_range(box, entry.inputs, outputs, writer.state.history())
-            took = seconds
-            if took is None:  # the time since it was asked, if it was
-                took = writer.turn.now() - entry.asked if entry.asked else 0.0
-            return writer.tell(entry, outputs, max(float(took), 0.0))
-
-        return self._session.write(record)
-
-    def fail(self, query: Query | str, reason: str) -> bool:
-        """Record that an evaluation gave no answer.
-
-        Returns:
-            Whether the query will be asked again: it is, up to `retries` times.
-        """
-        if not isinstance(reason, str) or not reason.strip():
-            raise ModelError(f"fail(reason={shortened(reason)}): say in words what happened")
-        name = id_of(query)
-        return self._session.write(
-            lambda writer: writer.fail(writer.open_entry(name), reason.strip())
-        )
-
-    def release(self, query: Query | str) -> None:
-        """Give a query back, unanswered: the next one who asks gets it."""
-        name = id_of(query)
-        self._session.write(lambda writer: writer.release(writer.open_entry(name)))
-
-    def observe(
-        self, box: str | BlackBox, inputs: ArrayLike | pandas.DataFrame, outputs: Any = None
-    ) -> int:
-        """Add answers of one black box that were made elsewhere.
-
-        Args:
-            box: The black box, or its name.
-            inputs: One row per answer, one column per input number; for a single answer also just
-                its numbers. Columns that carry the names of inputs or outputs are found by name.
-                Others count in order, in a DataFrame with both the outputs last.
-            outputs: One row per answer, one column per output. None if `inputs` has them.
-
-        Returns:
-            How many were added.
-        """
-        from grisaille.study.external_data import observed_rows
-
-        known = self.box(box)
-        x, y = observed_rows(self.problem, known, inputs, outputs)
-        for row, answer in zip(x, y, strict=True):
-            check_range(known, row, answer, self.history)
-        self._session.write(lambda writer: writer.observe(known.name, x, y))
-        return len(x)
 
     def run(
         self,

@@ -1,0 +1,150 @@
+"""Answers that look like mistakes: they are recorded, and a remark says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+import numpy as np
+import torch
+
+from grisaille.array_types import Array
+from grisaille.confidence.beliefs import believe, noise_of
+from grisaille.errors import GrisailleError, counted
+from grisaille.language.black_box import BlackBox
+from grisaille.language.problem import Problem
+from grisaille.records import History, Observation
+from grisaille.reporting.tables import design_names
+from grisaille.study.data_trials import direct_entries
+
+# An answer is far from what was expected beyond so many deviations, and this part of the spread of
+# earlier answers; from fewer answers nothing is expected.
+_FAR = 8.0
+_PART = 0.05
+_LEAST_ANSWERS = 6
+# How many rows a remark names.
+_MOST_NAMED = 5
+
+
+def remarks_on_answer(
+    problem: Problem, box: BlackBox, name: str, inputs: Array, outputs: Array, before: History
+) -> list[str]:
+    """What is strange about an answer that somebody typed in, in sentences.
+
+    Args:
+        problem: The problem.
+        box: The black box that answered.
+        name: Id of the query.
+        inputs: What it was evaluated at, flat.
+        outputs: The answer, flat.
+        before: What was known before.
+    """
+    seen, answers = before.data(box.name, box.inputs, box.outputs)
+    remedy = f"if it is a typing error, study.correct({name!r}, ...) mends it"
+    if box.is_exact and len(seen):
+        same = np.flatnonzero((seen == inputs).all(1) & (answers != outputs).any(1))
+        if len(same):
+            return [
+                f"black box {box.name!r} is declared without noise, but at {box.describe(inputs)} "
+                f"it gave {answers[same[0]].tolist()} before and {outputs.tolist()} now (query "
+                f"{name}): {remedy}; if it is noisy, leave noise=0 out"
+            ]
+    return [f"{text}: {remedy}" for text in _far(problem, box, name, inputs, outputs, before)]
+
+
+def _far(
+    problem: Problem, box: BlackBox, name: str, inputs: Array, outputs: Array, before: History
+) -> list[str]:
+    """Outputs that are far outside the band that was expected, in words."""
+    _, answers = before.data(box.name, box.inputs, box.outputs)
+    if len(answers) < _LEAST_ANSWERS or not box.inputs or box.model is not None:
+        return []
+    found: list[str] = []
+    with suppress(GrisailleError):  # the answer is recorded, whatever can be said about it
+        surrogate = believe(problem.program, before, only=[box.name])[box.name]
+        with torch.no_grad():
+            mean, deviation = surrogate.predict(torch.tensor(inputs).unsqueeze(0))
+        noise = np.array(noise_of(box, surrogate))
+        reach = np.sqrt(deviation[0].numpy() ** 2 + noise**2)
+        error = outputs - mean[0].numpy()
+        far = (np.abs(error) > _FAR * reach) & (np.abs(error) > _PART * np.ptp(answers, 0))
+        for k in np.flatnonzero(far):
+            what = f" of {box.output_names[k]!r}" if box.output_names else ""
+            side = "above" if error[k] > 0 else "below"
+            many = abs(error[k]) / max(reach[k], 1e-300)
+            found.append(
+                f"query {name}: {outputs[k]:g}{what} is {min(many, 9999):.0f} deviations {side} "
+                f"what was expected of black box {box.name!r} there ({float(mean[0, k]):.6g} ± "
+                f"{reach[k]:.3g})"
+            )
+    return found
+
+
+def remarks_on_rows(
+    problem: Problem,
+    box: BlackBox,
+    inputs: Array,
+    outputs: Array,
+    known: Mapping[str, Observation],
+) -> list[str]:
+    """What is strange about rows that were observed elsewhere, in sentences.
+
+    Args:
+        problem: The problem.
+        box: The black box.
+        inputs: (n, d).
+        outputs: (n, k).
+        known: The rows that were observed before, by name.
+    """
+    found = _outside(problem, box, inputs)
+    before = {(o.inputs.tobytes(), o.outputs.tobytes()): f"row {name}" for name, o in known.items()}
+    exact: dict[bytes, tuple[int, Array]] = {}
+    twice: list[str] = []
+    for row, (x, y) in enumerate(zip(inputs, outputs, strict=True), 1):
+        key = x.tobytes(), y.tobytes()
+        if key in before:
+            twice.append(f"row {row} is {before[key]} again")
+        before.setdefault(key, f"row {row}")
+        other = exact.setdefault(key[0], (row, y))
+        if box.is_exact and not np.array_equal(other[1], y):
+            found.append(
+                f"rows {other[0]} and {row} contradict each other: black box {box.name!r} is "
+                f"declared without noise, and at {box.describe(x)} they say {other[1].tolist()} "
+                f"and {y.tolist()}; correct or retract one, or leave noise=0 out"
+            )
+    if twice:
+        more = f", and {len(twice) - _MOST_NAMED} more" if len(twice) > _MOST_NAMED else ""
+        found.append(
+            f"{'; '.join(twice[:_MOST_NAMED])}{more}: each copy counts as a measurement of its "
+            "own; retract those that are not"
+        )
+    return found
+
+
+def _outside(problem: Problem, box: BlackBox, inputs: Array) -> list[str]:
+    """Rows whose inputs are outside the bounds of the variables that they are."""
+    program, names = problem.program, design_names(problem)
+    for call in program.calls:
+        if call.box is not box or not call.first_layer:
+            continue
+        entries = direct_entries(program, call.arguments)
+        outside = np.zeros(inputs.shape, dtype=bool)
+        for column, entry in enumerate(entries):
+            if entry is not None:
+                low, high = program.lower[entry], program.upper[entry]
+                reach = 1e-9 * (high - low)
+                outside[:, column] = (inputs[:, column] < low - reach) | (
+                    inputs[:, column] > high + reach
+                )
+        rows = np.flatnonzero(outside.any(1))
+        if len(rows):
+            row, column = rows[0], int(np.argmax(outside[rows[0]]))
+            entry = entries[column]
+            assert entry is not None  # it is outside bounds that it has
+            return [
+                f"{counted(len(rows), 'row')} outside the bounds of the variables (in row "
+                f"{row + 1}, {names[entry]} = {inputs[row, column]:g} is not in "
+                f"[{program.lower[entry]:g}, {program.upper[entry]:g}]): they teach the model, but "
+                "they are no trials"
+            ]
+    return []
