@@ -46,6 +46,8 @@ def assembled(problem: Problem, rows: Rows, free: Rows) -> list[dict[str, Any]]:
     points, first = _points(program, rows, free)
     alive = inside_bounds(program, points)
     points, first = points[alive], [name for name, is_in in zip(first, alive, strict=True) if is_in]
+    if not first:
+        return []
     used: list[list[str]] = [[] for _ in first]
     answers: dict[bytes, Array] = {}
     for call in program.calls:

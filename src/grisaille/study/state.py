@@ -17,7 +17,6 @@ from grisaille.records import (
     Observation,
     Pending,
     Suggestion,
-    Trial,
     TrialKind,
 )
 from grisaille.reporting.trial_data import TrialData, trial_data
@@ -25,6 +24,7 @@ from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
 from grisaille.study.event_checks import check_event
 from grisaille.study.event_fields import LAST_MOMENT
+from grisaille.study.trial_outcomes import TrialOutcomes, observation
 from grisaille.study.trials_and_queries import (
     QueryEntry,
     QueryState,
@@ -53,9 +53,7 @@ class StudyState:
         self.trials: dict[int, TrialEntry] = {}
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
-        self._complete: list[Trial] = []
-        # Answers that belong to no complete trial, by query, or by event if made elsewhere.
-        self._loose: dict[str, Observation] = {}
+        self._outcomes = TrialOutcomes(self.trials, self.queries)
         self._failures: list[Failure] = []
         self._history: History | None = None
         self.apply(events)
@@ -76,7 +74,7 @@ class StudyState:
     def history(self) -> History:
         """Everything observed; the same object until another event is included."""
         if self._history is None:
-            trials, loose = tuple(self._complete), tuple(self._loose.values())
+            trials, loose = tuple(self._outcomes.complete), tuple(self._outcomes.loose.values())
             self._history = History(trials, loose, tuple(self._failures))
         return self._history
 
@@ -96,6 +94,14 @@ class StudyState:
             if entry.state is TrialState.PENDING
         )
 
+    def answer(self, name: str) -> Observation | None:
+        """The answer to a query, or an observed row, by its name; None if there is none."""
+        return self._outcomes.answer(name)
+
+    def rows(self) -> dict[str, Observation]:
+        """All rows that were observed elsewhere, by their names, such as `12/1`."""
+        return self._outcomes.rows()
+
     def elsewhere(self) -> list[Observation]:
         """The answers that were made elsewhere and belong to no query."""
         return list(self.rows().values())
@@ -107,10 +113,14 @@ class StudyState:
 
     def trial_data(self, trial: TrialEntry) -> TrialData:
         """A trial in the user's sense and names."""
+        record = trial.record
+        seen: Iterable[QueryEntry | Observation] = (
+            trial.told if record is None else record.observations
+        )
         return trial_data(
             trial.suggestion,
-            trial.record,
-            [query.box for query in trial.told],
+            record,
+            [answer.box for answer in seen],
             sense=int(self.settings["sense"]),
             entries=self.settings["entries"],
             boxes=self.box_names(),
@@ -123,25 +133,6 @@ class StudyState:
     def made(self) -> int:
         """How many trials were made here; others were made elsewhere, and count for no limit."""
         return sum(not entry.is_data for entry in self.trials.values())
-
-    def answer(self, name: str) -> Observation | None:
-        """The answer to a query, or an observed row, by its name; None if there is none."""
-        query = self.queries.get(name)
-        if query is not None:
-            return None if query.outputs is None else _observation(query)
-        entry = self._made_of(name)
-        if entry is None or entry.record is None:
-            return self._loose.get(name)
-        return entry.record.observations[len(entry.told) + entry.rows.index(name)]
-
-    def rows(self) -> dict[str, Observation]:
-        """All rows that were observed elsewhere, by their names, such as `12/1`."""
-        found = {name: seen for name, seen in self._loose.items() if name not in self.queries}
-        for entry in self.trials.values():
-            if entry.record is not None:
-                elsewhere = entry.record.observations[len(entry.told) :]
-                found.update(zip(entry.rows, elsewhere, strict=True))
-        return dict(sorted(found.items(), key=lambda row: tuple(map(int, row[0].split("/")))))
 
     def waiting(self, most: int | None = None) -> Iterator[QueryEntry]:
         """Queries that nobody has, the oldest trial's first, its chain before its probes.
@@ -194,11 +185,11 @@ class StudyState:
             case Kind.ABANDONED:
                 self._abandoned(event)
             case Kind.MOVED:
-                self._moved(data)
+                self._outcomes.move(data)
             case Kind.CORRECTED:
-                self._corrected(data)
+                self._outcomes.correct(data)
             case Kind.RETRACTED:
-                self._retracted(data)
+                self._outcomes.retract(data)
             case Kind.REOPENED:
                 self._reopened(data)
             case Kind.ASSEMBLED:
@@ -212,11 +203,8 @@ class StudyState:
             return
         self.changed = event.number
         for entry in self.trials.values():  # their bounds were for another problem
-            entry.suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
-            if entry.record is not None:
-                place = self._place_of(entry.record)
-                entry.record = replace(entry.record, suggestion=entry.suggestion)
-                self._complete[place] = entry.record
+            suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
+            self._outcomes.with_suggestion(entry, suggestion)
 
     def _suggested(self, event: Event) -> None:
         data = event.data
@@ -254,7 +242,7 @@ class StudyState:
         if "inputs" in data:  # what was really done
             query.inputs = from_plain(data["inputs"])
         entry.told.append(query)
-        self._loose[query.id] = _observation(query)
+        self._outcomes.loose[query.id] = observation(query)
         self._make_ready(entry, data["ready"])
 
     def _failed(self, data: Data) -> None:
@@ -273,50 +261,17 @@ class StudyState:
         box, rows = event.data["box"], zip(event.data["inputs"], event.data["outputs"], strict=True)
         for row, (inputs, outputs) in enumerate(rows):
             seen = Observation(box, from_plain(inputs), from_plain(outputs), event.number)
-            self._loose[f"{event.number}/{row + 1}"] = seen
+            self._outcomes.loose[f"{event.number}/{row + 1}"] = seen
 
     def _completed(self, event: Event) -> None:
         data = event.data
         entry = self.trials[data["trial"]]
-        self._forget_outcome(entry)
+        self._outcomes.forget(entry)
         entry.ended = entry.ended or event.time  # a changed problem completes it again
         if data["objective"] is None:
             entry.state = TrialState.PARTIAL
             return
-        self._complete_with(entry, data)
-
-    def _complete_with(self, entry: TrialEntry, outcome: Data) -> None:
-        """Let a trial be complete, with its own answers and the rows that it is made of."""
-        entry.state = TrialState.COMPLETE
-        seen = [_observation(query) for query in entry.told]
-        entry.rows = tuple(row for row in entry.rows if row in self._loose)
-        seen += [self._loose.pop(row) for row in entry.rows]
-        entry.record = Trial(
-            entry.number,
-            entry.suggestion,
-            float(from_plain([outcome["objective"]])[0]),
-            from_plain(outcome["constraints"]),
-            from_plain(outcome["chain"]),
-            tuple(seen),
-            (entry.seconds, entry.seconds_evaluating),
-            entry.known,
-        )
-        self._complete.append(entry.record)
-        for query in entry.told:
-            self._loose.pop(query.id, None)
-
-    def _forget_outcome(self, entry: TrialEntry) -> None:
-        """Take the outcome of a trial back: it has another one now, or none."""
-        if entry.record is None:
-            return
-        del self._complete[self._place_of(entry.record)]
-        self._loose.update({query.id: _observation(query) for query in entry.told})
-        elsewhere = entry.record.observations[len(entry.told) :]
-        self._loose.update(zip(entry.rows, elsewhere, strict=True))
-        entry.record = None
-
-    def _place_of(self, record: Trial) -> int:
-        return next(i for i, trial in enumerate(self._complete) if trial is record)
+        self._outcomes.finish(entry, data)
 
     def _abandoned(self, event: Event) -> None:
         entry = self.trials[event.data["trial"]]
@@ -327,55 +282,10 @@ class StudyState:
             if query.state is QueryState.WAITING:
                 query.state = QueryState.DROPPED
 
-    def _moved(self, data: Data) -> None:
-        """Let a trial be at the point that was really tried; open queries follow."""
-        entry = self.trials[data["trial"]]
-        entry.suggestion = replace(entry.suggestion, x=from_plain(data["x"]))
-        for name, inputs in data["queries"].items():
-            query = self.queries[name]
-            query.inputs = query.wanted = from_plain(inputs)
-            if query.outputs is not None and query.id in self._loose:
-                self._loose[query.id] = _observation(query)
-
-    def _corrected(self, data: Data) -> None:
-        name = data["answer"]
-        if name not in self.queries:  # a row that was observed elsewhere
-            entry = self._made_of(name)
-            if entry is not None:
-                self._forget_outcome(entry)
-                entry.state = TrialState.PARTIAL
-            seen = self._loose[name]
-            inputs = from_plain(data["inputs"])
-            self._loose[name] = replace(seen, inputs=inputs, outputs=from_plain(data["outputs"]))
-            return
-        query = self.queries[name]
-        self._forget_outcome(self.trials[query.trial])
-        query.inputs, query.outputs = from_plain(data["inputs"]), from_plain(data["outputs"])
-        self._loose[name] = _observation(query)
-
-    def _retracted(self, data: Data) -> None:
-        name = data["answer"]
-        query = self.queries.get(name)
-        entry = self._made_of(name) if query is None else self.trials[query.trial]
-        if entry is not None:
-            self._forget_outcome(entry)
-            if entry.state is TrialState.COMPLETE:
-                entry.state = TrialState.PARTIAL
-            entry.rows = tuple(row for row in entry.rows if row != name)
-        if query is not None and entry is not None:
-            entry.told.remove(query)
-            query.state, query.outputs = QueryState.RETRACTED, None
-            query.reason = printable(data["reason"])
-        del self._loose[name]
-
-    def _made_of(self, row: str) -> TrialEntry | None:
-        """The trial that an observed row belongs to, if it belongs to one."""
-        return next((entry for entry in self.trials.values() if row in entry.rows), None)
-
     def _reopened(self, data: Data) -> None:
         """Let a trial be pending again: its answers serve these calls, others are asked for."""
         entry = self.trials[data["trial"]]
-        self._forget_outcome(entry)
+        self._outcomes.forget(entry)
         entry.state, entry.ended, entry.rank = TrialState.PENDING, None, data["rank"]
         entry.given = {int(call): from_plain(outputs) for call, outputs in data["given"].items()}
         for query in entry.queries:
@@ -393,9 +303,4 @@ class StudyState:
             entry.started = entry.ended = time
             entry.rows = tuple(data["rows"])
             self.trials[number] = entry
-            self._complete_with(entry, data)
-
-
-def _observation(query: QueryEntry) -> Observation:
-    assert query.outputs is not None  # it is answered
-    return Observation(query.box, query.inputs, query.outputs, query.recorded)
+            self._outcomes.finish(entry, data)

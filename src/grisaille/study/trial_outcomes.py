@@ -1,0 +1,140 @@
+"""Which answers belong to which trial: what is complete, what is loose, and what was corrected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from grisaille.errors import printable
+from grisaille.records import Observation, Suggestion, Trial
+from grisaille.storage.event_log import Data
+from grisaille.study.encoding import from_plain
+from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialEntry, TrialState
+
+
+@dataclass(slots=True)
+class TrialOutcomes:
+    """The complete trials, and the answers that belong to none of them.
+
+    Attributes:
+        trials, queries: All trials by number, all queries by id.
+        complete: The complete trials, in the order of their completion.
+        loose: Answers that belong to no complete trial, by query; `12/1` if made elsewhere.
+    """
+
+    trials: dict[int, TrialEntry]
+    queries: dict[str, QueryEntry]
+    complete: list[Trial] = field(default_factory=list)
+    loose: dict[str, Observation] = field(default_factory=dict)
+
+    def answer(self, name: str) -> Observation | None:
+        """The answer to a query, or an observed row, by its name; None if there is none."""
+        query = self.queries.get(name)
+        if query is not None:
+            return None if query.outputs is None else observation(query)
+        entry = self.made_of(name)
+        if entry is None or entry.record is None:
+            return self.loose.get(name)
+        return entry.record.observations[len(entry.told) + entry.rows.index(name)]
+
+    def rows(self) -> dict[str, Observation]:
+        """All rows that were observed elsewhere, by their names, such as `12/1`."""
+        found = {name: seen for name, seen in self.loose.items() if name not in self.queries}
+        for entry in self.trials.values():
+            if entry.record is not None:
+                elsewhere = entry.record.observations[len(entry.told) :]
+                found.update(zip(entry.rows, elsewhere, strict=True))
+        return dict(sorted(found.items(), key=lambda row: tuple(map(int, row[0].split("/")))))
+
+    def finish(self, entry: TrialEntry, outcome: Data) -> None:
+        """Let a trial be complete, with its own answers and the rows that it is made of."""
+        entry.state = TrialState.COMPLETE
+        seen = [observation(query) for query in entry.told]
+        entry.rows = tuple(row for row in entry.rows if row in self.loose)
+        seen += [self.loose.pop(row) for row in entry.rows]
+        entry.record = Trial(
+            entry.number,
+            entry.suggestion,
+            float(from_plain([outcome["objective"]])[0]),
+            from_plain(outcome["constraints"]),
+            from_plain(outcome["chain"]),
+            tuple(seen),
+            (entry.seconds, entry.seconds_evaluating),
+            entry.known,
+        )
+        self.complete.append(entry.record)
+        for query in entry.told:
+            self.loose.pop(query.id, None)
+
+    def forget(self, entry: TrialEntry) -> None:
+        """Take the outcome of a trial back: it has another one now, or none."""
+        if entry.record is None:
+            return
+        del self.complete[self._place_of(entry.record)]
+        self.loose.update({query.id: observation(query) for query in entry.told})
+        elsewhere = entry.record.observations[len(entry.told) :]
+        self.loose.update(zip(entry.rows, elsewhere, strict=True))
+        entry.record = None
+
+    def with_suggestion(self, entry: TrialEntry, suggestion: Suggestion) -> None:
+        """Let a trial have another suggestion, and its record, too."""
+        entry.suggestion = suggestion
+        if entry.record is not None:
+            place = self._place_of(entry.record)
+            entry.record = replace(entry.record, suggestion=suggestion)
+            self.complete[place] = entry.record
+
+    def _place_of(self, record: Trial) -> int:
+        return next(i for i, trial in enumerate(self.complete) if trial is record)
+
+    def move(self, data: Data) -> None:
+        """Let a trial be at the point that was really tried; open queries follow."""
+        entry = self.trials[data["trial"]]
+        entry.suggestion = replace(entry.suggestion, x=from_plain(data["x"]))
+        for name, inputs in data["queries"].items():
+            query = self.queries[name]
+            query.inputs = query.wanted = from_plain(inputs)
+            if query.outputs is not None and query.id in self.loose:
+                self.loose[query.id] = observation(query)
+
+    def correct(self, data: Data) -> None:
+        """Put the right answer in place of a wrong one; its trial has no outcome then."""
+        name = data["answer"]
+        if name not in self.queries:  # a row that was observed elsewhere
+            entry = self.made_of(name)
+            if entry is not None:
+                self.forget(entry)
+                entry.state, entry.rows = TrialState.PARTIAL, ()
+            seen = self.loose[name]
+            inputs = from_plain(data["inputs"])
+            self.loose[name] = replace(seen, inputs=inputs, outputs=from_plain(data["outputs"]))
+            return
+        query = self.queries[name]
+        self.forget(self.trials[query.trial])
+        query.inputs, query.outputs = from_plain(data["inputs"]), from_plain(data["outputs"])
+        self.loose[name] = observation(query)
+
+    def retract(self, data: Data) -> None:
+        """Take an answer back; its trial has no outcome then."""
+        name = data["answer"]
+        query = self.queries.get(name)
+        entry = self.made_of(name) if query is None else self.trials[query.trial]
+        if entry is not None:
+            self.forget(entry)
+            if entry.state is TrialState.COMPLETE:
+                entry.state = TrialState.PARTIAL
+            entry.rows = tuple(row for row in entry.rows if row != name)
+        if query is not None and entry is not None:
+            entry.told.remove(query)
+            query.state, query.outputs = QueryState.RETRACTED, None
+            query.reason = printable(data["reason"])
+        del self.loose[name]
+
+    def made_of(self, row: str) -> TrialEntry | None:
+        """The trial that an observed row belongs to, if it belongs to one."""
+        return next((entry for entry in self.trials.values() if row in entry.rows), None)
+
+
+def observation(query: QueryEntry) -> Observation:
+    """The answer to a query, as a record."""
+    assert query.outputs is not None  # it is answered
+    return Observation(query.box, query.inputs, query.outputs, query.recorded)
