@@ -41,14 +41,15 @@ class CONFIG:
 
     beta: float | Theory = 2.0
     solver: Solver | None = None
-    initial: int | None = None
+    initial: Any = None
     exploit: bool | None = None
     kernel: Any = None
     noise: ArrayLike | None = None
     norm_bound: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        _ = self._optimism  # checks what they share
+        # Checks what they share, and reads the initial design.
+        object.__setattr__(self, "initial", self._optimism.initial)
         check_amounts("CONFIG", "noise", self.noise)
         check_amounts("CONFIG", "norm_bound", self.norm_bound, above_zero=True)
         if self.kernel is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,12 @@ from grisaille.language.problem import Problem
 from grisaille.language.rewrite import unknown_outputs
 from grisaille.records import Situation, Suggestion, TrialKind
 from grisaille.strategies.acquisition_search import Rival, search_designs, spreads
-from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
+from grisaille.strategies.initial_design import (
+    as_initial,
+    check_design,
+    initial_suggestion,
+    still_initial,
+)
 
 # Widths of the smoothing of max(improvement, 0) and of the feasibility of a draw, in spreads of
 # what was seen: those of BoTorch's logarithmic acquisition functions.
@@ -96,21 +102,22 @@ class EIFN(Rival):
     """
 
     samples: int = 128
-    initial: int | None = None
+    initial: Any = None
 
     def __post_init__(self) -> None:
         check_samples(type(self).__name__, self.samples)
-        check_initial(type(self).__name__, self.initial)
+        object.__setattr__(self, "initial", as_initial(type(self).__name__, self.initial))
 
     def check(self, problem: Problem) -> None:
         """Networks of any depth, without process noise."""
         check_drawn(type(self).__name__, problem)
+        check_design(self.initial, problem)
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, or the one of greatest expected improvement."""
         learned = self.learned(situation.problem)
         if not len(situation.history) or still_initial(situation, self.initial, learned):
-            return initial_suggestion(situation)  # there is nothing to improve on
+            return initial_suggestion(situation, self.initial)  # there is nothing to improve on
         knowledge = Knowledge(situation)
         improvement = self.acquisition(knowledge)
         unknown = torch.tensor(unknown_outputs(situation.problem)[1:])
@@ -149,6 +156,7 @@ class EICF(EIFN):
     def check(self, problem: Problem) -> None:
         """One layer of black boxes, without process noise."""
         check_drawn("EICF", problem)
+        check_design(self.initial, problem)
         deep = [call.box.name for call in problem.program.calls if not call.first_layer]
         if deep:
             raise ModelError(

@@ -6,19 +6,93 @@ All strategies share it, so that with the same seed they start from the same poi
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 
 from grisaille.array_types import Array
-from grisaille.checks import check_count
+from grisaille.checks import attribute_of, check_count, real_numbers
+from grisaille.errors import ModelError, shortened
+from grisaille.language.design_points import design_points
+from grisaille.language.problem import Problem
+from grisaille.language.program import Program
 from grisaille.records import Situation, Suggestion, TrialKind
 
 _MOST_POINTS = 20
 
 
-def check_initial(who: str, initial: object) -> None:
-    """Raise ModelError if the number of initial points is neither None nor at least 1."""
-    check_count(who, "initial", initial, optional=True)
+@dataclass(frozen=True, slots=True)
+class InitialPoints:
+    """An initial design of the user's own.
+
+    Attributes:
+        rows: One row per point.
+        columns: The design entries that the columns are; empty for all of them in their order.
+    """
+
+    rows: tuple[tuple[float, ...], ...]
+    columns: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def points(self, program: Program) -> Array:
+        """The points (m, n), in the order of the problem's variables.
+
+        Raises:
+            ModelError: They are not points of this problem.
+        """
+        if not self.columns:
+            return design_points(program, "initial", self.rows)
+        named = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        return design_points(program, "initial", named)
+
+
+Initial = int | InitialPoints | None
+"""How many points to try first, or which; None for the usual number."""
+
+
+def as_initial(who: str, initial: Any) -> Initial:
+    """The initial design that a user asked for.
+
+    Args:
+        who: The strategy, as messages name it.
+        initial: None, a number of points, an array with one row per point, or a DataFrame whose
+            columns are design entries.
+
+    Raises:
+        ModelError: It is none of these.
+    """
+    if initial is None or isinstance(initial, InitialPoints):
+        return initial
+    if np.ndim(initial) == 0:
+        check_count(who, "initial", initial, optional=True)
+        return int(initial)
+    columns = tuple(() if (found := attribute_of(initial, "columns")) is None else found)
+    try:
+        rows = real_numbers(initial)
+    except (TypeError, ValueError) as error:
+        raise _no_design(who, initial) from error
+    if rows.ndim == 1 and not columns:
+        rows = rows[None]
+    if rows.ndim != 2 or not rows.size or not all(isinstance(name, str) for name in columns):
+        raise _no_design(who, initial)
+    return InitialPoints(tuple(tuple(map(float, row)) for row in rows), columns)
+
+
+def _no_design(who: str, initial: object) -> ModelError:
+    return ModelError(
+        f"{who}(initial={shortened(initial)}): pass how many points to try first, or an array with "
+        "one row per point, or a DataFrame whose columns are the variables"
+    )
+
+
+def check_design(initial: Initial, problem: Problem) -> None:
+    """Raise ModelError if initial points are not points of a problem."""
+    if isinstance(initial, InitialPoints):
+        initial.points(problem.program)
 
 
 def usual_points(entries: int) -> int:
@@ -26,25 +100,25 @@ def usual_points(entries: int) -> int:
     return min(2 * (entries + 1), _MOST_POINTS)
 
 
-def initial_points(situation: Situation, wanted: int | None) -> int:
+def initial_points(situation: Situation, wanted: Initial) -> int:
     """How many points: as many as wanted, or 2 (n + 1) for n variables, at most 20.
 
     Nobody wants to spend more than a third of the trials on them.
     """
     if wanted is not None:
-        return wanted
+        return len(wanted) if isinstance(wanted, InitialPoints) else wanted
     usual = usual_points(situation.problem.program.size)
     if situation.remaining is None:
         return usual
     return max(1, min(usual, (situation.started + situation.remaining) // 3))
 
 
-def still_initial(situation: Situation, wanted: int | None, learned: Collection[str]) -> bool:
+def still_initial(situation: Situation, wanted: Initial, learned: Collection[str]) -> bool:
     """Whether there is too little to learn from.
 
     Args:
         situation: The situation.
-        wanted: How many points were asked for; None for the usual number.
+        wanted: The design that was asked for; None for the usual number of points.
         learned: Names of the black boxes whose hyper-parameters are learned.
     """
     if not learned:
@@ -56,9 +130,14 @@ def still_initial(situation: Situation, wanted: int | None, learned: Collection[
     return known + len(situation.pending) < points or known < (points + 1) // 2
 
 
-def initial_suggestion(situation: Situation) -> Suggestion:
-    """The next point of the initial design."""
+def initial_suggestion(situation: Situation, wanted: Initial = None) -> Suggestion:
+    """The next point of the initial design: of the user's own, as long as it has more."""
     point = sobol_point(situation)
+    if isinstance(wanted, InitialPoints):
+        tried = [*situation.history, *situation.pending]
+        place = sum(trial.suggestion.kind is TrialKind.INITIAL for trial in tried)
+        own = wanted.points(situation.problem.program)[place + situation.incomplete :]
+        point = own[0] if len(own) else point
     return Suggestion(TrialKind.INITIAL, point, pending=len(situation.pending))
 
 

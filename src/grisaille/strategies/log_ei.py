@@ -20,7 +20,12 @@ from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.strategies.acquisition_search import spreads
 from grisaille.strategies.collapsed_history import collapsed
-from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
+from grisaille.strategies.initial_design import (
+    as_initial,
+    check_design,
+    initial_suggestion,
+    still_initial,
+)
 
 # Noise variance of standardized outputs that are free of noise.
 _NOISE_FREE = 1e-6
@@ -50,15 +55,16 @@ class LogEI:
 
     restarts: int = 20
     raw_samples: int = 512
-    initial: int | None = None
+    initial: Any = None
 
     def __post_init__(self) -> None:
         for name in ("restarts", "raw_samples"):
             check_count("LogEI", name, getattr(self, name))
-        check_initial("LogEI", self.initial)
+        object.__setattr__(self, "initial", as_initial("LogEI", self.initial))
 
     def check(self, problem: Problem) -> None:
         """Every problem whose objective reads a black box."""
+        check_design(self.initial, problem)
         if not unknown_outputs(problem)[0]:
             raise ModelError(
                 "LogEI learns the objective, but this one reads no black box: use "
@@ -69,7 +75,7 @@ class LogEI:
         """The next point of the initial design, or the one of greatest expected improvement."""
         inside = collapsed(situation, collapse(situation.problem))
         if still_initial(inside, self.initial, [COLLAPSED]):
-            return initial_suggestion(situation)
+            return initial_suggestion(situation, self.initial)
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.manual_seed(situation.trial_seed)

@@ -8,6 +8,7 @@ What the default adds to the paper is in `practical/`, in the order of `practica
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from grisaille.checks import check_flag, check_solver, is_finite
 from grisaille.confidence.declared_bands import Declared
@@ -19,7 +20,12 @@ from grisaille.records import NO_BOUND, Bound, Probe, Refutation, Situation, Sug
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
-from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
+from grisaille.strategies.initial_design import (
+    as_initial,
+    check_design,
+    initial_suggestion,
+    still_initial,
+)
 from grisaille.strategies.plan import Plan, bound_of, is_refuted
 from grisaille.strategies.practical.band_widening import doubted_refutation
 from grisaille.strategies.practical.costs import (
@@ -52,8 +58,9 @@ class Optimistic:
             for an estimate. By default multi-start search, followed by as much of a proof as
             takes about a second.
         initial: Sobol points tried first when hyper-parameters are learned; by default 2 (n + 1)
-            for n variables, at most 20 and at most a third of the trials. With all
-            hyper-parameters given there is no initial design.
+            for n variables, at most 20 and at most a third of the trials. Or points of your own:
+            an array with one row per point, or a DataFrame whose columns are the variables. There
+            is no initial design if all hyper-parameters are given.
         exploit: Whether some trials exploit what is believed. Some go to believed-feasible points:
             the last two, and earlier ones when such a point is predicted to close half of the gap.
             And where hyper-parameters are learned, points are chosen with bands half as wide as
@@ -63,7 +70,7 @@ class Optimistic:
 
     beta: float | Theory | Declared = 2.0
     solver: Solver | None = None
-    initial: int | None = None
+    initial: Any = None
     exploit: bool | None = None
 
     def __post_init__(self) -> None:
@@ -75,7 +82,7 @@ class Optimistic:
             )
         solvers = "gs.Certified(), gs.MultiStart() or gs.Grid()"
         check_solver("Optimistic", "solver", self.solver, solvers, optional=True)
-        check_initial("Optimistic", self.initial)
+        object.__setattr__(self, "initial", as_initial("Optimistic", self.initial))
         check_flag("Optimistic", "exploit", self.exploit, optional=True)
 
     def check(self, problem: Problem) -> None:
@@ -84,6 +91,7 @@ class Optimistic:
             raise ModelError(
                 "Optimistic: this is a problem over interventions: use gs.MCBO() or gs.CBO()"
             )
+        check_design(self.initial, problem)
         if isinstance(self.beta, Theory | Declared):
             self.beta.check(problem.program)
 
@@ -184,7 +192,7 @@ class Optimistic:
     def _initial(self, situation: Situation) -> Suggestion:
         if costs_differ(situation.problem):
             return cheapest_initial(situation, self.initial)
-        return initial_suggestion(situation)
+        return initial_suggestion(situation, self.initial)
 
     @property
     def _exploits(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,12 @@ from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.search_problem import Solution
 from grisaille.strategies.acquisition_search import Rival, search_designs
 from grisaille.strategies.expected_improvement import check_drawn, check_samples
-from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
+from grisaille.strategies.initial_design import (
+    as_initial,
+    check_design,
+    initial_suggestion,
+    still_initial,
+)
 
 
 class SampledQuantiles:
@@ -65,7 +71,7 @@ class CUQB(Rival):
 
     probability: float = 0.95
     samples: int = 128
-    initial: int | None = None
+    initial: Any = None
 
     def __post_init__(self) -> None:
         if not (is_number(self.probability) and 0.5 <= self.probability < 1):
@@ -74,16 +80,17 @@ class CUQB(Rival):
                 "median, and below 1"
             )
         check_samples("CUQB", self.samples)
-        check_initial("CUQB", self.initial)
+        object.__setattr__(self, "initial", as_initial("CUQB", self.initial))
 
     def check(self, problem: Problem) -> None:
         """Networks of any depth, without process noise."""
         check_drawn("CUQB", problem)
+        check_design(self.initial, problem)
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, or the one of the best quantile."""
         if still_initial(situation, self.initial, self.learned(situation.problem)):
-            return initial_suggestion(situation)
+            return initial_suggestion(situation, self.initial)
         solution = self._solve(Knowledge(situation))
         known = Suggestion(TrialKind.ACQUIRED, np.array(solution.point.numpy()))
         if situation.pending:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.checks import check_solver, is_finite
+from grisaille.checks import check_count, check_solver, is_finite
 from grisaille.confidence.bands import constant_widths
 from grisaille.confidence.beliefs import Beliefs, believe
 from grisaille.confidence.failures import FailedInterventions
@@ -23,7 +23,7 @@ from grisaille.records import Bound, History, Pending, Situation, Suggestion, Tr
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.causal.mechanism_history import mechanism_history
-from grisaille.strategies.initial_design import check_initial, sobol_point
+from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.optimistic import Optimistic
 
 # Every point of such a search is a whole sample of disturbances, so it is a light one.
@@ -65,7 +65,7 @@ class MCBO:
             raise ModelError(f"MCBO(beta={shortened(self.beta)}): beta must be a positive number")
         solvers = "gs.MultiStart() or gs.Grid()"
         check_solver("MCBO", "solver", self.solver, solvers, optional=True)
-        check_initial("MCBO", self.initial)
+        check_count("MCBO", "initial", self.initial, optional=True)
 
     def check(self, problem: Problem) -> None:
         """Every problem will do, if each mechanism that matters can be observed somehow."""

@@ -21,7 +21,7 @@ from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem
 from grisaille.records import History, Probe, Situation, Suggestion
-from grisaille.strategies.initial_design import initial_points, initial_suggestion
+from grisaille.strategies.initial_design import Initial, initial_points, initial_suggestion
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.gap import is_closing
 
@@ -34,27 +34,26 @@ def costs_differ(problem: Problem) -> bool:
     return len({box.cost for box in problem.boxes}) > 1
 
 
-def still_initial_by_box(
-    situation: Situation, initial: int | None, learned: Collection[str]
-) -> bool:
+def still_initial_by_box(situation: Situation, initial: Initial, learned: Collection[str]) -> bool:
     """Whether a black box has too few observations to learn its hyper-parameters from.
 
     Args:
         situation: The situation.
-        initial: How many initial points were asked for; None for the usual number.
+        initial: The initial design that was asked for; None for the usual number of points.
         learned: Names of the black boxes whose hyper-parameters are learned.
     """
     wanted = initial_points(situation, initial)
     return any(_lacks_data(situation, name, wanted) for name in learned)
 
 
-def cheapest_initial(situation: Situation, initial: int | None) -> Suggestion:
+def cheapest_initial(situation: Situation, initial: Initial) -> Suggestion:
     """A point of the initial design, without boxes that know enough for a start.
 
     Boxes further down need the whole chain; once they have as many observations as their own number
     of inputs asks for, only those of the first layer are evaluated.
     """
-    suggestion, wanted = initial_suggestion(situation), initial_points(situation, initial)
+    suggestion = initial_suggestion(situation, initial)
+    wanted = initial_points(situation, initial)
     problem = situation.problem
     deep = {call.box.name: call.box for call in problem.program.calls if not call.first_layer}
     if any(_lacks_data(situation, name, wanted) for name in deep):
