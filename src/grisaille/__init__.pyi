@@ -7,6 +7,7 @@ from .confidence.declared_bands import Declared as Declared
 from .errors import AssumptionError as AssumptionError
 from .errors import EvaluationError as EvaluationError
 from .errors import GrisailleError as GrisailleError
+from .errors import GrisailleWarning as GrisailleWarning
 from .errors import ModelError as ModelError
 from .errors import ProtocolError as ProtocolError
 from .errors import StorageError as StorageError

@@ -42,15 +42,15 @@ def test_entries_of_a_vector_and_outputs_have_names_too():
     inputs = pandas.DataFrame({"point[1]": [0.25], "point[0]": [0.75]})
     outputs = pandas.DataFrame({"product": [3.0], "acid": [2.0]})
     study.observe("rig", inputs, outputs)
-    study.observe("rig", outputs.join(inputs))
-    assert seen(study) == [[0.75, 0.25, 2.0, 3.0]] * 2
+    study.observe("rig", outputs.join(inputs) / 2)
+    assert seen(study) == [[0.75, 0.25, 2.0, 3.0], [0.375, 0.125, 1.0, 1.5]]
 
 
 def test_names_that_nobody_declared_count_in_order():
     study = rig()
     study.observe("rig", pandas.DataFrame({"a": [0.5], "b": [5.0], "c": [2.5]}))
-    study.observe("rig", pandas.DataFrame([[0.5, 5.0]]), pandas.Series([2.5]))
-    assert seen(study) == [[0.5, 5.0, 2.5]] * 2
+    study.observe("rig", pandas.DataFrame([[0.25, 5.0]]), pandas.Series([1.25]))
+    assert seen(study) == [[0.5, 5.0, 2.5], [0.25, 5.0, 1.25]]
 
 
 @pytest.mark.parametrize(

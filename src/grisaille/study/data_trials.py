@@ -64,7 +64,7 @@ def assembled(problem: Problem, rows: Rows, free: Rows) -> list[dict[str, Any]]:
             return []
         answers[call.key] = np.array([rows[str(name)].outputs for name in found])
         used = [[*names, str(name)] for names, name in zip(used, found, strict=True)]
-    return _trials(program, points, answers, used)
+    return _trials(program, points, answers, used, first)
 
 
 def inside_bounds(program: Program, points: Array) -> Array:
@@ -171,26 +171,37 @@ def _match(inputs: Array, call: BoxCall, rows: Rows, first: list[str]) -> list[s
 
 
 def _trials(
-    program: Program, points: Array, answers: Mapping[bytes, Array], used: list[list[str]]
+    program: Program,
+    points: Array,
+    answers: Mapping[bytes, Array],
+    used: list[list[str]],
+    first: list[str],
 ) -> list[dict[str, Any]]:
-    """The trials at points whose chains are answered, with the names of their rows."""
+    """The trials at points whose chains are answered, with the names of their rows.
 
-    def outcomes(some: slice) -> tuple[Tensor, Tensor]:
-        def resolve(call: BoxCall, _states: Tensor) -> Tensor:
-            return torch.tensor(answers[call.key][some])
-
-        with torch.no_grad():
-            return split_outputs(program.run(torch.tensor(points[some]), resolve))
-
-    trials = []
+    A row that belongs to a trial already, joined to another one, does not begin a second trial.
+    """
+    trials: list[dict[str, Any]] = []
+    taken: set[str] = set()
     for place, names in enumerate(used):
+        if first[place] in taken:
+            continue
+        along = [answers[call.key][place] for call in program.calls]
+
+        def resolve(call: BoxCall, _states: Tensor, place: int = place) -> Tensor:
+            return torch.tensor(answers[call.key][place]).unsqueeze(0)
+
         try:
-            objective, constraints = outcomes(slice(place, place + 1))
+            with torch.no_grad():
+                outputs = program.run(torch.tensor(points[place]).unsqueeze(0), resolve)
         except EvaluationError:  # a white box has no value there
             continue
-        chain = np.concatenate([answers[call.key][place] for call in program.calls])
-        outcome = outcome_to_plain(float(objective[0]), constraints[0].numpy(), chain)
+        objective, constraints = split_outputs(outputs)
+        outcome = outcome_to_plain(
+            float(objective[0]), constraints[0].numpy(), np.concatenate(along)
+        )
         rows = list(dict.fromkeys(names))
+        taken.update(rows)
         trials.append({"x": to_plain(points[place]), "rows": rows, **outcome})
     return trials
 
