@@ -21,6 +21,8 @@ from benchmarks.wrong_inputs.place import (
 
 KERNEL = gs.Matern(lengthscale=1.0, variance=1.0)
 _COUNT_OR_NONE = COUNT | NONE
+# Whether an array is a point of the problem is known with the problem.
+_DESIGN = COUNT | NONE | VECTOR | {"matrix"}
 _BAND = POSITIVE
 _SOLVER = {"none", "solver"}
 
@@ -29,23 +31,23 @@ _CONSTRUCTORS: dict[Callable[..., object], dict[str, set[str]]] = {
     gs.Optimistic: {
         "beta": _BAND,
         "solver": _SOLVER,
-        "initial": _COUNT_OR_NONE,
+        "initial": _DESIGN,
         "exploit": FLAG | NONE,
     },
     gs.CONFIG: {
         "beta": _BAND,
         "solver": _SOLVER,
-        "initial": _COUNT_OR_NONE,
+        "initial": _DESIGN,
         "exploit": FLAG | NONE,
         "kernel": {"none", "kernel"},
         # How many outputs there are is known with the problem.
         "noise": NOT_NEGATIVE | NONE | {"numbers", "range", "series", "long vector"},
         "norm_bound": POSITIVE | NONE | {"numbers", "series", "long vector"},
     },
-    gs.EIFN: {"samples": COUNT, "initial": _COUNT_OR_NONE},
-    gs.EICF: {"samples": COUNT, "initial": _COUNT_OR_NONE},
-    gs.CUQB: {"probability": {"fraction"}, "samples": COUNT, "initial": _COUNT_OR_NONE},
-    gs.LogEI: {"restarts": COUNT, "raw_samples": COUNT, "initial": _COUNT_OR_NONE},
+    gs.EIFN: {"samples": COUNT, "initial": _DESIGN},
+    gs.EICF: {"samples": COUNT, "initial": _DESIGN},
+    gs.CUQB: {"probability": {"fraction"}, "samples": COUNT, "initial": _DESIGN},
+    gs.LogEI: {"restarts": COUNT, "raw_samples": COUNT, "initial": _DESIGN},
     gs.MCBO: {"beta": _BAND, "solver": _SOLVER, "initial": _COUNT_OR_NONE},
     gs.CBO: {
         "initial": _COUNT_OR_NONE | {"zero"},

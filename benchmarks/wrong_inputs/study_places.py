@@ -108,6 +108,14 @@ _LIMITS: dict[str, set[str]] = {
     "callback": FUNCTION | NONE,
     "progress": FLAG | NONE,
 }
+_INSIDE = {
+    "zero",
+    "one",
+    "fraction",
+    "tiny",
+    "whole",
+    "above one",
+}  # the bounds of the only variable
 _SETTINGS: dict[str, set[str]] = {
     "strategy": {"none", "strategy"},
     "seed": SEED | NONE,
@@ -134,6 +142,8 @@ def solve_places() -> list[Place]:
             place(f"Problem.solve({argument}=)", _with(_solve, argument), right)
             for argument, right in everything.items()
         ),
+        place("Problem.solve(x0=)", _with(_solve, "x0"), _INSIDE | NONE),
+        place("known problem.solve(x0=)", _with(_without_boxes, "x0"), _INSIDE | NONE),
         *(
             place(f"known problem.solve({argument}=)", _with(_without_boxes, argument), right)
             for argument, right in everything.items()
@@ -159,6 +169,19 @@ def study_places() -> list[Place]:
         place("Study.tell(query=)", lambda v: _told(query=v), (), *query),
         place("Study.tell(value=)", lambda v: _told(value=v), FINITE, "returned"),
         place("Study.tell(value=) by name", _named, {"series"}, "returned"),
+        place("Study.tell(inputs=)", lambda v: _told(inputs=v), FINITE | NONE),
+        place("Study.correct(query=)", lambda v: _run().correct(v, 0.5), (), *query),
+        place("Study.correct(value=)", lambda v: _run().correct("1-1", v), FINITE, "returned"),
+        place(
+            "Study.correct(inputs=)",
+            lambda v: _run().correct("1-1", 0.5, inputs=v),
+            FINITE | NONE,
+        ),
+        place("Study.retract(query=)", lambda v: _run().retract(v), (), *query, "answer"),
+        place("Study.retract(reason=)", lambda v: _study().retract("1-1", v), ANY_TEXT),
+        place("Study.enqueue(points)", lambda v: _study().enqueue(v), _INSIDE, "enqueue"),
+        place("Study.enqueue(x=)", lambda v: _study().enqueue(x=v), _INSIDE),
+        place("Study.answers(box=)", lambda v: _study().answers(v), NONE, *box),
         place("Study.tell(seconds=)", lambda v: _told(seconds=v), NOT_NEGATIVE | NONE),
         place("Study.fail(query=)", lambda v: _study().fail(v, "why"), (), *query),
         place("Study.fail(reason=)", lambda v: _asked(lambda s, q: s.fail(q, v)), ANY_TEXT),

@@ -67,19 +67,20 @@ def as_initial(who: str, initial: Any) -> Initial:
     """
     if initial is None or isinstance(initial, InitialPoints):
         return initial
-    if np.ndim(initial) == 0:
-        check_count(who, "initial", initial, optional=True)
-        return int(initial)
-    columns = tuple(() if (found := attribute_of(initial, "columns")) is None else found)
     try:
-        rows = real_numbers(initial)
-    except (TypeError, ValueError) as error:
+        rows, columns = real_numbers(initial), attribute_of(initial, "columns")
+        names = () if columns is None else tuple(columns)
+    except Exception as error:  # of NumPy, or of a class of the user's own
         raise _no_design(who, initial) from error
-    if rows.ndim == 1 and not columns:
+    if rows.ndim == 0:
+        check_count(who, "initial", initial)
+        return int(rows)
+    if rows.ndim == 1 and not names:
         rows = rows[None]
-    if rows.ndim != 2 or not rows.size or not all(isinstance(name, str) for name in columns):
+    texts = all(isinstance(name, str) for name in names)
+    if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all() or not texts:
         raise _no_design(who, initial)
-    return InitialPoints(tuple(tuple(map(float, row)) for row in rows), columns)
+    return InitialPoints(tuple(tuple(map(float, row)) for row in rows), names)
 
 
 def _no_design(who: str, initial: object) -> ModelError:

@@ -30,7 +30,16 @@ EVERY = 3
 RECORDS = {
     *("Assurance", "BoxCalibration", "CausalModel", "Certificate", "Constraint", "Do"),
     *("Expression", "Failure", "History", "Observation", "Query", "Result", "Status", "Trial"),
-    *("TrialKind", "Declared", "RandomSearch", "SobolSearch", "problems", "black_box", "white_box"),
+    *(
+        "GrisailleWarning",
+        "TrialKind",
+        "Declared",
+        "RandomSearch",
+        "SobolSearch",
+        "problems",
+        "black_box",
+        "white_box",
+    ),
 }
 CALLABLE = {
     name: getattr(gs, name)
@@ -41,7 +50,10 @@ METHODS: dict[str, Any] = {
     f"{owner.__name__}.{name}": getattr(owner, name)
     for owner, names in {
         gs.Problem: ("solve", "diagram"),
-        gs.Study: ("ask", "tell", "fail", "release", "observe", "run", "replay", "box"),
+        gs.Study: (
+            *("ask", "tell", "correct", "retract", "enqueue", "fail", "release", "observe"),
+            *("run", "replay", "box", "answers"),
+        ),
         gs.Result: (
             *("metrics", "plot", "guarantee", "discrepancy_bounds"),
             *("regret_bound", "violation_bounds", "best_iterate_bound"),
