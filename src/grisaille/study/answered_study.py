@@ -256,8 +256,9 @@ class AnsweredStudy(ReadableStudy):
 
         known = self.box(box)
         x, y = observed_rows(self.problem, known, inputs, outputs)
+        before = self.history
         for row, answer in zip(x, y, strict=True):
-            check_range(known, row, answer, self.history)
+            check_range(known, row, answer, before)
 
         def record(writer: Writer) -> list[str]:
             remarks = remarks_on_rows(self.problem, known, x, y, writer.state.rows())

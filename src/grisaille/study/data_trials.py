@@ -183,28 +183,46 @@ def _trials(
     """
     trials: list[dict[str, Any]] = []
     taken: set[str] = set()
+    everything = slice(0, len(used))
+    try:
+        outcomes = list(zip(*_outcomes(program, points, answers, everything), strict=True))
+    except EvaluationError:  # a white box has no value somewhere: see where
+        outcomes = []
     for place, names in enumerate(used):
         if first[place] in taken:
             continue
-        along = [answers[call.key][place] for call in program.calls]
-
-        def resolve(call: BoxCall, _states: Tensor, place: int = place) -> Tensor:
-            return torch.tensor(answers[call.key][place]).unsqueeze(0)
-
         try:
-            with torch.no_grad():
-                outputs = program.run(torch.tensor(points[place]).unsqueeze(0), resolve)
-        except EvaluationError:  # a white box has no value there
+            objective, constraints = (
+                outcomes[place]
+                if outcomes
+                else _first(_outcomes(program, points, answers, slice(place, place + 1)))
+            )
+        except EvaluationError:
             continue
-        objective, constraints = split_outputs(outputs)
-        outcome = outcome_to_plain(
-            float(objective[0]), constraints[0].numpy(), np.concatenate(along)
-        )
+        chain = np.concatenate([answers[call.key][place] for call in program.calls])
+        outcome = outcome_to_plain(float(objective), constraints.numpy(), chain)
         rows = list(dict.fromkeys(names))
         taken.update(rows)
         trials.append({"x": to_plain(points[place]), "rows": rows, **outcome})
     return trials
 
 
+def _outcomes(
+    program: Program, points: Array, answers: Mapping[bytes, Array], some: slice
+) -> tuple[Tensor, Tensor]:
+    """Objective (m,) and constraints (m, K) at some of the points."""
+
+    def resolve(call: BoxCall, _states: Tensor) -> Tensor:
+        return torch.tensor(answers[call.key][some])
+
+    with torch.no_grad():
+        return split_outputs(program.run(torch.tensor(points[some]), resolve))
+
+
 def _kept(values: list[Any], alive: Array) -> list[Any]:
     return [value for value, is_alive in zip(values, alive, strict=True) if is_alive]
+
+
+def _first(outcome: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    objective, constraints = outcome
+    return objective[0], constraints[0]
