@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 import grisaille as gs
-from grisaille.certification.band_minorants import BandMinorants, Quadratics, least_of
+from grisaille.certification.band_minorants import BandMinorants
+from grisaille.certification.kernel_minorants import Quadratics, least_of
 from grisaille.surrogates.posterior import Posterior
 from tests.surrogates.surrogate_helpers import FAMILIES, STATIONARY, hyperparameters, label
 

@@ -117,8 +117,8 @@ class BlackBox:
             raise self._fault("has both kernel= and model=: choose one")
         if kernel is not None and not has_method(kernel, "correlation"):
             raise self._fault(
-                f"has kernel={shortened(kernel)}: pass gs.SquaredExponential(), gs.Matern() or "
-                "gs.Linear()"
+                f"has kernel={shortened(kernel)}: pass gs.SquaredExponential(), gs.Matern(), "
+                "gs.Linear(), a sum or product of them, or a kernel of your own (gs.Kernel)"
             )
         if model is not None and not callable(model):
             raise self._fault(

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from grisaille.errors import ModelError, counted
-from grisaille.surrogates.kernels import Kernel
+from grisaille.surrogates.composite import Composite
+from grisaille.surrogates.kernel import Kernel
 
 # Noise is never taken to be below this part of an observation's prior variance. It keeps every
 # Cholesky factor well defined however many inputs coincide (they do near convergence), and adds at
@@ -50,12 +51,13 @@ class Hyperparameters:
     """All parameters of a Gaussian process, for k outputs and d inputs.
 
     Attributes:
-        lengthscale: (k, d), in the inputs' units.
+        lengthscale: (k, d), in the inputs' units; of a composite kernel, one per column.
         variance: (k,), kernel variance in squared output units.
         noise: (k,), noise variance lambda in squared output units.
         mean: (k,), constant prior mean.
         center: (d,), the point that is taken as the origin of inputs.
         remarks: What was concluded while learning them, in a few words each.
+        shares: (k, parts), how the parts of a composite kernel share the variance; else None.
     """
 
     lengthscale: Tensor
@@ -64,9 +66,15 @@ class Hyperparameters:
     mean: Tensor
     center: Tensor
     remarks: tuple[str, ...] = ()
+    shares: Tensor | None = None
 
-    def scale(self, states: Tensor) -> Tensor:
-        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
+    def scale(self, kernel: Kernel, states: Tensor) -> Tensor:
+        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d).
+
+        For a composite kernel, what it takes as scaled inputs.
+        """
+        if isinstance(kernel, Composite) and self.shares is not None:
+            return kernel.scale(states - self.center, self.lengthscale, self.shares)
         return (states - self.center) / self.lengthscale.unsqueeze(1)
 
     def covariance(self, kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
@@ -169,7 +177,7 @@ class Posterior:
 
     def scale(self, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
-        return self.hyperparameters.scale(states)
+        return self.hyperparameters.scale(self.kernel, states)
 
     def covariance(self, first: Tensor, second: Tensor) -> Tensor:
         """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
