@@ -107,7 +107,7 @@ def test_declared_slopes_bound_a_product_by_themselves():
 def test_a_sum_is_solved_to_a_certified_optimum():
     problem = problem_with(gs.Matern().on(1) + gs.Linear().on(0))
     strategy = gs.Optimistic(solver=gs.Certified())
-    result = problem.solve(6, strategy=strategy, seed=0, progress=False)
+    result = problem.solve(4, strategy=strategy, seed=0, progress=False)
     assert result.certified
     assert result.lower_bound <= -2.0 + 1e-9  # at (-1, -pi / 6)
 
@@ -115,6 +115,6 @@ def test_a_sum_is_solved_to_a_certified_optimum():
 def test_a_product_is_solved_without_a_proof():
     problem = problem_with(gs.Matern() * gs.SquaredExponential())
     strategy = gs.Optimistic(solver=gs.Certified())
-    result = problem.solve(5, strategy=strategy, seed=0, progress=False)
+    result = problem.solve(4, strategy=strategy, seed=0, progress=False)
     assert not result.certified
     assert "product of kernels" in result.message
