@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.errors import ModelError, shortened
+from grisaille.checks import has_method
+from grisaille.errors import ModelError, counted, shortened
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Constant, Expression, Operation
@@ -214,13 +215,20 @@ def _condensed(
 
 def _own_model(box: BlackBox, inputs: Array, outputs: Array) -> ModelSurrogate:
     assert box.model is not None
-    model = box.model(torch.tensor(inputs), torch.tensor(outputs))
-    if not hasattr(model, "posterior"):
+    try:
+        model = box.model(torch.tensor(inputs), torch.tensor(outputs))
+    except Exception as error:
+        many = counted(len(inputs), "observation")
+        error.add_note(f"This is model= of black box {box.name!r}, called with {many}.")
+        raise
+    if not has_method(model, "posterior"):
         raise ModelError(
-            f"model= of black box {box.name!r} returned {model!r}: it must return a fitted BoTorch "
-            "model, something with posterior(X)"
+            f"model= of black box {box.name!r} returned {shortened(model)}: it must return a "
+            "fitted BoTorch model, something with posterior(X)"
         )
-    return ModelSurrogate(model, box.name, box.outputs)
+    if not len(inputs):
+        return ModelSurrogate(model, box.name, box.outputs)
+    return ModelSurrogate.tried(model, box.name, box.outputs, torch.tensor(inputs[0]))
 
 
 def input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Array]:
