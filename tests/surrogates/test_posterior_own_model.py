@@ -88,6 +88,7 @@ def test_predictions_that_are_no_numbers_are_refused(mean, variance):
 
 
 # --- models that are asked in other ways ---------------------------------------------------------
+@pytest.mark.filterwarnings("ignore:A not p.d.")  # about the unfitted model
 def test_a_model_that_cannot_be_differentiated_in_batches_is_asked_jointly():
     rng = np.random.default_rng(0)
     inputs = torch.tensor(rng.random((6, 2)))
