@@ -163,6 +163,8 @@ def box_places() -> list[Place]:
         place("WhiteBox(name=)", lambda v: _declared_white(name=v), {*TEXT, *NONE}),
         place("WhiteBox(outputs=)", lambda v: _declared_white(outputs=v), {*COUNT, "texts"}),
         place("WhiteBox(vectorized=)", lambda v: _declared_white(vectorized=v), FLAG),
+        place("WhiteBox(torch=)", lambda v: _declared_white(torch=v), FLAG),
+        place("WhiteBox(gradient=)", lambda v: _declared_white(gradient=v), {*function, *NONE}),
         place("WhiteBox(lipschitz=)", lambda v: _declared_white(lipschitz=v), NOT_NEGATIVE | NONE),
         place("WhiteBox(interval=)", lambda v: _declared_white(interval=v), {*function, *NONE}),
         place("white_box(fn)", lambda v: gs.white_box(v), {*function, *NONE}, "function", "name"),

@@ -109,7 +109,13 @@ def constructor_places() -> list[Place]:
     for kind in _HYPERPARAMETERS:
         places.append(place(f"{kind.__name__}(lengthscale=)", _scale(kind), scales))
         places.append(place(f"{kind.__name__}(variance=)", _variance(kind), POSITIVE))
-    return [*places, place("Matern(smoothness=)", gs.Matern, {"fraction"})]
+    return [
+        *places,
+        place("Matern(smoothness=)", gs.Matern, {"fraction"}),
+        place("kernel + value", lambda v: gs.Matern() + v, {"kernel"}, "kernels"),
+        place("kernel * value", lambda v: gs.Matern() * v, {"kernel"}, "kernels"),
+        place("kernel.on(value)", lambda v: gs.Matern().on(v), COUNT | {"zero"}, "inputs"),
+    ]
 
 
 def _maximum(**options: Any) -> float:

@@ -55,6 +55,7 @@ from .study.result import Assurance as Assurance
 from .study.result import Result as Result
 from .study.result import Status as Status
 from .study.study import Study as Study
+from .surrogates.kernel import Kernel as Kernel
 from .surrogates.kernels import Linear as Linear
 from .surrogates.kernels import Matern as Matern
 from .surrogates.kernels import SquaredExponential as SquaredExponential

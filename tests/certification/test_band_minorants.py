@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import mpmath
@@ -11,7 +12,9 @@ import torch
 from torch import Tensor
 
 import grisaille as gs
-from grisaille.certification.band_minorants import BandMinorants, Quadratics, least_of
+from grisaille.certification.band_minorants import BandMinorants
+from grisaille.certification.kernel_minorants import Quadratics, least_of
+from grisaille.surrogates.composite import Composite
 from grisaille.surrogates.posterior import Posterior
 from tests.surrogates.surrogate_helpers import FAMILIES, STATIONARY, hyperparameters, label
 
@@ -131,6 +134,17 @@ def test_the_profile_is_the_kernel_with_its_derivatives_convex_and_decreasing(ke
 # --- Bands --------------------------------------------------------------------------------------
 
 
+def split_evenly(given, kernel):
+    """Hyper-parameters for the parts of a sum: all shares differ, and so do the length-scales."""
+    shares = torch.arange(1.0, len(kernel.parts) + 1, dtype=torch.float64)
+    stretched = torch.linspace(1.0, 2.0, len(kernel.columns), dtype=torch.float64)
+    return dataclasses.replace(
+        given,
+        lengthscale=given.lengthscale[:, kernel.columns] * stretched,
+        shares=(shares / shares.sum()).repeat(len(given.variance), 1),
+    )
+
+
 def random_posterior(kernel, inputs, observations, seed, noise=1e-2, outputs=2) -> Posterior:
     """Two outputs with different hyper-parameters, length-scales of different sizes."""
     generator = np.random.default_rng([seed, inputs, observations])
@@ -144,6 +158,8 @@ def random_posterior(kernel, inputs, observations, seed, noise=1e-2, outputs=2) 
         mean=[0.3, -2.0][:outputs],
         center=generator.uniform(-0.5, 0.5, inputs),
     )
+    if isinstance(kernel, Composite):
+        given = split_evenly(given, kernel)
     return Posterior(kernel, given, torch.tensor(x), torch.tensor(y))
 
 
@@ -292,17 +308,28 @@ def test_the_least_of_a_quadratic_is_its_minimum():
 # --- The truth with 60 digits -------------------------------------------------------------------
 
 
-def exact_scaled(states, given, output):
-    """(x - origin) / length-scale without rounding, as lists of mpmath numbers."""
-    origin = [mpmath.mpf(c) for c in given.center.tolist()]
+def exact_scaled(states, given, output, kernel=None):
+    """(x - origin) / length-scale without rounding, as lists of mpmath numbers.
+
+    With a composite kernel, of the inputs of its parts one after the other.
+    """
+    columns = range(len(given.center)) if kernel is None else kernel.columns
+    origin = [mpmath.mpf(c) for c in given.center[list(columns)].tolist()]
     scale = [mpmath.mpf(s) for s in given.lengthscale[output].tolist()]
     return [
         [(mpmath.mpf(v) - c) / s for v, c, s in zip(row, origin, scale, strict=True)]
-        for row in states.tolist()
+        for row in states[:, list(columns)].tolist()
     ]
 
 
 def exact_covariance(kernel, variance, a, b):
+    if isinstance(kernel, Composite):  # a sum, with the variances of its parts
+        terms, start = [], 0
+        for part, own in zip(kernel.parts, variance, strict=True):
+            end = start + len(part.inputs)
+            terms.append(exact_covariance(part.kernel, own, a[start:end], b[start:end]))
+            start = end
+        return mpmath.fsum(terms)
     if isinstance(kernel, gs.Linear):
         return variance * mpmath.fsum(s * t for s, t in zip(a, b, strict=True))
     squared = mpmath.fsum((s - t) ** 2 for s, t in zip(a, b, strict=True))
@@ -316,8 +343,12 @@ class ExactPosterior:
         given = posterior.hyperparameters
         self.kernel, self.given, self.output = posterior.kernel, given, output
         self.variance = mpmath.mpf(given.variance[output].item())
+        self.composite = None
+        if given.shares is not None:
+            self.composite = posterior.kernel
+            self.variance = [self.variance * mpmath.mpf(s) for s in given.shares[output].tolist()]
         self.mean = mpmath.mpf(given.mean[output].item())
-        self.data = exact_scaled(posterior.inputs, given, output)
+        self.data = exact_scaled(posterior.inputs, given, output, self.composite)
         noise = posterior.regularization(posterior.scaled)[output].tolist()
         n = len(self.data)
         self.factor = [[mpmath.mpf(0)] * n for _ in range(n)]
@@ -342,7 +373,7 @@ class ExactPosterior:
     def __call__(self, states: Tensor):
         """Mean and standard deviation at (batch, d)."""
         answers = []
-        for s in exact_scaled(states, self.given, self.output):
+        for s in exact_scaled(states, self.given, self.output, self.composite):
             cross = [exact_covariance(self.kernel, self.variance, s, t) for t in self.data]
             solved = self._solve(cross)
             mean = self.mean + mpmath.fdot(zip(solved, self.whitened, strict=True))
@@ -403,6 +434,8 @@ CASES = [
 def nasty(kernel, case) -> tuple[Posterior, ExactPosterior]:
     x, y, scale, noise = nasty_data(case)
     given = hyperparameters(lengthscale=[scale], variance=1.3, noise=1.3 * noise, mean=0.4)
+    if isinstance(kernel, Composite):
+        given = split_evenly(given, kernel)
     posterior = Posterior(kernel, given, torch.tensor(x), torch.tensor(y))
     with mpmath.workdps(DIGITS):
         return posterior, ExactPosterior(posterior, 0)
@@ -414,7 +447,7 @@ def assert_exactly_below(posterior: Posterior, exact: ExactPosterior, regions: i
     generator = torch.Generator().manual_seed(seed)
     n, inputs = posterior.inputs.shape
     chosen = posterior.inputs[torch.randint(n, (regions,), generator=generator)]
-    scale = posterior.hyperparameters.lengthscale[0]
+    scale = posterior.hyperparameters.lengthscale[0, :inputs]
     size = 10 ** (-9 * torch.rand(regions, 1, generator=generator, dtype=torch.float64) + 0.5)
     size[: regions // 4] = 0.0
     offset = torch.randn(regions, inputs, generator=generator, dtype=torch.float64) * scale

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.certification.band_minorants import Quadratics
 from grisaille.certification.clipped_bands import center_and_half
 from grisaille.certification.declared_minorants import cut
+from grisaille.certification.kernel_minorants import Quadratics
 from grisaille.certification.relaxation import PlausibleRelaxation
 from grisaille.confidence.beliefs import believe
 from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals

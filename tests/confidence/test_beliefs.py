@@ -279,12 +279,15 @@ def test_a_box_at_two_places_is_scaled_by_both_together(asked):
 
 
 # --- a user's own model --------------------------------------------------------------------------
+@pytest.mark.filterwarnings("ignore:Data")  # BoTorch's advice about units
 def test_a_user_s_own_model_is_given_the_data_in_the_user_s_units():
+    from botorch.models import SingleTaskGP
+
     seen = {}
 
     def model(inputs, outputs):
         seen.update(inputs=inputs, outputs=outputs)
-        return type("Model", (), {"posterior": None})()
+        return SingleTaskGP(inputs, outputs)
 
     x = gs.Variable("x", 2, lower=100, upper=900)
     h = gs.BlackBox(lambda x: (x[0], x[1] / 7), name="h", outputs=2, model=model)
@@ -310,7 +313,7 @@ def test_a_model_function_that_returns_no_model_is_refused(nonsense):
         believe(problem.program, history_at(problem, [[0.5]]))
 
 
-def test_a_model_of_the_wrong_number_of_outputs_is_refused_when_it_predicts():
+def test_a_model_of_the_wrong_number_of_outputs_is_refused():
     from botorch.models import SingleTaskGP
 
     x = square(shape=1)
@@ -318,9 +321,24 @@ def test_a_model_of_the_wrong_number_of_outputs_is_refused_when_it_predicts():
         lambda x: (x[0], x[0]), name="h", outputs=2, model=lambda x, y: SingleTaskGP(x, y[:, :1])
     )
     problem = gs.Problem(minimize=h(x)[0])
-    believed = believe(problem.program, history_at(problem, [[0.2], [0.5], [0.9]]))["h"]
     with pytest.raises(ModelError, match=r"'h' predicts .* must return a model of 2 outputs"):
-        believed.predict(torch.zeros(3, 1).double())
+        believe(problem.program, history_at(problem, [[0.2], [0.5], [0.9]]))
+
+
+def test_a_model_function_that_fails_is_named():
+    def model(inputs, outputs):
+        raise RuntimeError("did not converge")
+
+    h = gs.BlackBox(lambda x: x[0], name="h", model=model)
+    problem = gs.Problem(minimize=h(square(shape=1)))
+    with pytest.raises(RuntimeError, match="did not converge") as caught:
+        believe(problem.program, history_at(problem, [[0.5]]))
+    assert caught.value.__notes__ == ["This is model= of black box 'h', called with 1 observation."]
+
+
+def test_a_model_function_of_other_arguments_is_refused_when_it_is_declared():
+    with pytest.raises(ModelError, match="pass a function of inputs and outputs that returns"):
+        gs.BlackBox(lambda x: x[0], name="h", model=lambda inputs: None)
 
 
 def test_a_problem_with_a_user_s_own_model_is_solved():

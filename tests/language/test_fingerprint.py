@@ -87,6 +87,11 @@ CHANGES: dict[str, dict[str, Any]] = {
     "a family of kernels": {"box": {"kernel": gs.SquaredExponential()}},
     "another family": {"box": {"kernel": gs.Matern()}},
     "the smoothness of a kernel": {"box": {"kernel": gs.Matern(1.5)}},
+    "a sum of kernels": {"box": {"kernel": gs.Matern() + gs.Linear()}},
+    "a sum in another order": {"box": {"kernel": gs.Linear() + gs.Matern()}},
+    "a product of kernels": {"box": {"kernel": gs.Matern() * gs.Linear()}},
+    "a kernel of some inputs": {"box": {"kernel": gs.Matern().on(0) + gs.Linear()}},
+    "a kernel of other inputs": {"box": {"kernel": gs.Matern().on(1) + gs.Linear()}},
     "hyper-parameters": {"box": {"noise": 0, "kernel": gs.SquaredExponential(1.0, 2.0)}},
     "a variance": {"box": {"noise": 0, "kernel": gs.SquaredExponential(1.0, 3.0)}},
     "a length-scale": {"box": {"noise": 0, "kernel": gs.SquaredExponential([1.0, 2.0], 2.0)}},
@@ -473,6 +478,13 @@ def test_lines_are_equal_exactly_when_the_formulas_are(
         (
             {"box": {"kernel": gs.Matern(1.5)}},
             ["black box h: kernel (default) -> Matern(smoothness 1.5)"],
+        ),
+        (
+            {"box": {"kernel": gs.Matern(1.5).on(0, 2) + gs.Linear()}},
+            [
+                "black box h: kernel (default) -> Sum(parts [Restricted(kernel Matern(smoothness "
+                "1.5), inputs [0.0, 2.0]), Linear])"
+            ],
         ),
         ({"white": {"lipschitz": 2}}, ["white box w: lipschitz (default) -> 2.0"]),
         ({"sense": "maximize"}, ["- minimize #16", "+ maximize #16"]),

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from botorch.models import ModelListGP, SingleTaskGP
+from botorch.models import KroneckerMultiTaskGP, ModelListGP, SingleTaskGP
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from gpytorch.distributions import MultivariateNormal
 
 from grisaille.errors import ModelError
 from grisaille.surrogates.posterior import ModelSurrogate
@@ -83,3 +85,78 @@ def test_predictions_that_are_no_numbers_are_refused(mean, variance):
     model = Answers(torch.full((4, 1, 1), mean), torch.full((4, 1, 1), variance))
     with pytest.raises(ModelError, match="'rig' predicts numbers that are not finite"):
         ModelSurrogate(model, "rig", 1).predict(torch.zeros(4, 2))
+
+
+# --- models that are asked in other ways ---------------------------------------------------------
+@pytest.mark.filterwarnings("ignore:A not p.d.")  # about the unfitted model
+def test_a_model_that_cannot_be_differentiated_in_batches_is_asked_jointly():
+    rng = np.random.default_rng(0)
+    inputs = torch.tensor(rng.random((6, 2)))
+    model = KroneckerMultiTaskGP(inputs, torch.stack([inputs.sum(1), inputs.prod(1)], 1))
+    at = torch.tensor(rng.random((70, 2)), requires_grad=True)
+    surrogate = ModelSurrogate.tried(model, "h", 2, inputs[0])
+    mean, deviation = surrogate.predict(at)
+    (slopes,) = torch.autograd.grad(mean.sum() + deviation.sum(), at)
+    assert (slopes != 0).all()
+    with torch.no_grad():
+        theirs = model.posterior(at[69:])
+    np.testing.assert_allclose(mean[69].detach(), theirs.mean[0], rtol=1e-6)
+    np.testing.assert_allclose(deviation[69].detach() ** 2, theirs.variance[0], rtol=1e-4)
+
+
+def mixture(points):
+    """Two samples of a fully Bayesian model: means x and x + 1, standard deviations 1 and 2."""
+    mean = torch.stack([points[..., 0], points[..., 0] + 1], -2)  # (batch, samples, q)
+    eye = torch.eye(points.shape[-2], dtype=torch.float64)
+    covariance = torch.stack([eye, 4 * eye]).expand(*mean.shape[:-1], *eye.shape)
+    return GaussianMixturePosterior(MultivariateNormal(mean, covariance))
+
+
+def test_a_fully_bayesian_model_has_the_moments_of_its_mixture():
+    surrogate = ModelSurrogate.tried(SimpleNamespace(posterior=mixture), "h", 1, torch.zeros(1))
+    at = torch.tensor([[0.0], [3.0]], dtype=torch.float64)
+    mean, deviation = surrogate.predict(at)
+    assert mean[:, 0].tolist() == [0.5, 3.5]
+    np.testing.assert_allclose(deviation[:, 0] ** 2, 2.5 + 0.25)  # within and between samples
+    mean, covariance = surrogate.predict_jointly(at.unsqueeze(0))
+    assert mean[0, :, 0].tolist() == [0.5, 3.5]
+    np.testing.assert_allclose(covariance[0, 0], [[2.75, 0.25], [0.25, 2.75]])
+
+
+def test_a_model_without_derivatives_is_used_as_it_is():
+    def posterior(points):
+        fixed = points.detach()[..., :1]
+        return SimpleNamespace(mean=fixed, variance=torch.ones_like(fixed))
+
+    surrogate = ModelSurrogate.tried(SimpleNamespace(posterior=posterior), "h", 1, torch.zeros(2))
+    assert surrogate.predict(torch.ones(3, 2).double())[0].tolist() == [[1.0]] * 3
+    with pytest.raises(ModelError, match="'h' is called more than once, and its model"):
+        surrogate.predict_jointly(torch.ones(1, 2, 2).double())
+
+
+def test_a_model_that_cannot_be_conditioned_stays_as_it_is():
+    class Stubborn(Answers):
+        def condition_on_observations(self, points, answers):
+            raise NotImplementedError
+
+    surrogate = ModelSurrogate(Stubborn(torch.zeros(1, 1, 1), torch.ones(1, 1, 1)), "h", 1)
+    assert surrogate.with_predicted(torch.zeros(2)) is surrogate
+
+
+@pytest.mark.parametrize(
+    ("posterior", "kind"),
+    [(lambda points: 1 / 0, ZeroDivisionError), (lambda x: x @ x.mT.float(), RuntimeError)],
+)
+def test_a_model_that_cannot_predict_is_named(posterior, kind):
+    with pytest.raises(kind) as caught:
+        ModelSurrogate.tried(SimpleNamespace(posterior=posterior), "rig", 1, torch.zeros(2))
+    assert caught.value.__notes__[0] == (
+        "The model of black box 'rig' could not predict: it must take float64 tensors of shape "
+        "(batch, q, 2)."
+    )
+
+
+def test_predictions_that_are_no_tensors_are_refused():
+    surrogate = ModelSurrogate(Answers(np.zeros((4, 1, 1)), np.ones((4, 1, 1))), "rig", 1)
+    with pytest.raises(ModelError, match="'rig' predicts ndarray, not tensors: mean and variance"):
+        surrogate.predict(torch.zeros(4, 2))

@@ -110,3 +110,67 @@ def test_what_makes_no_sense_is_refused():
         gs.maximum_information_gain(kernel, [1], [0], 3, 1.0)
     with pytest.raises(gs.ModelError, match=r"count=-1\): pass a whole number"):
         gs.maximum_information_gain(kernel, [0], [1], -1, 1.0)
+
+
+# --- sums, products and own kernels --------------------------------------------------------------
+SUM = gs.SquaredExponential(0.4, 0.5).on(0) + gs.Matern(1.5, 0.6, 0.3).on(1) + gs.Linear(2.0, 0.2)
+
+
+def sum_by_formulas(a, b):
+    smooth, rough, line = (
+        gs.SquaredExponential(0.4, 0.5),
+        gs.Matern(1.5, 0.6, 0.3),
+        gs.Linear(2, 0.2),
+    )
+    return (
+        covariance(smooth, a[:, :1], b[:, :1])
+        + covariance(rough, a[:, 1:], b[:, 1:])
+        + covariance(line, a, b)
+    )
+
+
+@pytest.mark.parametrize("count", [1, 7, 60])
+def test_no_points_gain_more_than_the_bound_of_a_sum(count):
+    bound = gs.maximum_information_gain(SUM, [-1, -1], [1, 1], count, 0.5)
+    rng = np.random.default_rng(count)
+    for _ in range(20):
+        points = rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], (count, 2))
+        exact = np.linalg.slogdet(np.eye(count) + sum_by_formulas(points, points) / 0.5)[1] / 2
+        assert gs.information_gain(SUM, points, 0.5) == pytest.approx(exact, rel=1e-9)
+        assert exact <= bound
+    assert bound <= count * math.log1p(0.9 / 0.5) / 2 * (1 + 1e-12)  # as if every one were first
+
+
+def test_a_sum_gains_less_than_one_kernel_of_all_inputs():
+    apart = gs.SquaredExponential(0.3, 0.5).on(0) + gs.SquaredExponential(0.3, 0.5).on(1)
+    many = 200
+    bounds = [
+        gs.maximum_information_gain(kernel, [-1, -1], [1, 1], many, 0.5)
+        for kernel in (apart, gs.SquaredExponential(0.3, 1.0))
+    ]
+    assert bounds[0] < 0.5 * bounds[1]
+
+
+def test_products_have_the_bound_of_points_that_tell_nothing_of_one_another():
+    product = gs.SquaredExponential(0.4, 0.5) * gs.Linear(2.0, 0.2)
+    most = 0.5 * 0.2 * (1 + 1) / 4  # at a corner
+    bound = gs.maximum_information_gain(product, [-1, -1], [1, 1], 9, 0.5)
+    assert bound == pytest.approx(9 * math.log1p(most / 0.5) / 2)
+
+
+def test_a_kernel_of_ones_own_has_a_gain_of_given_points_only():
+    class Own(gs.Kernel):
+        lengthscale, variance = 0.4, 0.5
+
+        def correlation(self, first, second):
+            return gs.SquaredExponential().correlation(first, second)
+
+    points = np.random.default_rng(0).uniform(size=(5, 2))
+    expected = gs.information_gain(gs.SquaredExponential(0.4, 0.5), points, 0.5)
+    assert gs.information_gain(Own(), points, 0.5) == pytest.approx(expected)
+    with pytest.raises(gs.ModelError, match=r"largest variance of your own kernel .* is not known"):
+        gs.maximum_information_gain(Own(), [0, 0], [1, 1], 3, 0.5)
+    with pytest.raises(
+        gs.ModelError, match=r"information gain takes 2 numbers, but kernel .* input 3"
+    ):
+        gs.information_gain(gs.Matern(2.5, 1, 1).on(3) + gs.Linear(1, 1), points, 0.5)

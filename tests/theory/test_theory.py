@@ -171,3 +171,33 @@ def test_noise_that_carries_a_chain_out_of_range_is_paid_for():
     assert seen > gs.maximum_information_gain(known_kernel(0.1), [-0.1], [0.1], 8, scale)
     beta = theory.plausible_set(problem.program, history).beta["outer"]
     assert beta.item() == pytest.approx(1 + 0.1 * np.sqrt(2 * (seen + 1 + np.log(2 / 0.1))))
+
+
+def test_theory_mode_takes_sums_of_kernels_and_refuses_own_ones():
+    class Own(gs.Kernel):
+        lengthscale, variance = 1.0, 0.5
+
+        def correlation(self, first, second):
+            return gs.Matern().correlation(first, second)
+
+    def solve(kernel):
+        x = gs.Variable("x", 2, lower=-1, upper=1)
+        f = gs.BlackBox(
+            lambda x: np.cos(2 * x[0]) + 0.3 * x[1],
+            name="f",
+            noise=0.05,
+            kernel=kernel,
+            norm_bound=3,
+        )
+        strategy = gs.Optimistic(beta=gs.Theory(horizon=8), solver=gs.MultiStart())
+        return gs.Problem(minimize=f(x)).solve(3, strategy=strategy, seed=0, progress=False)
+
+    result = solve(gs.Matern(2.5, 1.0, 0.5).on(0) + gs.Linear(2.0, 1.0).on(1))
+    assert result.lower_bound <= np.cos(2) - 0.3 <= result.fun + 0.3
+    assert result.guarantee().regret(3) > 0
+    with pytest.raises(
+        gs.ModelError, match=r"'f' has a kernel of your own, .* or a number as beta"
+    ):
+        solve(gs.Matern(2.5, 1.0, 0.25) + Own())
+    with pytest.raises(gs.ModelError, match=r"reaches k\(s, s\) = 1.5, more than 1"):
+        solve(gs.Matern(2.5, 1.0, 0.5) + gs.Linear(1.0, 1.0).on(1))

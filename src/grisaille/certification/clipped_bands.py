@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.certification.band_minorants import BandMinorants, Quadratics
+from grisaille.certification.band_minorants import BandMinorants
 from grisaille.certification.declared_minorants import cut
+from grisaille.certification.kernel_minorants import Quadratics
 from grisaille.certification.range_table import CELLS, RangeTable
 from grisaille.confidence.beliefs import value_bound
 from grisaille.confidence.declared_intervals import DeclaredInterval

@@ -16,7 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grisaille.certification.band_minorants import Quadratics
+from grisaille.certification.kernel_minorants import Quadratics
 from grisaille.confidence.declared_intervals import DeclaredInterval
 from grisaille.enclosures.interval import EPSILON, Interval
 

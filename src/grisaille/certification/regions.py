@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.certification.band_minorants import Quadratics
 from grisaille.certification.clipped_bands import center_and_half
+from grisaille.certification.kernel_minorants import Quadratics
 from grisaille.certification.propagation import Propagation
 from grisaille.certification.separable_quadratics import Minimum, SeparableSum
 from grisaille.enclosures.interval import Enclosure, Interval

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.certification.band_minorants import BandMinorants
+from grisaille.certification.band_minorants import BandMinorants, can_be_bounded
 from grisaille.certification.branching_variables import branched_outputs, state_sources
 from grisaille.certification.clipped_bands import ClippedBands
 from grisaille.certification.lowering import lowered
@@ -77,12 +77,20 @@ class PlausibleRelaxation:
             for name, belief in plausible.beliefs.items()
             if not isinstance(belief, Posterior) and name not in plausible.intervals
         ]
+        reasons += [
+            f"black box {name!r} has a product of kernels or a kernel of its own, whose bands are "
+            "not bounded over regions"
+            for name, belief in plausible.beliefs.items()
+            if isinstance(belief, Posterior)
+            and not can_be_bounded(belief.kernel)
+            and name not in plausible.intervals
+        ]
         if reasons:
             raise NoRelaxation(", ".join(reasons))
         minorants = {
             name: BandMinorants(belief, plausible.beta[name])
             for name, belief in plausible.beliefs.items()
-            if isinstance(belief, Posterior)
+            if isinstance(belief, Posterior) and can_be_bounded(belief.kernel)
         }
         self.bands = {
             call.node: ClippedBands(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grisaille.certification.band_minorants import Quadratics, least_of
+from grisaille.certification.kernel_minorants import Quadratics, least_of
 from grisaille.certification.propagation import Affine, split_signs, times
 from grisaille.enclosures.interval import EPSILON, Enclosure
 

@@ -10,18 +10,23 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.errors import ModelError
+from grisaille.checks import has_method
+from grisaille.errors import ModelError, counted, shortened
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.program import Program
 from grisaille.language.variable import Variable
 from grisaille.records import History
+from grisaille.surrogates.composite import compiled, is_plain, own_kernels
 from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.fitting import given, learned
-from grisaille.surrogates.kernels import Kernel, Linear, Matern, check_kernel
+from grisaille.surrogates.kernel import Kernel
+from grisaille.surrogates.kernel_checks import check_kernel
+from grisaille.surrogates.kernels import Linear, Matern
 from grisaille.surrogates.noise_evidence import repeats_earlier
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
+from grisaille.surrogates.prior import prior_variance
 from grisaille.surrogates.sparse import CondensedPosterior
 
 Beliefs = dict[str, Surrogate]
@@ -60,11 +65,8 @@ def value_bound(box: BlackBox, states: Tensor) -> Tensor:
         (batch, k).
     """
     assert box.norm_bound is not None
-    kernel = given_kernel(box)
-    assert kernel.variance is not None
-    correlation = kernel.diagonal(states / torch.tensor(kernel.lengthscale))
     # The floor keeps the root differentiable at the origin of a linear kernel.
-    deviation = (kernel.variance * correlation).clamp_min(1e-300).sqrt()
+    deviation = prior_variance(given_kernel(box), states).clamp_min(1e-300).sqrt()
     return torch.tensor(box.norm_bound) * deviation.unsqueeze(-1)
 
 
@@ -154,6 +156,7 @@ def _surrogate(
         return _own_model(box, inputs, outputs)
     kernel: Kernel = DEFAULT_KERNEL if box.kernel is None else box.kernel
     check_kernel(kernel, box.name, box.inputs)
+    kernel = compiled(kernel, box.inputs)
     if box.process_noise and len(inputs) > _MANY_ROWS:
         return _condensed(program, box, kernel, inputs, outputs)
     first = milestone(len(inputs), at_once)
@@ -188,7 +191,8 @@ def contradiction(box: BlackBox, surrogate: Surrogate) -> str:
     spread = outputs.amax(0) - outputs.amin(0)
     if (misses <= torch.maximum(_MISS * spread, _MISSES * rounding.sqrt().T)).all():
         return ""
-    kernel = type(surrogate.kernel).__name__
+    plain = is_plain(surrogate.kernel)
+    kernel = type(surrogate.kernel).__name__ if plain else shortened(box.kernel)
     other = "kernel=gs.Matern() or " if isinstance(surrogate.kernel, Linear) else ""
     return (
         f"the answers of black box {box.name!r} contradict its {kernel} kernel with noise 0, which "
@@ -211,13 +215,20 @@ def _condensed(
 
 def _own_model(box: BlackBox, inputs: Array, outputs: Array) -> ModelSurrogate:
     assert box.model is not None
-    model = box.model(torch.tensor(inputs), torch.tensor(outputs))
-    if not hasattr(model, "posterior"):
+    try:
+        model = box.model(torch.tensor(inputs), torch.tensor(outputs))
+    except Exception as error:
+        many = counted(len(inputs), "observation")
+        error.add_note(f"This is model= of black box {box.name!r}, called with {many}.")
+        raise
+    if not has_method(model, "posterior"):
         raise ModelError(
-            f"model= of black box {box.name!r} returned {model!r}: it must return a fitted BoTorch "
-            "model, something with posterior(X)"
+            f"model= of black box {box.name!r} returned {shortened(model)}: it must return a "
+            "fitted BoTorch model, something with posterior(X)"
         )
-    return ModelSurrogate(model, box.name, box.outputs)
+    if not len(inputs):
+        return ModelSurrogate(model, box.name, box.outputs)
+    return ModelSurrogate.tried(model, box.name, box.outputs, torch.tensor(inputs[0]))
 
 
 def input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Array]:
@@ -271,6 +282,8 @@ def known_range(expression: Expression) -> tuple[Array, Array]:
 
 def _largest_value(call: Call) -> Array:
     """The largest value that the norm bound of a black box allows for its known inputs, (k,)."""
+    if own_kernels(call.box.kernel):  # where their k(s, s) is largest is not known
+        return np.full(call.box.outputs, np.inf)
     ends = zip(*map(known_range, call.arguments), strict=True)
     lower, upper = (torch.tensor(np.concatenate(end)) for end in ends)
     farthest = torch.maximum(accepted(call.box, lower).abs(), accepted(call.box, upper).abs())

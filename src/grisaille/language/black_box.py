@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.checks import has_method, is_finite, is_flag, real_numbers
+from grisaille.checks import has_method, is_finite, is_flag, real_numbers, takes
 from grisaille.errors import (
     EvaluationError,
     ModelError,
@@ -51,8 +51,9 @@ class BlackBox:
         outputs: How many numbers it returns, or their names. 1 gives a scalar expression.
         noise: Standard deviation of the observation noise, in the output's units, one or one per
             output; 0 for a deterministic simulator; None to learn it.
-        kernel: A `SquaredExponential`, `Matern` or `Linear`; None for the default. One with
-            hyper-parameters is used as it is, in the user's own units.
+        kernel: A `SquaredExponential`, `Matern` or `Linear`, a sum or product of them, or one of
+            your own (`gs.Kernel`); None for the default. One with hyper-parameters is used as it
+            is, in the user's own units.
         norm_bound: B_i, a bound on the norm in the space of a kernel with hyper-parameters
             (Assumption bounded_norm), one or one per output; clips the band to ±B_i sqrt(k(s, s)).
         lower: Smallest value an output can take: clips the band. One, or one per output. An answer
@@ -117,10 +118,10 @@ class BlackBox:
             raise self._fault("has both kernel= and model=: choose one")
         if kernel is not None and not has_method(kernel, "correlation"):
             raise self._fault(
-                f"has kernel={shortened(kernel)}: pass gs.SquaredExponential(), gs.Matern() or "
-                "gs.Linear()"
+                f"has kernel={shortened(kernel)}: pass gs.SquaredExponential(), gs.Matern(), "
+                "gs.Linear(), a sum or product of them, or a kernel of your own (gs.Kernel)"
             )
-        if model is not None and not callable(model):
+        if model is not None and not (callable(model) and takes(model, 2)):
             raise self._fault(
                 f"has model={shortened(model)}: pass a function of inputs and outputs that "
                 "returns a BoTorch model"

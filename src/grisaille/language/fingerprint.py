@@ -180,7 +180,7 @@ def _white_box_of(expression: Expression) -> WhiteBox | None:
 
 
 def _kernel(kernel: Any) -> str:
-    """Family and hyper-parameters; those of a foreign kernel that is no dataclass are unknown."""
+    """Family and fields, which may be kernels; of a class that is no dataclass, its name."""
     family = type(kernel).__name__
     if not dataclasses.is_dataclass(kernel):
         return family
@@ -190,8 +190,20 @@ def _kernel(kernel: Any) -> str:
         value = getattr(kernel, field.name)
         default = signature[field.name].default if field.name in signature else None
         if value is not None and value != default:
-            fields.append(f"{field.name} {_declared(value)}")
+            fields.append(f"{field.name} {_kernel_field(value)}")
     return f"{family}({', '.join(fields)})" if fields else family
+
+
+def _kernel_field(value: Any) -> str:
+    """What a field of a kernel holds: kernels, a name, numbers; of all else, only that it is."""
+    if hasattr(value, "correlation"):
+        return _kernel(value)
+    if isinstance(value, tuple) and value and all(hasattr(part, "correlation") for part in value):
+        return f"[{', '.join(map(_kernel, value))}]"
+    try:
+        return _name(value) if isinstance(value, str) else _declared(value)
+    except (TypeError, ValueError):
+        return "given"
 
 
 def _declaration(label: str, fields: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, o
 from grisaille.errors import EvaluationError, ModelError, shortened, text_of
 from grisaille.language.atoms import Atom
 from grisaille.language.expression import Operation, as_expression
+from grisaille.language.torch_function import TorchFunction
 from grisaille.language.user_function import (
     check_shape_of_slopes,
     decorator,
@@ -24,12 +25,19 @@ from grisaille.language.user_function import (
     name_of,
     output_shape,
 )
+from grisaille.language.white_box_derivatives import (
+    by_differences,
+    by_gradient,
+    disagreement,
+    slopes_by_torch,
+)
 
 
 class WhiteBox:
     """A known, cheap function that operators and NumPy functions cannot express.
 
-    Its derivatives are taken by central differences, so it should be smooth to about 1e-6.
+    Its derivatives are taken by central differences, so it should be smooth to about 1e-6. That
+    takes two calls per input number; `gradient` and `torch` are much faster.
 
     Args:
         fn: The function, of NumPy values shaped like the arguments, to `outputs` numbers.
@@ -37,11 +45,16 @@ class WhiteBox:
         outputs: How many numbers it returns; 1 gives a scalar expression.
         vectorized: True if `fn` takes arrays with one more leading axis, many points at once, and
             returns its values with that leading axis: much faster.
+        torch: True if `fn` takes and returns PyTorch tensors, float64. PyTorch differentiates it.
+        gradient: A function of the same arguments that returns the derivatives: an array
+            (outputs, inputs), where the numbers of all arguments count as inputs, one after the
+            other; (inputs,) is enough for one output. With `vectorized`, one leading axis more.
+            The first derivatives are compared with differences.
         lipschitz: How fast outputs can change with each input number, all arguments taken
             together: |f(a) - f(b)| is at most the sum of lipschitz * |a - b|. One number, one per
             input, or an array (outputs, inputs). Proofs of bounds need it, or `interval`.
         interval: A function that bounds the outputs: it takes a pair (lower, upper) for each
-            argument, shaped as `fn` takes the argument, and returns the pair (lower, upper) of the
+            argument, as `fn` takes the argument, and returns the pair (lower, upper) of the
             outputs. With `lipschitz` as well, both hold.
     """
 
@@ -52,6 +65,8 @@ class WhiteBox:
         name: str | None = None,
         outputs: int = 1,
         vectorized: bool = False,
+        torch: bool = False,
+        gradient: Callable[..., Any] | None = None,
         lipschitz: ArrayLike | None = None,
         interval: Callable[..., Any] | None = None,
     ) -> None:
@@ -59,13 +74,27 @@ class WhiteBox:
             raise ModelError("gs.white_box needs a function, got None")
         self.fn = fn
         self.name = name_of(fn, name, "white box")
-        if not is_flag(vectorized):
-            raise ModelError(
-                f"white box {self.name!r} has vectorized={shortened(vectorized)}: pass True or "
-                "False"
-            )
+        for what, flag in (("vectorized", vectorized), ("torch", torch)):
+            if not is_flag(flag):
+                raise ModelError(
+                    f"white box {self.name!r} has {what}={shortened(flag)}: pass True or False"
+                )
         self.vectorized = bool(vectorized)
+        self.torch = bool(torch)
+        if gradient is not None and not callable(gradient):
+            raise ModelError(
+                f"white box {self.name!r} has gradient={shortened(gradient)}: pass a function of "
+                "the same arguments that returns the derivatives (outputs, inputs)"
+            )
+        if gradient is not None and self.torch:
+            raise ModelError(
+                f"white box {self.name!r} has torch=True, so PyTorch differentiates it, and "
+                "gradient=: leave one of them out"
+            )
+        self.gradient = gradient
         _, self.output_shape = output_shape(outputs, f"white box {self.name!r}")
+        self._of_tensors = TorchFunction(fn, self.output_shape, self.vectorized)
+        self._is_compared = False
         self.lipschitz = self._slopes(lipschitz)
         if interval is not None and not callable(interval):
             raise ModelError(
@@ -95,36 +124,100 @@ class WhiteBox:
         return self.fn(*args)
 
     def _evaluate(self, *arguments: Tensor) -> Tensor:
-        value: Tensor = _NumericalDerivative.apply(self._values, *arguments)  # type: ignore[no-untyped-call]
+        if not self.torch and self.gradient is None:
+            return by_differences(self._values, arguments)
+        batch = max(a.shape[0] for a in arguments)
+        arguments = tuple(a.expand(batch, *a.shape[1:]) for a in arguments)
+        if self.torch:
+            value = self._values(*arguments)
+        else:
+            value = by_gradient(self._values, self._given_slopes, arguments)
+        if value.requires_grad and not self._is_compared:
+            self._compare(*arguments)
         return value
+
+    def _compare(self, *arguments: Tensor) -> None:
+        """Compare derivatives with differences, once, at the first and the last point."""
+        for row in {0, len(arguments[0]) - 1}:
+            point = [a[row : row + 1].detach() for a in arguments]
+            if self.torch:
+                slopes = slopes_by_torch(self._values, point)
+            else:
+                slopes = self._given_slopes(*point)
+            try:
+                wrong = disagreement(self._values, slopes, point)
+            except EvaluationError:  # a step may leave the function's domain
+                continue
+            if wrong is not None:
+                output, position, given, numerical = wrong
+                who, remedy = (
+                    ("PyTorch's derivative", "is a part of it detached, or computed outside torch?")
+                    if self.torch
+                    else ("gradient=", "it must return derivatives (outputs, inputs) of fn")
+                )
+                raise ModelError(
+                    f"{who} of white box {self.name!r} says {given:.6g} for output {output} by "
+                    f"input {position} at {_point_text(point)}, but differences say "
+                    f"{numerical:.6g}: {remedy}"
+                )
+        self._is_compared = True
 
     def _values(self, *arguments: Tensor) -> Tensor:
         batch = max(a.shape[0] for a in arguments)
-        # Copies, because a function may change its arguments in place.
-        arrays = [a.detach().expand(batch, *a.shape[1:]).numpy().copy() for a in arguments]
         try:
-            if self.vectorized:
-                answers = self.fn(*arrays)
-                nothing = answers is None
-            else:
-                rows = zip(*arrays, strict=True)
-                answers = [self.fn(*(float(v) if v.ndim == 0 else v for v in row)) for row in rows]
-                nothing = any(answer is None for answer in answers)
-            if nothing:
-                raise TypeError("it returned None (does it lack a return statement?)")
-            values = real_numbers(answers, truth_values=True).copy(order="C")
-            if values.shape[:1] != (batch,):
-                raise ValueError(
-                    f"it returned shape {values.shape} for {batch} points: the first axis must "
-                    "count the points"
-                )
+            if self.torch:
+                return self._of_tensors(*(a.expand(batch, *a.shape[1:]) for a in arguments))
+            # Copies, because a function may change its arguments in place.
+            arrays = [a.detach().expand(batch, *a.shape[1:]).numpy().copy() for a in arguments]
+            values = self._answers(self.fn, arrays)
             return torch.as_tensor(values.reshape((batch, *self.output_shape)))
         except Exception as error:
-            example = ", ".join(np.array2string(a[0], precision=6) for a in arrays)
-            raise EvaluationError(
-                f"white box {self.name!r} (outputs={self.outputs}, vectorized={self.vectorized}) "
-                f"failed near {example}: {text_of(error)}"
-            ) from error
+            raise self._failure("", arguments, error) from error
+
+    def _given_slopes(self, *arguments: Tensor) -> Tensor:
+        """What `gradient` returns, (batch, outputs, inputs)."""
+        assert self.gradient is not None
+        batch, inputs = len(arguments[0]), sum(a[0].numel() for a in arguments)
+        try:
+            arrays = [a.numpy().copy() for a in arguments]
+            slopes = self._answers(self.gradient, arrays)
+            shape = (self.outputs, inputs)
+            short = tuple(size for size in shape if size != 1)
+            if slopes.shape[1:] not in (shape, shape[1:] if self.outputs == 1 else shape, short):
+                raise ValueError(
+                    f"it returned derivatives of shape {slopes.shape[1:]} at a point, expected "
+                    f"(outputs, inputs) = {shape}"
+                )
+            return torch.as_tensor(slopes.reshape(batch, *shape))
+        except Exception as error:
+            raise self._failure("gradient= of ", arguments, error) from error
+
+    def _answers(self, fn: Callable[..., Any], arrays: list[Array]) -> Array:
+        """What a function of NumPy values returns at points, with the points as first axis."""
+        batch = len(arrays[0])
+        if self.vectorized:
+            answers = fn(*arrays)
+            nothing = answers is None
+        else:
+            rows = zip(*arrays, strict=True)
+            answers = [fn(*(float(v) if v.ndim == 0 else v for v in row)) for row in rows]
+            nothing = any(answer is None for answer in answers)
+        if nothing:
+            raise TypeError("it returned None (does it lack a return statement?)")
+        values = real_numbers(answers, truth_values=True).copy(order="C")
+        if values.shape[:1] != (batch,):
+            raise ValueError(
+                f"it returned shape {values.shape} for {batch} points: the first axis must "
+                "count the points"
+            )
+        return values
+
+    def _failure(self, what: str, arguments: Sequence[Tensor], error: Exception) -> EvaluationError:
+        kind = ", torch=True" if self.torch else ""
+        return EvaluationError(
+            f"{what}white box {self.name!r} (outputs={self.outputs}, vectorized={self.vectorized}"
+            f"{kind}) failed near {_point_text(arguments)}: {text_of(error)}"
+        )
 
     @property
     def outputs(self) -> int:
@@ -202,7 +295,9 @@ class WhiteBox:
         """Ends (2, regions, outputs) from the user's `interval` function."""
         assert self.interval is not None
         regions = len(lower[0])
-        pairs = [(low.numpy(), high.numpy()) for low, high in zip(lower, upper, strict=True)]
+        pairs: list[tuple[Any, Any]] = list(zip(lower, upper, strict=True))
+        if not self.torch:
+            pairs = [(low.numpy(), high.numpy()) for low, high in pairs]
         try:
             if self.vectorized:
                 answers = [self.interval(*pairs)]
@@ -253,6 +348,11 @@ def _out_of_order(ends: Tensor) -> tuple[int, int, float, float] | None:
     return region, output, float(ends[0, region, output]), float(ends[1, region, output])
 
 
+def _point_text(arguments: Sequence[Tensor]) -> str:
+    """The first point as text, argument by argument."""
+    return ", ".join(np.array2string(a[0].detach().numpy(), precision=6) for a in arguments)
+
+
 def _region_text(lower: list[Tensor], upper: list[Tensor], region: int) -> str:
     """A region as text, argument by argument."""
     return ", ".join(
@@ -268,38 +368,3 @@ def white_box(fn: Callable[..., Any], /, **options: Any) -> WhiteBox:
     Takes the options of `WhiteBox`.
     """
     return WhiteBox(fn, **options)
-
-
-class _NumericalDerivative(torch.autograd.Function):
-    """A function of NumPy arrays with its gradient by central differences."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
-        ctx.values = values
-        ctx.save_for_backward(*arguments)
-        return values(*arguments)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (gradient,) = gradients
-        arguments = [a.detach() for a in ctx.saved_tensors]
-        answers: list[Tensor | None] = [None]
-        for i, argument in enumerate(arguments):
-            if not ctx.needs_input_grad[i + 1]:
-                answers.append(None)
-                continue
-            flat = argument.reshape(argument.shape[0], -1)
-            columns = []
-            for j in range(flat.shape[1]):
-                step = 1e-6 * (1.0 + flat[:, j].abs())
-                sides = []
-                for sign in (1.0, -1.0):
-                    moved = flat.clone()
-                    moved[:, j] += sign * step
-                    changed = [*arguments]
-                    changed[i] = moved.reshape(argument.shape)
-                    sides.append(ctx.values(*changed))
-                slope = (sides[0] - sides[1]) / (2 * step).reshape(-1, *[1] * (gradient.ndim - 1))
-                columns.append((gradient * slope).reshape(gradient.shape[0], -1).sum(1))
-            answers.append(torch.stack(columns, 1).reshape(argument.shape))
-        return tuple(answers)

@@ -15,7 +15,7 @@ from grisaille.records import Bound, Situation, Suggestion
 from grisaille.solvers.search_problem import Solver
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.surrogates.kernels import check_kernel
+from grisaille.surrogates.kernel_checks import check_kernel
 from grisaille.theory.theory import Theory
 
 

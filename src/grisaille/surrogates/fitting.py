@@ -16,10 +16,14 @@ import torch
 from scipy.optimize import minimize
 
 from grisaille.array_types import Array
-from grisaille.surrogates.kernels import Kernel, Linear
+from grisaille.surrogates.composite import Composite
+from grisaille.surrogates.composite_likelihood import CompositeLikelihood
+from grisaille.surrogates.kernel import Kernel
+from grisaille.surrogates.kernels import Linear
 from grisaille.surrogates.likelihood import Likelihood, LogNormal
 from grisaille.surrogates.noise_evidence import NoiseVerdict, judge_noise
 from grisaille.surrogates.posterior import Hyperparameters
+from grisaille.surrogates.prior import given_sizes
 
 # Noise variance, in standardized units, that learning assumes for a noise-free black box.
 _NOISE_FREE = 1e-6
@@ -39,13 +43,16 @@ _MOST_ITERATIONS = 200
 
 def given(kernel: Kernel, noise: Array | None, inputs: int, outputs: int) -> Hyperparameters:
     """The hyper-parameters a kernel was given with; zero prior mean (the paper's setting)."""
+    deviation = torch.zeros(outputs, dtype=torch.float64) if noise is None else torch.tensor(noise)
+    zeros = torch.zeros(outputs, dtype=torch.float64)
+    center = torch.zeros(inputs, dtype=torch.float64)
+    if isinstance(kernel, Composite):
+        scales, whole, shares = (v.repeat_interleave(outputs, 0) for v in given_sizes(kernel))
+        return Hyperparameters(scales, whole, deviation**2, zeros, center, shares=shares)
     assert kernel.lengthscale is not None
     assert kernel.variance is not None
     lengthscale = torch.tensor(kernel.lengthscale, dtype=torch.float64).expand(outputs, inputs)
     variance = torch.full((outputs,), kernel.variance, dtype=torch.float64)
-    deviation = torch.zeros(outputs, dtype=torch.float64) if noise is None else torch.tensor(noise)
-    zeros = torch.zeros(outputs, dtype=torch.float64)
-    center = torch.zeros(inputs, dtype=torch.float64)
     return Hyperparameters(lengthscale.clone(), variance, deviation**2, zeros, center)
 
 
@@ -104,13 +111,18 @@ def _learned(
     if verdict is not None and verdict.is_exact:
         level = np.zeros(k)
     remarks = tuple(dict.fromkeys(fit.remark for fit in fits if fit.remark))
+    width, shares = upper - lower, None
+    if isinstance(kernel, Composite):
+        width = width[kernel.columns]
+        shares = torch.tensor(np.array([fit.shares for fit in fits]))
     return Hyperparameters(
-        lengthscale=torch.tensor(np.array([fit.lengthscale for fit in fits]) * (upper - lower)),
+        lengthscale=torch.tensor(np.array([fit.lengthscale for fit in fits]) * width),
         variance=torch.tensor(np.array([fit.variance for fit in fits]) * spread**2),
         noise=torch.tensor(np.asarray(level) * spread**2),
         mean=torch.tensor(center + np.array([fit.mean for fit in fits]) * spread),
         center=torch.tensor(lower),
         remarks=remarks if verdict is None else (verdict.reason, *remarks),
+        shares=shares,
     )
 
 
@@ -135,7 +147,7 @@ class _Fit:
         remark: What was done if it could not be found; else empty.
     """
 
-    def __init__(self, likelihood: Likelihood) -> None:
+    def __init__(self, likelihood: Likelihood | CompositeLikelihood) -> None:
         self.likelihood = likelihood
         self.loss, self.logarithms = math.inf, np.zeros(0)
         self.remark = ""
@@ -158,6 +170,7 @@ class _Fit:
                 "values are used"
             )
         self.lengthscale, self.variance, self.noise = likelihood.values(self.logarithms)
+        self.shares = likelihood.shares(self.logarithms)
         self.mean = likelihood.mean(self.logarithms) if len(likelihood.outputs) else 0.0
 
 
@@ -173,15 +186,10 @@ def _fit(
         noise: Noise variances (k,); None to learn them.
         surely_noisy: Whether noise that is to be learned cannot be 0.
     """
-    d = inputs.shape[1]
-    # A linear kernel in BoTorch has no prior of its weights.
-    scales = None
-    if not isinstance(kernel, Linear):
-        scales = LogNormal(math.sqrt(2) + math.log(d) / 2, math.sqrt(3))
 
     def fits(levels: Iterable[float | None], prior: LogNormal | None) -> list[_Fit]:
         likelihoods = [
-            Likelihood(kernel, inputs, column, level, scales, _VARIANCE_PRIOR, prior)
+            _likelihood(kernel, inputs, column, level, prior)
             for column, level in zip(outputs.T, levels, strict=True)
         ]
         return [_Fit(likelihood) for likelihood in likelihoods]
@@ -202,15 +210,42 @@ def _fit(
     return (exact if verdict.is_exact else noisy), verdict
 
 
-def _starts(likelihood: Likelihood) -> list[Array]:
+def _likelihood(
+    kernel: Kernel,
+    inputs: Array,
+    outputs: Array,
+    noise: float | None,
+    noise_prior: LogNormal | None,
+) -> Likelihood | CompositeLikelihood:
+    """The density of the hyper-parameters of one output."""
+    if not isinstance(kernel, Composite):
+        scales = _scale_prior(kernel, inputs.shape[1])
+        return Likelihood(kernel, inputs, outputs, noise, scales, _VARIANCE_PRIOR, noise_prior)
+    priors = [_scale_prior(part.kernel, len(part.inputs)) for part in kernel.parts]
+    # Together, the parts of a sum vary as much as one kernel would.
+    many = sum(part.has_variance for part in kernel.parts)
+    variance = LogNormal(_VARIANCE_PRIOR.mean - math.log(max(many, 1)), _VARIANCE_PRIOR.deviation)
+    return CompositeLikelihood(kernel, inputs, outputs, noise, priors, variance, noise_prior)
+
+
+def _scale_prior(kernel: Kernel, inputs: int) -> LogNormal | None:
+    """BoTorch's prior of each length-scale; its linear kernel has no prior of its weights."""
+    if isinstance(kernel, Linear):
+        return None
+    return LogNormal(math.sqrt(2) + math.log(inputs) / 2, math.sqrt(3))
+
+
+def _starts(likelihood: Likelihood | CompositeLikelihood) -> list[Array]:
     """Logarithms where searches start."""
-    d = likelihood.inputs.shape[1]
-    others = [0.0] * likelihood.has_variance + [_NOISE_PRIOR.mean] * (likelihood.noise is None)
-    return [np.array([math.log(s * math.sqrt(d))] * d + others) for s in _STARTS]
+    others = [math.log(likelihood.typical_variance)] * likelihood.variances
+    others += [_NOISE_PRIOR.mean] * (likelihood.noise is None)
+    return [
+        np.array([math.log(s * math.sqrt(d)) for d in likelihood.dimensions] + others)
+        for s in _STARTS
+    ]
 
 
-def _bounds(likelihood: Likelihood) -> list[tuple[float, float]]:
-    d = likelihood.inputs.shape[1]
-    ends = [_LENGTHSCALES] * d + [_VARIANCES] * likelihood.has_variance
+def _bounds(likelihood: Likelihood | CompositeLikelihood) -> list[tuple[float, float]]:
+    ends = [_LENGTHSCALES] * len(likelihood.dimensions) + [_VARIANCES] * likelihood.variances
     ends += [_NOISES] * (likelihood.noise is None)
     return [(math.log(low), math.log(high)) for low, high in ends]

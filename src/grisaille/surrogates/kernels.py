@@ -16,32 +16,11 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grisaille.checks import is_number, real_numbers
-from grisaille.errors import ModelError, counted, shortened
+from grisaille.errors import ModelError, shortened
+from grisaille.surrogates.kernel import Kernel
 
 
-class Kernel(Protocol):
-    """A covariance function: variance * correlation(s / lengthscale, s' / lengthscale)."""
-
-    @property
-    def lengthscale(self) -> tuple[float, ...] | None:
-        """One per input or one for all; None to learn them."""
-
-    @property
-    def variance(self) -> float | None:
-        """The factor; None to learn it."""
-
-    def __hash__(self) -> int: ...
-
-    def correlation(self, first: Tensor, second: Tensor) -> Tensor:
-        """Correlations of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
-        ...
-
-    def diagonal(self, inputs: Tensor) -> Tensor:
-        """Correlation of each scaled input with itself, (..., n, d) to (..., n)."""
-        ...
-
-
-class Radial(Kernel, Protocol):
+class Radial(Protocol):
     """A kernel of the distance alone, with what bounds over regions need.
 
     As a function of q = |s - s'|^2 its correlation is convex and decreasing: it is a mixture of
@@ -69,7 +48,7 @@ class Radial(Kernel, Protocol):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class SquaredExponential:
+class SquaredExponential(Kernel):
     """k(s, s') = variance * exp(-|(s - s') / lengthscale|^2 / 2)."""
 
     lengthscale: tuple[float, ...] | None
@@ -81,10 +60,6 @@ class SquaredExponential:
     def correlation(self, first: Tensor, second: Tensor) -> Tensor:
         """Correlations of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
         return torch.exp(-0.5 * _distance(first, second).square())
-
-    def diagonal(self, inputs: Tensor) -> Tensor:
-        """Ones: (..., n, d) to (..., n)."""
-        return torch.ones_like(inputs[..., 0])
 
     @property
     def order(self) -> int:
@@ -107,7 +82,7 @@ class SquaredExponential:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Matern:
+class Matern(Kernel):
     """The Matérn kernel of smoothness 1/2, 3/2 or 5/2, with r = |(s - s') / lengthscale|.
 
     variance * exp(-r), (1 + a) exp(-a) with a = sqrt(3) r, and (1 + a + a^2 / 3) exp(-a) with
@@ -140,10 +115,6 @@ class Matern:
         if self.smoothness == 1.5:
             return (1 + scaled) * decay
         return (1 + scaled + scaled * scaled / 3) * decay
-
-    def diagonal(self, inputs: Tensor) -> Tensor:
-        """Ones: (..., n, d) to (..., n)."""
-        return torch.ones_like(inputs[..., 0])
 
     @property
     def order(self) -> int:
@@ -180,7 +151,7 @@ class Matern:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Linear:
+class Linear(Kernel):
     """k(s, s') = variance * sum_j s_j s'_j / lengthscale_j^2: linear functions."""
 
     lengthscale: tuple[float, ...] | None
@@ -196,27 +167,6 @@ class Linear:
     def diagonal(self, inputs: Tensor) -> Tensor:
         """Squared lengths: (..., n, d) to (..., n)."""
         return (inputs * inputs).sum(-1)
-
-
-def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
-    """Raise ModelError if it is no kernel of this library, or has not one length-scale per input.
-
-    Args:
-        kernel: What a black box was declared with.
-        box: Name of the black box.
-        inputs: How many inputs it has; None if that is not known yet.
-    """
-    if not isinstance(kernel, SquaredExponential | Matern | Linear):
-        raise ModelError(
-            f"black box {box!r} has kernel={shortened(kernel)}: pass gs.SquaredExponential(), "
-            "gs.Matern() or gs.Linear()"
-        )
-    scales = kernel.lengthscale
-    if inputs is not None and scales is not None and len(scales) not in (1, inputs):
-        raise ModelError(
-            f"black box {box!r} takes {counted(inputs, 'number')}, but its kernel has "
-            f"{len(scales)} length-scales: pass one, or one per input"
-        )
 
 
 def _set_hyperparameters(

@@ -16,7 +16,8 @@ from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.surrogates.kernels import Kernel, Linear, Radial
+from grisaille.surrogates.kernel import Kernel
+from grisaille.surrogates.kernels import Linear, Radial
 from grisaille.surrogates.posterior import LEAST_NOISE
 
 # Inputs at a smaller squared distance are the same. The slope of a Matérn kernel of smoothness 1/2
@@ -54,7 +55,14 @@ class Likelihood:
         lengthscale: Prior of each length-scale; None for a flat one.
         variance: Prior of the variance.
         noise_prior: Prior of the noise variance; None for a flat one.
+
+    Attributes:
+        dimensions: For each length-scale, how many inputs its kernel has.
+        variances: How many variances there are to learn.
+        typical_variance: Where a search for them starts.
     """
+
+    typical_variance = 1.0
 
     def __init__(
         self,
@@ -72,6 +80,8 @@ class Likelihood:
         self._outputs = torch.tensor(outputs)
         self.noise = noise
         self.has_variance = not isinstance(kernel, Linear)
+        self.dimensions = [inputs.shape[1]] * inputs.shape[1]
+        self.variances = int(self.has_variance)
         self._priors = (lengthscale, variance if self.has_variance else None, noise_prior)
 
     def __call__(self, logarithms: Array) -> tuple[float, Array]:
@@ -113,6 +123,10 @@ class Likelihood:
         variance = float(values[d]) if self.has_variance else 1.0
         noise = float(values[-1]) if self.noise is None else self.noise
         return values[:d], variance, noise
+
+    def shares(self, _logarithms: Array) -> Array | None:
+        """None: there is one kernel only."""
+        return None
 
     def mean(self, logarithms: Array) -> float:
         """The constant prior mean of largest likelihood; 0 if the covariance has no factor."""

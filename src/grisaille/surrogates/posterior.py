@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from grisaille.errors import ModelError, counted
-from grisaille.surrogates.kernels import Kernel
+from grisaille.surrogates.composite import Composite
+from grisaille.surrogates.kernel import Kernel
 
 # Noise is never taken to be below this part of an observation's prior variance. It keeps every
 # Cholesky factor well defined however many inputs coincide (they do near convergence), and adds at
@@ -23,6 +24,8 @@ LEAST_NOISE = 1e-10
 # Rounding may leave a variance barely negative; this part of the kernel variance is its floor, far
 # below any real one.
 LEAST_VARIANCE = 1e-14
+# How many points a user's own model is asked for at once where that takes their covariance.
+_JOINTLY = 64
 
 
 class Surrogate(Protocol):
@@ -50,12 +53,13 @@ class Hyperparameters:
     """All parameters of a Gaussian process, for k outputs and d inputs.
 
     Attributes:
-        lengthscale: (k, d), in the inputs' units.
+        lengthscale: (k, d), in the inputs' units; of a composite kernel, one per column.
         variance: (k,), kernel variance in squared output units.
         noise: (k,), noise variance lambda in squared output units.
         mean: (k,), constant prior mean.
         center: (d,), the point that is taken as the origin of inputs.
         remarks: What was concluded while learning them, in a few words each.
+        shares: (k, parts), how the parts of a composite kernel share the variance; else None.
     """
 
     lengthscale: Tensor
@@ -64,9 +68,15 @@ class Hyperparameters:
     mean: Tensor
     center: Tensor
     remarks: tuple[str, ...] = ()
+    shares: Tensor | None = None
 
-    def scale(self, states: Tensor) -> Tensor:
-        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
+    def scale(self, kernel: Kernel, states: Tensor) -> Tensor:
+        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d).
+
+        For a composite kernel, what it takes as scaled inputs.
+        """
+        if isinstance(kernel, Composite) and self.shares is not None:
+            return kernel.scale(states - self.center, self.lengthscale, self.shares)
         return (states - self.center) / self.lengthscale.unsqueeze(1)
 
     def covariance(self, kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
@@ -169,7 +179,7 @@ class Posterior:
 
     def scale(self, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
-        return self.hyperparameters.scale(states)
+        return self.hyperparameters.scale(self.kernel, states)
 
     def covariance(self, first: Tensor, second: Tensor) -> Tensor:
         """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
@@ -193,24 +203,44 @@ class ModelSurrogate:
         model: Anything with BoTorch's `posterior(X)`, in the user's own units.
         box: Name of the black box it stands for.
         outputs: How many outputs that has.
+        jointly: Whether to ask for many points as one set, not as a batch of single points: slower,
+            but some models of several outputs cannot be differentiated in batches.
     """
 
-    def __init__(self, model: object, box: str, outputs: int) -> None:
+    def __init__(self, model: object, box: str, outputs: int, jointly: bool = False) -> None:
         self.model = model
         self.box = box
         self.outputs = outputs
+        self._jointly = jointly
+
+    @classmethod
+    def tried(cls, model: object, box: str, outputs: int, state: Tensor) -> ModelSurrogate:
+        """The surrogate that asks a model in a way that works near a state (d,).
+
+        If none does, what the model raised is raised again.
+        """
+        apart = torch.arange(outputs + 3, dtype=torch.float64).unsqueeze(1)
+        states = state + 1e-3 * (1 + state.abs()) * apart
+        found = cls(model, box, outputs)
+        try:
+            found._differentiate(states)
+        except RuntimeError as batched:
+            found = cls(model, box, outputs, jointly=True)
+            try:
+                found._differentiate(states)
+            except RuntimeError:
+                raise batched from None
+        return found
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
-        posterior = self.model.posterior(states.unsqueeze(1))  # type: ignore[attr-defined]
-        mean, variance = posterior.mean, posterior.variance
-        expected = (len(states), 1, self.outputs)
-        if mean.shape != expected or variance.shape != expected:
-            raise ModelError(
-                f"the model of black box {self.box!r} predicts {tuple(mean.shape[1:])} numbers per "
-                f"point, not {expected[1:]}: model= must return a model of "
-                f"{counted(self.outputs, 'output')}"
+        if self._jointly:
+            parts = [self._moments(part.unsqueeze(0)) for part in states.split(_JOINTLY)]
+            mean, variance = (
+                torch.cat(side, 1).transpose(0, 1) for side in zip(*parts, strict=True)
             )
+        else:
+            mean, variance = self._moments(states.unsqueeze(1))
         if not (torch.isfinite(mean).all() and torch.isfinite(variance).all()):
             raise ModelError(
                 f"the model of black box {self.box!r} predicts numbers that are not finite: "
@@ -221,19 +251,15 @@ class ModelSurrogate:
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
-        posterior = self.model.posterior(states)  # type: ignore[attr-defined]
-        mean = posterior.mean
-        batch, q = states.shape[:2]
+        mean, _ = self._moments(states)
         # BoTorch orders the joint distribution of several outputs point by point, or output by
         # output, as the model likes; one output at a time has one order only.
-        if self.outputs == 1:
-            return mean, posterior.distribution.covariance_matrix.reshape(batch, 1, q, q)
-        parts = [
-            self.model.posterior(states, output_indices=[i])  # type: ignore[attr-defined]
-            for i in range(self.outputs)
-        ]
-        covariance = torch.stack([p.distribution.covariance_matrix for p in parts], 1)
-        return mean, covariance
+        parts = (
+            [self._posterior(states)]
+            if self.outputs == 1
+            else [self._posterior(states, output_indices=[i]) for i in range(self.outputs)]
+        )
+        return mean, torch.stack([self._covariance(part) for part in parts], 1)
 
     def with_predicted(self, state: Tensor) -> ModelSurrogate:
         """The same mean, with narrower deviations if the model can be conditioned; else itself."""
@@ -241,5 +267,62 @@ class ModelSurrogate:
             return self
         place = state.unsqueeze(0)
         mean = self.predict(place)[0].detach()
-        conditioned = self.model.condition_on_observations(place, mean)
-        return ModelSurrogate(conditioned, self.box, self.outputs)
+        try:
+            conditioned = self.model.condition_on_observations(place, mean)
+        except NotImplementedError:  # BoTorch's models that cannot be conditioned say so
+            return self
+        return ModelSurrogate(conditioned, self.box, self.outputs, self._jointly)
+
+    def _posterior(self, points: Tensor, **options: object) -> Any:
+        try:
+            return self.model.posterior(points, **options)  # type: ignore[attr-defined]
+        except Exception as error:
+            error.add_note(
+                f"The model of black box {self.box!r} could not predict: it must take float64 "
+                f"tensors of shape (batch, q, {points.shape[-1]})."
+            )
+            raise
+
+    def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and variances (batch, q, k) at (batch, q, d)."""
+        posterior = self._posterior(points)
+        # A fully Bayesian model is a mixture, of which each sample has a mean.
+        mixed = "mixture_" if hasattr(posterior, "mixture_mean") else ""
+        moments = [getattr(posterior, f"{mixed}{name}") for name in ("mean", "variance")]
+        for value in moments:
+            if not torch.is_tensor(value):
+                raise ModelError(
+                    f"the model of black box {self.box!r} predicts {type(value).__name__}, not "
+                    "tensors: mean and variance of its posterior must be PyTorch tensors"
+                )
+        mean, variance = (value.to(torch.float64) for value in moments)
+        expected = (*points.shape[:-1], self.outputs)
+        if mean.shape != expected or variance.shape != expected:
+            raise ModelError(
+                f"the model of black box {self.box!r} predicts {tuple(mean.shape[1:])} numbers per "
+                f"point, not {expected[1:]}: model= must return a model of "
+                f"{counted(self.outputs, 'output')}"
+            )
+        return mean, variance
+
+    def _covariance(self, posterior: Any) -> Tensor:
+        """Covariances (batch, q, q) of one output."""
+        try:
+            covariance: Tensor = posterior.distribution.covariance_matrix
+        except (AttributeError, NotImplementedError) as error:
+            raise ModelError(
+                f"black box {self.box!r} is called more than once, and its model tells no "
+                "covariance between the calls: its posterior needs distribution.covariance_matrix"
+            ) from error
+        if hasattr(posterior, "mixture_mean"):  # (batch, samples, q, q): covariance of a mixture
+            apart = (posterior.mean - posterior.mixture_mean.unsqueeze(1)).squeeze(-1)
+            between = apart.unsqueeze(-1) * apart.unsqueeze(-2)
+            covariance = (covariance + between).mean(1)
+        return covariance
+
+    def _differentiate(self, states: Tensor) -> None:
+        leaf = states.detach().clone().requires_grad_()
+        mean, deviation = self.predict(leaf)
+        value = mean.sum() + deviation.sum()
+        if value.requires_grad:
+            torch.autograd.grad(value, leaf, allow_unused=True)

@@ -11,7 +11,7 @@ from copy import copy
 import torch
 from torch import Tensor
 
-from grisaille.surrogates.kernels import Kernel
+from grisaille.surrogates.kernel import Kernel
 from grisaille.surrogates.posterior import LEAST_NOISE, LEAST_VARIANCE, Hyperparameters
 
 # Inputs are chosen until what is left of the prior variance, over all observations, is this part of
@@ -44,7 +44,7 @@ class CondensedPosterior:
         self.hyperparameters = hyperparameters
         variance = hyperparameters.variance
         self._noise_variance = torch.maximum(hyperparameters.noise, LEAST_NOISE * variance)
-        scaled = self.hyperparameters.scale(inputs)
+        scaled = self.hyperparameters.scale(self.kernel, inputs)
         share = (self._noise_variance / variance).min() / max(len(inputs), 1)
         chosen = _chosen(kernel, scaled, _ENOUGH * float(share))
         self._chosen = scaled[:, chosen]
@@ -66,7 +66,7 @@ class CondensedPosterior:
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
-        scaled = self.hyperparameters.scale(states)
+        scaled = self.hyperparameters.scale(self.kernel, states)
         cross = self._covariance(self._chosen, scaled)  # (k, m, batch)
         mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
         prior = self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)
@@ -77,7 +77,7 @@ class CondensedPosterior:
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
         batch, q, d = states.shape
-        scaled = self.hyperparameters.scale(states.reshape(batch * q, d))
+        scaled = self.hyperparameters.scale(self.kernel, states.reshape(batch * q, d))
         cross = self._covariance(self._chosen, scaled)
         mean = self.hyperparameters.mean[:, None] + (cross * self._weights).sum(1)
         known = self._root @ cross
@@ -86,7 +86,7 @@ class CondensedPosterior:
 
     def with_predicted(self, state: Tensor) -> CondensedPosterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
-        scaled = self.hyperparameters.scale(state.unsqueeze(0))
+        scaled = self.hyperparameters.scale(self.kernel, state.unsqueeze(0))
         cross = self._covariance(self._chosen, scaled)  # (k, m, 1)
         white = torch.linalg.solve_triangular(self._factor, cross, upper=False)
         noise = self._noise_variance[:, None, None]

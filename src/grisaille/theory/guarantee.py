@@ -15,7 +15,7 @@ from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import History, Observation
-from grisaille.surrogates.kernels import Linear
+from grisaille.surrogates.composite import grows
 from grisaille.theory.amplification import Form, amplification
 from grisaille.theory.information_gain import largest_variance, maximum_information_gain
 from grisaille.theory.lipschitz import Source, known_slopes, lipschitz
@@ -175,7 +175,7 @@ class Guarantee:
         beta = self.theory.beta(
             program, box, self._answers_per_trial(box) * (end - 1), current, given
         )
-        far = np.max(np.abs(domain), axis=0) if isinstance(box.kernel, Linear) else np.zeros(1)
+        far = np.max(np.abs(domain), axis=0) if grows(box.kernel) else np.zeros(box.inputs)
         most = largest_variance(given_kernel(box), far)
         # sigma^2 <= C log(1 + sigma^2 / lambda): the paper takes 2 lambda, right for lambda >= 1.
         factor = most / math.log1p(most / scale)

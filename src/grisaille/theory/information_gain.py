@@ -27,7 +27,11 @@ from grisaille.checks import (
     real_numbers,
 )
 from grisaille.errors import ModelError, shortened
-from grisaille.surrogates.kernels import Kernel, Linear, SquaredExponential
+from grisaille.surrogates.composite import Composite, compiled, is_plain, own_kernels
+from grisaille.surrogates.kernel import Kernel, length_scales
+from grisaille.surrogates.kernel_checks import check_inputs
+from grisaille.surrogates.kernels import Linear, SquaredExponential
+from grisaille.surrogates.prior import prior_covariance, prior_variance
 
 # The largest number of points in the grid that represents the domain.
 _CANDIDATES = 4096
@@ -52,7 +56,7 @@ def information_gain(kernel: Kernel, points: ArrayLike, regularization: float) -
             "finite numbers"
         )
     _check_dimension(kernel, inputs.shape[1])
-    covariance = _covariance(kernel, inputs, inputs) / regularization
+    covariance = prior_covariance(kernel, inputs, inputs) / regularization
     identity = torch.eye(len(inputs), dtype=torch.float64)
     return float(torch.linalg.slogdet(identity + covariance).logabsdet) / 2
 
@@ -86,6 +90,11 @@ def maximum_information_gain(
             "input"
         )
     _check_dimension(kernel, len(low))
+    if own := own_kernels(kernel):
+        raise ModelError(
+            f"the largest variance of your own kernel {shortened(own[0])} in a domain is not "
+            "known, and so no largest information gain: use gs.information_gain of given points"
+        )
     if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
         raise ModelError(
             f"the domain [{shortened(low.tolist())}, {shortened(high.tolist())}] is unbounded or "
@@ -123,16 +132,25 @@ class _Domain:
         return largest_variance(self.kernel, far)
 
     def scaled_widths(self) -> Array:
-        """The widths of the domain, in length-scales."""
-        scales = np.broadcast_to(np.asarray(self.kernel.lengthscale), len(self.lower))
-        return np.asarray((np.asarray(self.upper) - np.asarray(self.lower)) / scales)
+        """The widths of the domain, in length-scales: of several parts, in the shortest ones."""
+        widths = np.asarray(self.upper) - np.asarray(self.lower)
+        kernel = compiled(self.kernel, len(widths))
+        if not isinstance(kernel, Composite):
+            return np.asarray(widths / np.asarray(length_scales(kernel)))
+        per_input = np.full(len(widths), np.inf)
+        np.minimum.at(per_input, kernel.columns, np.asarray(kernel.lengthscale))
+        return np.asarray(widths / per_input)
 
     def candidates(self) -> tuple[Tensor, float]:
         """A grid of points, and the largest kernel distance from any point of the domain to it.
 
-        A linear kernel's deviation is convex in s, so the corners are enough.
+        A linear kernel's deviation is convex in s, so the corners are enough. For products there is
+        no such distance, and no grid.
         """
         widths = self.scaled_widths()
+        kernel = compiled(self.kernel, len(widths))
+        if isinstance(kernel, Composite) and not kernel.is_sum:
+            return torch.zeros(0, len(widths), dtype=torch.float64), math.inf
         counts = [2] * len(widths) if isinstance(self.kernel, Linear) else _grid_counts(widths)
         if math.prod(counts) > _CANDIDATES:
             return torch.zeros(0, len(widths), dtype=torch.float64), math.inf
@@ -143,6 +161,11 @@ class _Domain:
         points = torch.cartesian_prod(*axes).reshape(-1, len(axes))
         if isinstance(self.kernel, Linear):
             return points, 0.0
+        if isinstance(kernel, Composite):
+            cell = (np.asarray(self.upper) - np.asarray(self.lower)) / np.maximum(
+                np.array(counts) - 1, 1
+            )
+            return points, math.sqrt(sum(_squared_distances(kernel, cell / 2)))
         # Half the diagonal of a cell, in length-scales, and the correlation at that distance.
         radius = math.hypot(*(w / max(n - 1, 1) / 2 for w, n in zip(widths, counts, strict=True)))
         center = torch.zeros(1, 1, dtype=torch.float64)
@@ -151,11 +174,26 @@ class _Domain:
         return points, math.sqrt(2 * self.kernel.variance * (1 - float(near)))
 
 
+def _squared_distances(kernel: Composite, half: Array) -> Iterator[float]:
+    """The squared kernel distance k(s, s) + k(s', s') - 2 k(s, s') of each part of a sum.
+
+    `half` (d,) is how far s and s' are apart in each input.
+    """
+    for part in kernel.parts:
+        scales = np.asarray(length_scales(part.kernel))
+        radius = math.hypot(*(half[list(part.inputs)] / scales))
+        assert part.kernel.variance is not None
+        if isinstance(part.kernel, Linear):
+            yield part.kernel.variance * radius**2
+            continue
+        center = torch.zeros(1, 1, dtype=torch.float64)
+        near = part.kernel.correlation(center, torch.full_like(center, radius))
+        yield 2 * part.kernel.variance * (1 - float(near))
+
+
 def largest_variance(kernel: Kernel, far: Array) -> float:
     """The largest k(s, s) over |s_j| <= far_j, (d,)."""
-    assert kernel.variance is not None
-    scaled = torch.tensor(far / np.asarray(kernel.lengthscale)).unsqueeze(0)
-    return kernel.variance * float(kernel.diagonal(scaled))
+    return float(prior_variance(kernel, torch.tensor(far).unsqueeze(0)))
 
 
 def _grid_counts(widths: Array) -> list[int]:
@@ -229,16 +267,14 @@ def _largest_deviations(
     """The largest posterior deviation, which is where the next point is chosen, in turn."""
     if not len(candidates):
         return
-    assert kernel.variance is not None
-    scale = torch.tensor(kernel.lengthscale, dtype=torch.float64)
-    variance = kernel.variance * kernel.diagonal(candidates / scale)
+    variance = prior_variance(kernel, candidates)
     rows: list[Tensor] = []
     while True:
         chosen = int(variance.argmax())
         deviation = math.sqrt(max(float(variance[chosen]), 0.0))
         yield deviation
         # The next row of the Cholesky factor of K + lambda I, for all candidates at once.
-        column = _covariance(kernel, candidates, candidates[chosen : chosen + 1])[:, 0]
+        column = prior_covariance(kernel, candidates, candidates[chosen : chosen + 1])[:, 0]
         if rows:
             stacked = torch.stack(rows)
             column = column - stacked[:, chosen] @ stacked
@@ -247,13 +283,10 @@ def _largest_deviations(
         variance = (variance - row * row).clamp_min(0)
 
 
-def _covariance(kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
-    scale = torch.tensor(kernel.lengthscale, dtype=torch.float64)
-    assert kernel.variance is not None
-    return kernel.variance * kernel.correlation(first / scale, second / scale)
-
-
 def _check_dimension(kernel: Kernel, dimension: int) -> None:
+    if not is_plain(kernel):
+        check_inputs(kernel, "the information gain", dimension)
+        return
     assert kernel.lengthscale is not None
     if len(kernel.lengthscale) not in (1, dimension):
         raise ModelError(

@@ -20,7 +20,9 @@ from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import History
-from grisaille.surrogates.kernels import Kernel, Matern
+from grisaille.surrogates.composite import Composite, compiled
+from grisaille.surrogates.kernel import Kernel, length_scales
+from grisaille.surrogates.kernels import Linear, Matern, SquaredExponential
 from grisaille.surrogates.posterior import Surrogate
 from grisaille.theory.affine_steps import affine_nodes, jumping_nodes
 
@@ -83,11 +85,10 @@ def lipschitz(
     shape = (box.outputs, box.inputs)
     if box.lipschitz is not None:
         return Lipschitz(np.broadcast_to(box.lipschitz, shape), Source.DECLARED)
-    steepness = None if box.kernel is None else _steepness(box.kernel)
-    if box.norm_bound is not None and steepness is not None:
-        scales = np.broadcast_to(np.asarray(given_kernel(box).lengthscale), box.inputs)
-        constants = box.norm_bound[:, None] * steepness / scales
-        return Lipschitz(constants, Source.NORM)
+    if box.norm_bound is not None:
+        steepness = _steepness_per_input(given_kernel(box), box.inputs)
+        if steepness is not None:
+            return Lipschitz(box.norm_bound[:, None] * steepness, Source.NORM)
     if surrogate is None:
         raise ModelError(
             f"a Lipschitz constant of black box {box.name!r} does not follow from its norm bound "
@@ -139,12 +140,29 @@ def known_slopes(program: Program, history: History) -> KnownSlopes:
     return KnownSlopes(tuple(states), np.concatenate(rows), source)
 
 
+def _steepness_per_input(kernel: Kernel, inputs: int) -> Array | None:
+    """Bound on the slope of that distance in each input, (d,); None if there is none."""
+    kernel = compiled(kernel, inputs)
+    if not isinstance(kernel, Composite):
+        steepness = _steepness(kernel)
+        scales = np.broadcast_to(np.asarray(length_scales(kernel)), inputs)
+        return None if steepness is None else np.asarray(steepness / scales)
+    # Squared distances of the parts of a sum add up.
+    squared = np.zeros(inputs)
+    for part in kernel.parts:
+        steepness = _steepness(part.kernel)
+        if steepness is None or not kernel.is_sum:
+            return None
+        squared[list(part.inputs)] += (steepness / np.asarray(length_scales(part.kernel))) ** 2
+    return np.sqrt(squared)
+
+
 def _steepness(kernel: Kernel) -> float | None:
     """Bound on the slope of sqrt(k(s, s) + k(s', s') - 2 k(s, s')) in the scaled distance.
 
     By the reproducing property, |f(s) - f(s')| is at most the norm of f times that distance.
     """
-    if kernel.variance is None:
+    if kernel.variance is None or not isinstance(kernel, SquaredExponential | Matern | Linear):
         return None
     factor = 1.0
     if isinstance(kernel, Matern):

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from grisaille.checks import is_count, real_numbers
 from grisaille.errors import ModelError, shortened
-from grisaille.surrogates.kernels import Kernel, Linear, Matern, SquaredExponential
+from grisaille.surrogates.kernel import Kernel
+from grisaille.surrogates.kernels import Linear, Matern, SquaredExponential
 
 
 def information_gain_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:

@@ -22,7 +22,8 @@ from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import History
-from grisaille.surrogates.kernels import Linear, check_kernel
+from grisaille.surrogates.composite import grows, own_kernels
+from grisaille.surrogates.kernel_checks import check_kernel
 from grisaille.surrogates.posterior import LEAST_NOISE
 from grisaille.theory.information_gain import (
     information_gain,
@@ -125,7 +126,13 @@ class Theory:
         check_kernel(box.kernel, box.name, box.inputs)
         lower, upper = input_domain(program, box)
         needs_domain = self.gain == "maximum" and not box.is_exact
-        linear = isinstance(box.kernel, Linear)
+        if own := own_kernels(box.kernel):
+            return [
+                f"{who} has a kernel of your own, {shortened(own[0])}, whose largest k(s, s) and "
+                "information gain are not known: use sums of gs.Matern(), gs.SquaredExponential() "
+                "and gs.Linear(), or a number as beta"
+            ]
+        linear = grows(box.kernel)
         if (needs_domain or linear) and np.isnan(lower + upper).any():
             return [
                 f"the range of the inputs of {who} does not follow from declarations: pass "
