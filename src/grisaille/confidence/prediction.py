@@ -138,8 +138,8 @@ def _check_answers(problem: Problem, history: History, beta: Beta) -> None:
     """Raise ModelError if there is nothing to predict from."""
     if problem.causal is not None:
         raise ModelError(
-            "predictions are for problems over design variables, and this is one over "
-            "interventions: look at the mechanisms with model(name)"
+            "predictions are for problems over design variables, and this one is over "
+            "interventions: model(name) shows what was learned of a mechanism"
         )
     answered = history.counts()
     if isinstance(beta, Declared):

@@ -34,7 +34,7 @@ def observed_rows(
     """
     x_columns = _columns(box, inputs)
     if outputs is not None:
-        x = _table(box, "inputs", inputs, x_columns, _input_namings(problem, box), box.inputs)
+        x = _table(box, "inputs", inputs, x_columns, input_namings(problem, box), box.inputs)
         y_columns = _columns(box, outputs)
         y = _table(box, "outputs", outputs, y_columns, _output_namings(box), box.outputs)
     elif x_columns is None:
@@ -78,7 +78,7 @@ def _columns(box: BlackBox, given: Any) -> dict[Any, Any] | None:
 
 def _split(problem: Problem, box: BlackBox, names: list[Any]) -> tuple[list[Any], list[Any]]:
     """Which columns of a table are the inputs, and which are the outputs."""
-    x_namings, y_namings = _input_namings(problem, box), _output_namings(box)
+    x_namings, y_namings = input_namings(problem, box), _output_namings(box)
     y_names = _in_order(box, "outputs", names, y_namings)
     others = [name for name in names if name not in y_names]
     x_names = _in_order(box, "inputs", others, x_namings)
@@ -182,7 +182,7 @@ def _output_namings(box: BlackBox) -> list[list[str]]:
     return [list(box.output_names)] if box.output_names else []
 
 
-def _input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
+def input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
     """What the inputs of a black box may be called: one list of names per way of naming them."""
     shapes = box.argument_shapes or ()
     namings = []

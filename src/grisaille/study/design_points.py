@@ -1,0 +1,183 @@
+"""Points as users write them: flat arrays, dictionaries by name, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grisaille.array_types import Array
+from grisaille.checks import attribute_of, first_strange, is_number, real_numbers
+from grisaille.errors import ModelError, shortened
+from grisaille.language.atoms import Shape
+from grisaille.language.problem import Problem
+from grisaille.reporting.tables import design_names, entry_names
+
+# A point counts as outside the bounds if it is by more than this part of their distance.
+_ROUNDING = 1e-9
+# How many complaints about entries a message lists.
+_MOST_LISTED = 5
+
+
+def design_points(problem: Problem, x: Any, who: str) -> Array:
+    """One or many design points as an array (points, n).
+
+    Args:
+        problem: The problem.
+        x: As for `named_points`; the parts are the variables.
+        who: The function that was called, for messages.
+
+    Raises:
+        ModelError: Points are incomplete, no numbers, or outside the bounds.
+    """
+    parts = [(v.name, v.shape) for v in problem.variables]
+    points = named_points(parts, x, who)
+    lower, upper = problem.program.lower, problem.program.upper
+    check_inside(points, design_names(problem), lower, upper, who)
+    return np.clip(points, lower, upper)
+
+
+def named_points(parts: Sequence[tuple[str, Shape]], x: Any, who: str) -> Array:
+    """One or many points as an array (points, n).
+
+    Args:
+        parts: Name and shape of each part of a point, in order.
+        x: One flat point; an array of points, one per row; a dictionary, Series or DataFrame whose
+            keys or columns are the names of parts or of their entries.
+        who: The function that was called, for messages.
+
+    Raises:
+        ModelError: Points are incomplete, or not made of finite numbers.
+    """
+    names = [entry for name, shape in parts for entry in entry_names(name, shape)]
+    named = _named_columns(x, who)
+    points = _from_array(names, x, who) if named is None else _from_names(parts, named, who)
+    if not np.isfinite(points).all():
+        row, entry = (int(i) for i in np.argwhere(~np.isfinite(points))[0])
+        where = f" in point {row}" if len(points) > 1 else ""
+        raise ModelError(
+            f"{who}: {names[entry]} is {points[row, entry]}{where}: every entry of a point must "
+            "be a finite number"
+        )
+    return points
+
+
+def check_inside(points: Array, names: Sequence[str], lower: Array, upper: Array, who: str) -> None:
+    """Raise ModelError if a point (points, n) lies outside bounds (n,), rounding apart."""
+    # An infinite bound has no distance to be a part of.
+    width = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
+    slack = _ROUNDING * width
+    outside = np.argwhere((points < lower - slack) | (points > upper + slack))
+    if not len(outside):
+        return
+    complaints = [
+        f"{names[entry]} = {points[row, entry]:.6g}"
+        + (f" in point {row}" if len(points) > 1 else "")
+        + f" is not in [{lower[entry]:g}, {upper[entry]:g}]"
+        for row, entry in outside[:_MOST_LISTED]
+    ]
+    more = len(outside) - len(complaints)
+    raise ModelError(
+        f"{who}: {'; '.join(complaints)}"
+        + (f"; and {more} more" if more else "")
+        + ". Nothing is learned outside the bounds: pass points inside, or widen the bounds"
+    )
+
+
+def _named_columns(x: Any, who: str) -> dict[Any, Any] | None:
+    """What was passed by name; None if nothing has a name."""
+    columns = attribute_of(x, "columns")
+    if columns is not None:
+        names = list(columns)
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is not None:
+            raise ModelError(f"{who}: two columns are called {shortened(twice)}: rename one")
+        return {name: x[name] for name in names}
+    if isinstance(x, Mapping):
+        return dict(x)
+    index = attribute_of(x, "index")
+    if attribute_of(x, "to_dict") is not None and any(isinstance(name, str) for name in index):
+        return dict(x.to_dict())  # a Series: one row of a table
+    return None
+
+
+def _from_array(names: Sequence[str], x: Any, who: str) -> Array:
+    n = len(names)
+    array = _numbers(x, "x", who)
+    if array.ndim <= 1 and array.size and (n == 1 or array.size == n):
+        array = array.reshape(-1, n)
+    if array.ndim != 2 or array.shape[1] != n or not len(array):
+        raise ModelError(
+            f"{who}: x has shape {array.shape}, but a point has {n} "
+            f"{'entry' if n == 1 else 'entries'} ({_listed(names)}): pass one point, or one per row"
+        )
+    return array
+
+
+def _from_names(parts: Sequence[tuple[str, Shape]], named: Mapping[Any, Any], who: str) -> Array:
+    """Columns by the names of parts, or of their entries, side by side."""
+    columns: dict[str, Array] = {}
+    names: list[str] = []
+    for part, shape in parts:
+        entries = entry_names(part, shape)
+        names += entries
+        if shape and part in named:
+            columns |= dict(zip(entries, _entries(named[part], part, shape, who), strict=True))
+        columns |= {e: _column(named[e], e, who) for e in entries if e in named}
+    known = {*names, *(part for part, _ in parts)}
+    unknown = [name for name in named if not isinstance(name, str) or name not in known]
+    missing = [name for name in names if name not in columns]
+    if unknown:
+        raise ModelError(
+            f"{who}: there is no entry {_listed(unknown)} in a point, which has {_listed(names)}: "
+            "leave other columns out"
+        )
+    if missing:
+        raise ModelError(
+            f"{who}: {_listed(missing)} has no value: a point has {_listed(names)}, pass them all"
+        )
+    lengths = {len(column) for column in columns.values()} - {1}
+    if len(lengths) > 1 or 0 in lengths:
+        counts = ", ".join(f"{name} has {len(columns[name])}" for name in names)
+        raise ModelError(f"{who}: the numbers of points differ, {counts}: pass as many of each")
+    points = max(lengths, default=1)
+    return np.column_stack([np.broadcast_to(columns[name], (points,)) for name in names])
+
+
+def _entries(given: Any, name: str, shape: Shape, who: str) -> Array:
+    """The entries of an array, or of one array per point, (entries, points)."""
+    array = _numbers(given, name, who)
+    if array.shape[-len(shape) :] != shape or array.ndim > len(shape) + 1:
+        raise ModelError(
+            f"{who}: {name} has shape {array.shape}, but its own shape is {shape}: pass one array "
+            "of it, or one per point"
+        )
+    return array.reshape(-1, int(np.prod(shape))).T
+
+
+def _column(given: Any, name: str, who: str) -> Array:
+    column = np.atleast_1d(_numbers(given, name, who))
+    if column.ndim != 1:
+        raise ModelError(
+            f"{who}: {name} has shape {column.shape}: pass one number, or one per point"
+        )
+    return column
+
+
+def _numbers(given: Any, name: str, who: str) -> Array:
+    try:
+        return real_numbers(given)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+        strange = given if is_number(given) else first_strange(given)
+        raise ModelError(
+            f"{who}: {name} is not made of numbers, there is {shortened(strange)}: pass a point as "
+            "numbers, a dictionary by variable or a DataFrame"
+        ) from error
+
+
+def _listed(names: Any) -> str:
+    listed = [name if isinstance(name, str) else shortened(name) for name in names]
+    shown = ", ".join(shortened(name)[1:-1] for name in listed[:_MOST_LISTED])
+    more = len(listed) - _MOST_LISTED
+    return shown + (f" and {more} more" if more > 0 else "")
