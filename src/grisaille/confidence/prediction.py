@@ -19,7 +19,7 @@ from grisaille.confidence.beliefs import accepted, is_believed_exact
 from grisaille.confidence.declared_bands import Declared
 from grisaille.confidence.knowledge import CONFIDENCE, Knowledge
 from grisaille.confidence.plausible_set import BandRule, Beta, PlausibleSet
-from grisaille.errors import ModelError, counted
+from grisaille.errors import ModelError
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
@@ -152,6 +152,6 @@ def _check_answers(problem: Problem, history: History, beta: Beta) -> None:
     if missing:
         names = ", ".join(map(repr, missing))
         raise ModelError(
-            f"there is nothing to predict from yet: {counted(len(missing), 'black box')} "
-            f"({names}) has no answer; evaluate a trial first, or observe data"
+            f"there is nothing to predict from yet: black box {names} has no answer; evaluate a "
+            "trial first, or pass data to observe"
         )

@@ -135,7 +135,8 @@ def _from_names(parts: Sequence[tuple[str, Shape]], named: Mapping[Any, Any], wh
         )
     if missing:
         raise ModelError(
-            f"{who}: {_listed(missing)} has no value: a point has {_listed(names)}, pass them all"
+            f"{who}: there is no value for {_listed(missing)}: a point has {_listed(names)}, pass "
+            "them all"
         )
     lengths = {len(column) for column in columns.values()} - {1}
     if len(lengths) > 1 or 0 in lengths:

@@ -184,8 +184,9 @@ class LearnedModel:
         """What it was learned with, in a few words."""
         surrogate = self._surrogate
         if isinstance(surrogate, Posterior):
+            kernel = type(surrogate.kernel).__name__
             learned = "learned" if self.box.is_learned else "given"
-            return f"a Gaussian process with {surrogate.kernel!r}, hyper-parameters {learned}"
+            return f"a Gaussian process with a {kernel} kernel, hyper-parameters {learned}"
         if isinstance(surrogate, CondensedPosterior):
             return (
                 f"it has {len(self._outputs)} answers, which are condensed to a Gaussian process "
@@ -204,7 +205,7 @@ class LearnedModel:
             f"inputs       {', '.join(self.input_names) or 'none'}",
             f"outputs      {', '.join(self.output_names)}",
         ]
-        widths = ", ".join(f"{width:.3g}" for width in self._width.tolist())
+        widths = ", ".join(dict.fromkeys(f"{width:.3g}" for width in self._width.tolist()))
         lines.append(f"bands        mean ± {widths} deviations")
         if isinstance(self._surrogate, Posterior | CondensedPosterior):
             deviations = self.variance**0.5
