@@ -7,7 +7,7 @@ search over eta finds. Chains are searched as a whole, so that intermediate valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,6 +20,7 @@ from grisaille.confidence.declared_bands import Declared
 from grisaille.confidence.knowledge import CONFIDENCE, Knowledge
 from grisaille.confidence.plausible_set import BandRule, Beta, PlausibleSet
 from grisaille.errors import ModelError
+from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
@@ -141,17 +142,19 @@ def _check_answers(problem: Problem, history: History, beta: Beta) -> None:
             "predictions are for problems over design variables, and this one is over "
             "interventions: model(name) shows what was learned of a mechanism"
         )
-    answered = history.counts()
     if isinstance(beta, Declared):
         bounded = beta.is_bounded(problem.program, history)
-        missing = [] if bounded else [b.name for b in problem.boxes if b.name not in answered]
-    elif isinstance(beta, BandRule):
-        missing = []  # its kernels are given, and predict before any answer
-    else:
-        missing = [b.name for b in problem.boxes if b.is_learned and b.name not in answered]
+        check_answered([] if bounded else problem.boxes, history)
+    elif not isinstance(beta, BandRule):  # given kernels predict before any answer
+        check_answered([box for box in problem.boxes if box.is_learned], history)
+
+
+def check_answered(boxes: Iterable[BlackBox], history: History) -> None:
+    """Raise ModelError if a black box has no answer to predict from."""
+    answered = history.counts()
+    missing = [repr(box.name) for box in boxes if box.name not in answered]
     if missing:
-        names = ", ".join(map(repr, missing))
         raise ModelError(
-            f"there is nothing to predict from yet: black box {names} has no answer; evaluate a "
-            "trial first, or pass data to observe"
+            f"there is nothing to predict from yet: black box {', '.join(missing)} has no answer; "
+            "evaluate a trial first, or pass data to observe"
         )

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.confidence.bands import clip_band
-from grisaille.confidence.beliefs import noise_of
-from grisaille.confidence.prediction import Predictor
+from grisaille.confidence.beliefs import believe, noise_of
+from grisaille.confidence.declared_intervals import DeclaredInterval
+from grisaille.confidence.knowledge import CONFIDENCE
+from grisaille.confidence.prediction import check_answered
 from grisaille.errors import ModelError, printable, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
@@ -23,7 +26,7 @@ from grisaille.study.external_data import input_namings
 from grisaille.study.predictions import predictor_for
 from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.kernels import Kernel
-from grisaille.surrogates.posterior import Hyperparameters, ModelSurrogate, Posterior
+from grisaille.surrogates.posterior import Hyperparameters, ModelSurrogate, Posterior, Surrogate
 from grisaille.surrogates.sparse import CondensedPosterior
 
 if TYPE_CHECKING:
@@ -43,14 +46,21 @@ class LearnedModel:
         output_names: A name for each output: as declared, else `h` or `h[0]`, `h[1]`.
     """
 
-    def __init__(self, predictor: Predictor, box: BlackBox) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        history: History,
+        box: BlackBox,
+        surrogate: Surrogate,
+        width: Tensor,
+        interval: DeclaredInterval | None = None,
+    ) -> None:
         self.box = box
-        self._surrogate = predictor.bands.beliefs[box.name]
-        self._width = predictor.bands.beta[box.name]
-        self._interval = predictor.bands.intervals.get(box.name)
-        data = predictor.history.data(box.name, box.inputs, box.outputs)
-        self._inputs, self._outputs = data
-        namings = input_namings(predictor.problem, box)
+        self._surrogate = surrogate
+        self._width = width  # of its bands, in posterior standard deviations, (k,)
+        self._interval = interval
+        self._inputs, self._outputs = history.data(box.name, box.inputs, box.outputs)
+        namings = input_namings(problem, box)
         self.input_names = namings[0] if namings else entry_names("input", (box.inputs,))
         shape = () if box.outputs == 1 else (box.outputs,)
         self.output_names = list(box.output_names) or entry_names(box.name, shape)
@@ -230,12 +240,21 @@ def learned_model(
         strategy: Whose bands are shown.
         box: The black box, or its name.
     """
-    if problem.causal is not None:
-        history = mechanism_history(problem.causal, history)
-        problem = problem.causal.model
+    causal = problem.causal
+    if causal is not None:
+        problem, history = causal.model, mechanism_history(causal, history)
     name = box.name if isinstance(box, BlackBox) else box
     found = next((b for b in problem.boxes if isinstance(name, str) and b.name == name), None)
     if found is None:
         known = ", ".join(repr(b.name) for b in problem.boxes) or "none"
         raise ModelError(f"model({shortened(name)}): there is no such black box, only {known}")
-    return LearnedModel(predictor_for(problem, history, strategy), found)
+    if causal is not None:
+        # Interventions may leave other mechanisms without any answer.
+        check_answered([found], history)
+        surrogate = believe(problem.program, history, only=[found.name])[found.name]
+        width = torch.full((found.outputs,), CONFIDENCE, dtype=torch.float64)
+        return LearnedModel(problem, history, found, surrogate, width)
+    bands = predictor_for(problem, history, strategy).bands
+    surrogate, width = bands.beliefs[found.name], bands.beta[found.name]
+    interval = bands.intervals.get(found.name)
+    return LearnedModel(problem, history, found, surrogate, width, interval)

@@ -41,10 +41,13 @@ METHODS: dict[str, Any] = {
     f"{owner.__name__}.{name}": getattr(owner, name)
     for owner, names in {
         gs.Problem: ("solve", "diagram"),
-        gs.Study: ("ask", "tell", "fail", "release", "observe", "run", "replay", "box"),
+        gs.Study: (
+            *("ask", "tell", "fail", "release", "observe", "run", "replay", "box"),
+            *("predict", "model"),
+        ),
         gs.Result: (
             *("metrics", "plot", "guarantee", "discrepancy_bounds"),
-            *("regret_bound", "violation_bounds", "best_iterate_bound"),
+            *("regret_bound", "violation_bounds", "best_iterate_bound", "predict", "model"),
         ),
         gs.Generator: ("suggest", "ingest"),
         gs.Guarantee: ("regret", "violations", "best_iterate", "infeasible_by"),
