@@ -103,6 +103,14 @@ def test_reasons_stand_where_multipliers_cannot():
         assert row["note"] == reason
 
 
+def test_a_search_that_ends_on_a_constraint_rounds_and_has_its_multiplier():
+    x = gs.Variable("x", 2, lower=0, upper=3)
+    away = (x[0] - 2) ** 2 + (x[1] - 2) ** 2
+    result = gs.Problem(minimize=away, subject_to=[x[0] + x[1] <= 3]).solve(progress=False)
+    # The minimum is (4 - limit)^2 / 2.
+    assert result.confidence["multiplier"].iloc[1] == pytest.approx(1.0, rel=1e-6)
+
+
 def test_a_study_predicts_objective_and_slack_in_the_users_sense(study):
     points = pandas.DataFrame({"x[1]": [0.3, 0.6], "x[0]": [0.2, 0.5]}, index=["a", "b"])
     table = study.predict(points)

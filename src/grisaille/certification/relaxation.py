@@ -69,7 +69,7 @@ class PlausibleRelaxation:
         noisy = [box.name for box in plausible.program.boxes if box.process_noise]
         if noisy:
             raise NoRelaxation(
-                f"black box {noisy[0]!r} has process noise, and averages over it cannot be proved"
+                f"black box {noisy[0]!r} has process noise, and proofs do not cover averages"
             )
         self.program = _lowered(plausible.program)
         reasons = obstacles(self.program) + [

@@ -21,7 +21,7 @@ from grisaille.language.program import BoxCall, split_outputs
 
 # A constraint is active if moving each variable by this part of its range could use up its room.
 _NEAR = 0.01
-# A variable is at a bound within this part of its range.
+# A variable is at a bound, and a constraint is met, within this part of its range.
 _AT_BOUND = 1e-6
 
 
@@ -44,6 +44,10 @@ class Slopes:
     def near(self, slack: Array) -> NDArray[np.bool_]:
         """Which constraints a move of 1 % of the variables' ranges could violate, (K,)."""
         return np.asarray(slack <= _NEAR * np.abs(self.constraints).sum(1))
+
+    def beyond(self, slack: Array) -> NDArray[np.bool_]:
+        """Which constraints are violated by more than a search rounds, (K,)."""
+        return np.asarray(slack < -_AT_BOUND * np.abs(self.constraints).sum(1))
 
 
 def slopes_at(predictor: Predictor, x: Array) -> Slopes:

@@ -122,7 +122,7 @@ def _multipliers(
     except NoSlope as reason:
         return active, unknown, f"no multipliers: {reason}"
     active = active | slopes.near(slack)
-    if (slack < 0).any():
+    if slopes.beyond(slack).any():
         return active, unknown, "no multipliers: the point violates a constraint"
     program = predictor.problem.program
     width = program.upper - program.lower

@@ -121,8 +121,8 @@ class ReadableStudy:
             expression, `objective`, `objective lower`, `objective upper`, and the same three of
             each constraint's slack. A DataFrame's own index is kept.
         """
-        predictor = predictor_for(self.problem, self.history, self.strategy)
         with one_thread():
+            predictor = predictor_for(self.problem, self.history, self.strategy)
             if expression is None:
                 return problem_table(predictor, x)
             return expression_table(predictor, expression, x)
