@@ -29,6 +29,7 @@ from benchmarks.wrong_inputs.place import (
 _POINTS = COUNT | {"none", "zero"}
 # Without an id a result adds answers that were made elsewhere; 1 is the id of the first point.
 _NO_ID = {"none", "nan", "one"}
+_POINT = {"zero", "one", "fraction", "tiny"}  # between the bounds of all problems here
 _OBSERVABLE = NUMBER | {"none", "nan", "list of none"}  # no number: the evaluation failed
 _SEARCH = gs.RandomSearch()
 
@@ -202,6 +203,18 @@ def study_places() -> list[Place]:
         place("Study.replay(trial=)", lambda v: _run().replay(v), COUNT, "replay"),
         place("Study.box(box=)", lambda v: _study().box(v), (), *box),
         place(
+            "Study.predict(x=)",
+            lambda v: _run().predict(v),
+            _POINT | COUNT | VECTOR | {"above one"},
+        ),
+        place("Study.predict(expression=)", lambda v: _run().predict(0.5, v), NONE),
+        place("Study.model(box=)", lambda v: _run().model(v), (), *box),
+        place(
+            "Study.model(...).predict(inputs)",
+            lambda v: _run().model("f").predict(v),
+            FINITE | VECTOR,
+        ),
+        place(
             "Study.release_trials(numbers)",
             lambda v: _study().release_trials(v),
             NOTHING,
@@ -252,6 +265,18 @@ def result_places() -> list[Place]:
     """Places of results and guarantees."""
     count = ("trials",)
     return [
+        place(
+            "Result.predict(expression=)",
+            lambda v: _result().predict(v, 0.5),
+            (),
+            "expression",
+        ),
+        place(
+            "Result.predict(x=)",
+            lambda v: _result().predict(_result().problem.objective, v),
+            _POINT | NONE,
+        ),
+        place("Result.model(box=)", lambda v: _result().model(v), (), "black box"),
         place("result[...]", lambda v: _result()[v], (), "result"),
         place("Result.metrics(optimum=)", lambda v: _result().metrics(v), FINITE),
         place("Result.plot(path=)", lambda v: _result().plot(v), TEXT | {"none", "lines"}),

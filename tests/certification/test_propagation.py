@@ -423,6 +423,8 @@ def test_obstacles_are_white_boxes_that_nothing_is_known_of():
     secret = gs.WhiteBox(lambda y: y, name="secret")
     ranged = gs.WhiteBox(lambda y: y, name="ranged", interval=lambda y: y)
     open_program = Program(lowered([secret(a) + white(a) + ranged(a)]), VARIABLES)
-    assert obstacles(open_program) == ["white box 'secret' has neither lipschitz= nor interval="]
+    assert obstacles(open_program) == [
+        "white box 'secret' has neither lipschitz= nor interval=, and a proof needs one of them"
+    ]
     all_known = np.max(VARIABLES[2]) + VARIABLES[3] @ VARIABLES[2] + ranged(a)
     assert obstacles(Program(lowered([all_known]), VARIABLES)) == []

@@ -152,3 +152,21 @@ def test_a_terminal_does_not_obey_the_reason_of_a_failure(model, place, capsys):
     capsys.readouterr()
     assert main(["show", "toy", "--storage", place]) == 0
     assert "\\x1b[2Jgone" in capsys.readouterr().out
+
+
+def test_show_table_lists_all_trials_with_their_constraints(model, place, state, capsys):
+    solved(model(least=0.5), place, "toy", 12)
+    capsys.readouterr()
+    assert main(["show", "toy", "--storage", place, "--table"]) == 0
+    header, *rows = capsys.readouterr().out.rstrip().splitlines()
+    assert header.split() == ["trial", "kind", "x", "objective", "violation", "constraint[0]"]
+    assert rows[-1] == f"constraint[0]: {state('toy').settings['constraints'][0]}"
+    trials = state("toy").history().trials
+    assert [int(row.split()[0]) for row in rows[: len(trials)]] == list(range(1, 13))
+    shown = [float(row.split()[-1]) for row in rows[: len(trials)]]
+    assert shown == pytest.approx([t.constraints[0] for t in trials], rel=1e-5)
+    assert main(["show", "toy", "--storage", place, "--table", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["last_trials"]) == 12
+    with pytest.raises(SystemExit):
+        main(["show", "toy", "--storage", place, "--table", "--last", "3"])
+    assert "not allowed with argument" in capsys.readouterr().err

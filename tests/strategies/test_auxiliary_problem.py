@@ -50,7 +50,8 @@ def test_with_many_variables_there_is_no_proof_and_it_says_why():
     box = relaxed(knowledge.plausible)
     solution = auxiliary_problem.search_and_prove(box, box.lower.new_zeros(0, 8), knowledge)
     assert solution.proof is not None
-    assert "more than 6 variables" in solution.proof.reason
+    assert "a proof would have to search 7 quantities at once" in solution.proof.reason
+    assert "gs.Optimistic(solver=gs.Certified()) to insist" in solution.proof.reason
     assert solution.proof.lower == -np.inf
 
 

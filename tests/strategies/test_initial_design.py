@@ -35,10 +35,10 @@ def test_columns_of_a_table_are_found_by_name():
 @pytest.mark.parametrize(
     ("initial", "message"),
     [
-        (POINTS[:, :1], r"initial: .* a design point has 2 numbers"),
-        (POINTS + 5, r"initial: point 1 has x = 5.1, which is outside its bounds \[0, 1\]"),
-        (pandas.DataFrame({"x": [0.5]}), r"initial: there is no value of 'y'"),
-        (pandas.DataFrame({"z": [0.5]}), r"initial: the problem has no variable 'z'"),
+        (POINTS[:, :1], r"initial: x has shape \(3, 1\), but a point has 2 entries \(x, y\)"),
+        (POINTS + 5, r"initial: x = 5.1 in point 1 is not in \[0, 1\]"),
+        (pandas.DataFrame({"x": [0.5]}), r"initial: there is no value for y"),
+        (pandas.DataFrame({"z": [0.5]}), r"initial: there is no entry z in a point"),
     ],
 )
 def test_points_of_another_problem_are_refused_before_anything_is_tried(initial, message):

@@ -50,7 +50,7 @@ def test_x0_is_checked_before_anything_is_evaluated():
 
     x = gs.Variable("x", lower=0, upper=1)
     problem = gs.Problem(minimize=gs.BlackBox(never, name="f")(x))
-    with pytest.raises(gs.ModelError, match=r"x0: point has x = 7, which is outside its bounds"):
+    with pytest.raises(gs.ModelError, match=r"x0: x = 7 is not in \[0, 1\]"):
         problem.solve(3, x0=7.0)
 
 

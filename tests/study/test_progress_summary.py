@@ -70,7 +70,7 @@ def test_the_best_proved_bound_of_all_trials_is_shown_while_bands_are_declared()
 
 def test_an_estimate_is_shown_with_the_reason_why_nothing_is_proved():
     result = summary_of(Bound()).result(Status.RUNNING, Bound(0.5, None, "no time"), "as recorded")
-    assert result.message == "as recorded; the bound is estimated: no time"
+    assert result.message == "as recorded; the bound is an estimate: no time"
     assert (result.lower_bound, result.certified) == (0.5, False)
 
 

@@ -1,4 +1,4 @@
-"""How a run ends when it is interrupted."""
+"""How a run ends: what its message says, and what an interrupt leaves."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.execution.child_pool import ChildPool
+from tests.study.study_helpers import QUICK
 from tests.study.test_runner import boxed
 
 pytestmark = pytest.mark.usefixtures("ctrl_c_raises")
@@ -117,3 +118,16 @@ def test_a_second_interrupt_while_the_trials_are_judged_gives_them_as_observed(m
     assert result.status == gs.Status.INTERRUPTED
     assert result.nit == 4
     assert result.fun == min(trial.objective for trial in study.history)
+
+
+def test_a_gap_other_than_the_last_one_shown_is_explained(capsys):
+    problem = gs.problems.bazaraa().problem
+    result = problem.solve(3, strategy=QUICK)
+    last = float(capsys.readouterr().out.splitlines()[-1].split()[5])
+    assert result.gap < 0.9 * last
+    assert result.message == (
+        f"all trials were made; the gap is {result.gap:.3g}, not {last:.3g} as in the last line of "
+        "the table, because the bound was worked out anew from all answers"
+    )
+    silent = problem.solve(3, strategy=QUICK, progress=False)
+    assert silent.message == "all trials were made"

@@ -297,7 +297,7 @@ def test_learned_bands_that_passed_their_audit_call_a_problem_likely_infeasible(
     patient = problem.solve(16, progress=False)
     assert patient.status == gs.Status.LIKELY_INFEASIBLE
     assert patient.nit == 16
-    assert patient.message.startswith("all trials were made; no point is feasible for bands twice")
+    assert patient.message.startswith("all trials were made; no point is feasible, even for bands")
     assert patient.certificate.verify()
     hasty = problem.solve(30, stop_if_infeasible=True, progress=False)
     assert hasty.status == gs.Status.LIKELY_INFEASIBLE

@@ -14,9 +14,13 @@ def test_little_evidence_leaves_a_black_box_exact_and_much_does_not():
         judge_noise(INPUTS, OUTPUTS, np.array([2.1])),
     )
     assert few.is_exact
-    assert few.reason == "without noise: twice the log-likelihood ratio is 3.8, at most 4.0"
+    assert few.reason == (
+        "without noise: nothing in its answers shows any (evidence 3.8, noise would need 4.0)"
+    )
     assert not many.is_exact
-    assert many.reason == "noisy: twice the log-likelihood ratio is 4.2, above 4.0"
+    assert many.reason == (
+        "noisy: noise explains its answers much better (evidence 4.2, above 4.0)"
+    )
 
 
 def test_several_outputs_need_more_evidence_because_chance_has_more_tries():

@@ -37,7 +37,8 @@ _ROUNDING = 8 * EPSILON
 def obstacles(program: Program) -> list[str]:
     """Why a lowered program cannot be bounded, with the user's names; empty if it can."""
     return [
-        f"white box {node.expression.atom.name!r} has neither lipschitz= nor interval="
+        f"white box {node.expression.atom.name!r} has neither lipschitz= nor interval=, and a "
+        "proof needs one of them"
         for node in program.nodes
         if isinstance(node.expression, Operation)
         and node.expression.atom.enclose is None

@@ -69,11 +69,12 @@ class PlausibleRelaxation:
         noisy = [box.name for box in plausible.program.boxes if box.process_noise]
         if noisy:
             raise NoRelaxation(
-                f"black box {noisy[0]!r} has process noise, and averages over it are not bounded"
+                f"black box {noisy[0]!r} has process noise, and proofs do not cover averages"
             )
         self.program = _lowered(plausible.program)
         reasons = obstacles(self.program) + [
-            f"black box {name!r} has a model of its own"
+            f"black box {name!r} has a model of its own, which proofs know nothing about: leave "
+            "model= out to have one"
             for name, belief in plausible.beliefs.items()
             if not isinstance(belief, Posterior) and name not in plausible.intervals
         ]

@@ -30,7 +30,11 @@ def add_commands(commands: Commands) -> None:
 
     show = commands.add_parser("show", help="show what is recorded of a study")
     add_shared(show, *STUDY)
-    show.add_argument("--last", type=count, default=10, metavar="N", help="trials to list")
+    which = show.add_mutually_exclusive_group()
+    which.add_argument("--last", type=count, default=10, metavar="N", help="trials to list")
+    which.add_argument(
+        "--table", action="store_true", help="list all trials, with all entries and constraints"
+    )
     add_shared(show, "--json")
     show.set_defaults(run=_show)
 
@@ -91,8 +95,13 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 def _show(options: argparse.Namespace) -> int:
     from grisaille.cli.study_summary import describe
 
-    what = describe(read_study(options.storage, options.study), options.last)
-    print(json.dumps(what, indent=2) if options.json else printable("\n\n".join(_parts(what))))
+    stored = read_study(options.storage, options.study)
+    what = describe(stored, None if options.table else options.last)
+    if options.json:
+        print(json.dumps(what, indent=2))
+    else:
+        parts = [_whole_table(what["last_trials"])] if options.table else _parts(what)
+        print(printable("\n\n".join(parts)))
     return DONE
 
 
@@ -120,17 +129,32 @@ def _trials(trials: list[dict[str, Any]]) -> str:
     names = list(trials[0]["x"])
     if len(names) > _MOST_ENTRIES:
         names = []
-    rows = [
-        [
-            str(t["trial"]),
-            t["kind"],
-            *(_number(t["x"][name]) for name in names),
-            _number(t["objective"]),
-            "0" if t["violation"] == 0 else _number(t["violation"], 3),
-        ]
-        for t in trials
+    headers = ["trial", "kind", *names, "objective", "violation"]
+    return table(headers, [_trial_cells(t, names) for t in trials], "  ")
+
+
+def _trial_cells(trial: dict[str, Any], names: list[str]) -> list[str]:
+    return [
+        str(trial["trial"]),
+        trial["kind"],
+        *(_number(trial["x"][name]) for name in names),
+        _number(trial["objective"]),
+        "0" if trial["violation"] == 0 else _number(trial["violation"], 3),
     ]
-    return table(["trial", "kind", *names, "objective", "violation"], rows, "  ")
+
+
+def _whole_table(trials: list[dict[str, Any]]) -> str:
+    """All trials, with a column for each constraint, which is met when it is at most 0."""
+    if not trials:
+        return "No trial is complete yet."
+    names, labels = list(trials[0]["x"]), [c["constraint"] for c in trials[0]["constraints"]]
+    columns = [f"constraint[{k}]" for k in range(len(labels))]
+    headers = ["trial", "kind", *names, "objective", "violation", *columns]
+    rows = [
+        [*_trial_cells(t, names), *(_number(c["body"]) for c in t["constraints"])] for t in trials
+    ]
+    legend = [f"{column}: {label}" for column, label in zip(columns, labels, strict=True)]
+    return "\n".join([table(headers, rows), *([""] if legend else []), *legend])
 
 
 def _settings(what: dict[str, Any]) -> str:

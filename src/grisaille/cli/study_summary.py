@@ -44,8 +44,8 @@ def summarize(stored: Stored) -> dict[str, Any]:
     }
 
 
-def describe(stored: Stored, last: int) -> dict[str, Any]:
-    """Everything that `show` prints of a study, with its `last` latest trials."""
+def describe(stored: Stored, last: int | None) -> dict[str, Any]:
+    """Everything that `show` prints of a study, with its `last` latest trials; None for all."""
     state = stored.state
     trials = state.history().trials
     best = best_trial(state)
@@ -71,7 +71,7 @@ def describe(stored: Stored, last: int) -> dict[str, Any]:
             }
             for failure in state.history().failures
         ],
-        "last_trials": [_trial(state, trial) for trial in trials[-last:]],
+        "last_trials": [_trial(state, trial) for trial in trials[-(last or 0) :]],
     }
 
 

@@ -23,7 +23,7 @@ from grisaille.confidence.beliefs import (
     disturbance,
 )
 from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals
-from grisaille.confidence.process_noise import Disturbances
+from grisaille.confidence.process_noise import Band, Disturbances
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
@@ -76,15 +76,19 @@ class PlausibleSet:
 
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
+        return split_outputs(self.run(points, self.band))
+
+    def run(self, points: Tensor, band: Band) -> list[Tensor]:
+        """What the program computes at points (batch, n + outputs), with these bands."""
         design, eta = self._parts(points)
         if self.disturbances is not None:
             weights = points[:, self.program.size + self.program.box_outputs :]
-            return split_outputs(self.disturbances.run(design, eta, weights, self.band))
+            return self.disturbances.run(design, eta, weights, band)
 
         def resolve(call: BoxCall, states: Tensor) -> Tensor:
-            return _inside(self.band(call, states), eta[:, call.columns])
+            return _inside(band(call, states), eta[:, call.columns])
 
-        return split_outputs(self.program.run(design, resolve))
+        return self.program.run(design, resolve)
 
     def _parts(self, points: Tensor) -> tuple[Tensor, Tensor]:
         end = self.program.size + self.program.box_outputs

@@ -1,4 +1,4 @@
-"""Design points as people write them: arrays, values by name, tables."""
+"""Points as users write them: flat arrays, values by name, tables."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import attribute_of, first_strange, real_numbers
-from grisaille.errors import ModelError, counted, shortened
+from grisaille.checks import attribute_of, first_strange, is_number, real_numbers
+from grisaille.errors import ModelError, shortened
+from grisaille.language.atoms import Shape
 from grisaille.language.program import Program
 from grisaille.language.variable import Variable
 
-# Bounds may be missed by rounding.
+# A point counts as outside the bounds if it is by more than this part of their distance.
 _ROUNDING = 1e-9
+# How many complaints about entries a message lists.
+_MOST_LISTED = 5
 
 
-def entry_names(name: str, shape: tuple[int, ...]) -> list[str]:
+def entry_names(name: str, shape: Shape) -> list[str]:
     """A name for each entry of an array: `x[0]`, `x[1]`; the name itself for a scalar."""
     return [
         name + (str(list(index)).replace(" ", "") if index else "") for index in np.ndindex(shape)
@@ -30,114 +33,181 @@ def names_of_entries(variables: Sequence[Variable]) -> list[str]:
     return [name for v in variables for name in entry_names(v.name, v.shape)]
 
 
-def design_points(program: Program, who: str, given: Any) -> Array:
-    """Design points (m, n) from what a user passed, checked.
+def design_points(program: Program, x: Any, who: str) -> Array:
+    """One or many design points as an array (points, n).
 
     Args:
         program: Whose variables.
-        who: The argument, as messages name it: `enqueue`, or `x0`.
-        given: A flat point, an array with one row per point, values by the names of variables or
-            of their entries, a list of these, or a DataFrame with the names of entries as columns.
+        x: As for `named_points`; the parts are the variables, which may be keys themselves. Or a
+            list of such dictionaries, one per point.
+        who: The function that was called, for messages.
 
     Raises:
-        ModelError: It is not such a thing, or a point is outside the bounds.
+        ModelError: Points are incomplete, no numbers, or outside the bounds.
     """
-    points = _points(program, who, given)
-    names = names_of_entries(program.variables)
-    reach = _ROUNDING * (program.upper - program.lower)
-    for row, point in enumerate(points):
-        which = f" {row + 1}" if len(points) > 1 else ""
-        outside = (point < program.lower - reach) | (point > program.upper + reach)
-        for entry in np.flatnonzero(~np.isfinite(point) | outside)[:1]:
-            problem = (
-                f"outside its bounds [{program.lower[entry]:g}, {program.upper[entry]:g}]"
-                if np.isfinite(point[entry])
-                else "not a finite number"
-            )
-            raise ModelError(
-                f"{who}: point{which} has {names[entry]} = {point[entry]:g}, which is {problem}"
-            )
+    parts = [(v.name, v.shape) for v in program.variables]
+    if isinstance(x, list | tuple) and x and all(isinstance(one, Mapping) for one in x):
+        points = np.vstack([named_points(parts, _by_name(one), who) for one in x])
+    else:
+        points = named_points(parts, _by_name(x), who)
+    check_inside(points, names_of_entries(program.variables), program.lower, program.upper, who)
     return np.clip(points, program.lower, program.upper)
 
 
-def _points(program: Program, who: str, given: Any) -> Array:
-    columns = attribute_of(given, "columns")
-    if columns is not None:
-        table = {name: _numbers(who, name, given[name]) for name in list(columns)}
-        return _from_columns(program, who, table)
-    if isinstance(given, Mapping):
-        return _from_mapping(program, who, given)[None]
-    if isinstance(given, Sequence) and given and all(isinstance(g, Mapping) for g in given):
-        return np.array([_from_mapping(program, who, one) for one in given])
-    array = _numbers(who, None, given)
-    if array.ndim <= 1 and array.size == program.size:
-        return array.reshape(1, program.size)
-    if array.ndim != 2 or array.shape[1] != program.size or not len(array):
+def _by_name(x: Any) -> Any:
+    """Values by the names of variables, if they are by the variables themselves."""
+    if not isinstance(x, Mapping):
+        return x
+    return {key.name if isinstance(key, Variable) else key: value for key, value in x.items()}
+
+
+def named_points(parts: Sequence[tuple[str, Shape]], x: Any, who: str) -> Array:
+    """One or many points as an array (points, n).
+
+    Args:
+        parts: Name and shape of each part of a point, in order.
+        x: One flat point; an array of points, one per row; a dictionary, Series or DataFrame whose
+            keys or columns are the names of parts or of their entries.
+        who: The function that was called, for messages.
+
+    Raises:
+        ModelError: Points are incomplete, or not made of finite numbers.
+    """
+    names = [entry for name, shape in parts for entry in entry_names(name, shape)]
+    named = _named_columns(x, who)
+    points = _from_array(names, x, who) if named is None else _from_names(parts, named, who)
+    if not np.isfinite(points).all():
+        row, entry = (int(i) for i in np.argwhere(~np.isfinite(points))[0])
+        where = f" in point {row + 1}" if len(points) > 1 else ""
         raise ModelError(
-            f"{who}: {shortened(given)} has shape {array.shape}, but a design point has "
-            f"{counted(program.size, 'number')} ({_listed(names_of_entries(program.variables))}): "
-            "pass one row per point, or values by name"
+            f"{who}: {names[entry]} is {points[row, entry]}{where}: every entry of a point must "
+            "be a finite number"
+        )
+    return points
+
+
+def check_inside(points: Array, names: Sequence[str], lower: Array, upper: Array, who: str) -> None:
+    """Raise ModelError if a point (points, n) lies outside bounds (n,), rounding apart."""
+    # An infinite bound has no distance to be a part of.
+    width = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
+    slack = _ROUNDING * width
+    outside = np.argwhere((points < lower - slack) | (points > upper + slack))
+    if not len(outside):
+        return
+    complaints = [
+        f"{names[entry]} = {points[row, entry]:.6g}"
+        + (f" in point {row + 1}" if len(points) > 1 else "")
+        + f" is not in [{lower[entry]:g}, {upper[entry]:g}]"
+        for row, entry in outside[:_MOST_LISTED]
+    ]
+    more = len(outside) - len(complaints)
+    raise ModelError(
+        f"{who}: {'; '.join(complaints)}"
+        + (f"; and {more} more" if more else "")
+        + ". Nothing is learned outside the bounds: pass points inside, or widen the bounds"
+    )
+
+
+def _named_columns(x: Any, who: str) -> dict[Any, Any] | None:
+    """What was passed by name; None if nothing has a name."""
+    columns = attribute_of(x, "columns")
+    if columns is not None:
+        names = list(columns)
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is not None:
+            raise ModelError(f"{who}: two columns are called {shortened(twice)}: rename one")
+        return {name: x[name] for name in names}
+    if isinstance(x, Mapping):
+        return dict(x)
+    index = attribute_of(x, "index")
+    if attribute_of(x, "to_dict") is not None and any(isinstance(name, str) for name in index):
+        return dict(x.to_dict())  # a Series: one row of a table
+    return None
+
+
+def _from_array(names: Sequence[str], x: Any, who: str) -> Array:
+    n = len(names)
+    array = _numbers(x, "x", who)
+    if array.ndim <= 1 and array.size and (n == 1 or array.size == n):
+        array = array.reshape(-1, n)
+    if array.ndim != 2 or array.shape[1] != n or not len(array):
+        raise ModelError(
+            f"{who}: x has shape {array.shape}, but a point has {n} "
+            f"{'entry' if n == 1 else 'entries'} ({_listed(names)}): pass one point, or one per row"
         )
     return array
 
 
-def _from_mapping(program: Program, who: str, given: Mapping[Any, Any]) -> Array:
-    """One point from values by variable, by its name, or by the names of its entries."""
-    x = np.full(program.size, np.nan)
-    entries = names_of_entries(program.variables)
-    places: dict[str, Any] = {name: place for place, name in enumerate(entries)}
-    places |= {v.name: program.columns[v] for v in program.variables}
-    for key, value in given.items():
-        name = key.name if isinstance(key, Variable) else key
-        if not isinstance(name, str) or name not in places:
-            raise _unknown(who, name, places)
-        numbers = _numbers(who, name, value)
-        wanted = x[places[name]]
-        if numbers.size != np.size(wanted):
-            raise ModelError(
-                f"{who}: {name!r} has {counted(int(np.size(wanted)), 'number')}, got "
-                f"{shortened(value)}"
-            )
-        x[places[name]] = numbers.reshape(np.shape(wanted))
-    missing = [entries[place] for place in np.flatnonzero(np.isnan(x))]
-    if missing:
-        raise ModelError(f"{who}: there is no value of {_listed(missing)}: give all variables")
-    return x
-
-
-def _from_columns(program: Program, who: str, table: Mapping[Any, Array]) -> Array:
-    entries = names_of_entries(program.variables)
-    for name in table:
-        if name not in entries:
-            raise _unknown(who, name, entries)
-    missing = [name for name in entries if name not in table]
+def _from_names(parts: Sequence[tuple[str, Shape]], named: Mapping[Any, Any], who: str) -> Array:
+    """Columns by the names of parts, or of their entries, side by side."""
+    columns: dict[str, Array] = {}
+    names: list[str] = []
+    for part, shape in parts:
+        entries = entry_names(part, shape)
+        names += entries
+        if shape and part in named:
+            columns |= dict(zip(entries, _entries(named[part], part, shape, who), strict=True))
+        columns |= {e: _column(named[e], e, who) for e in entries if e in named}
+    known = {*names, *(part for part, _ in parts)}
+    unknown = [name for name in named if not isinstance(name, str) or name not in known]
+    missing = [name for name in names if name not in columns]
+    if unknown:
+        raise ModelError(
+            f"{who}: there is no entry {_listed(unknown)} in a point, which has {_listed(names)}"
+            f"{_hint(unknown[0], known)}: leave other columns out"
+        )
     if missing:
         raise ModelError(
-            f"{who}: the table has no column {_listed(missing)}: its columns must be "
-            f"{_listed(entries)}"
+            f"{who}: there is no value for {_listed(missing)}: a point has {_listed(names)}, pass "
+            "them all"
         )
-    if not len(table[entries[0]]):
-        raise ModelError(f"{who}: the table has no row")
-    return np.column_stack([table[name] for name in entries])
+    lengths = {len(column) for column in columns.values()} - {1}
+    if len(lengths) > 1 or 0 in lengths:
+        counts = ", ".join(f"{name} has {len(columns[name])}" for name in names)
+        raise ModelError(f"{who}: the numbers of points differ, {counts}: pass as many of each")
+    points = max(lengths, default=1)
+    return np.column_stack([np.broadcast_to(columns[name], (points,)) for name in names])
 
 
-def _numbers(who: str, name: object, given: Any) -> Array:
+def _entries(given: Any, name: str, shape: Shape, who: str) -> Array:
+    """The entries of an array, or of one array per point, (entries, points)."""
+    array = _numbers(given, name, who)
+    if array.shape[-len(shape) :] != shape or array.ndim > len(shape) + 1:
+        raise ModelError(
+            f"{who}: {name} has shape {array.shape}, but its own shape is {shape}: pass one array "
+            "of it, or one per point"
+        )
+    return array.reshape(-1, int(np.prod(shape))).T
+
+
+def _column(given: Any, name: str, who: str) -> Array:
+    column = np.atleast_1d(_numbers(given, name, who))
+    if column.ndim != 1:
+        raise ModelError(
+            f"{who}: {name} has shape {column.shape}: pass one number, or one per point"
+        )
+    return column
+
+
+def _numbers(given: Any, name: str, who: str) -> Array:
     try:
         return real_numbers(given)
-    except (TypeError, ValueError, RuntimeError) as error:
-        which = "" if name is None else f" of {shortened(name)}"
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+        strange = given if is_number(given) else first_strange(given)
         raise ModelError(
-            f"{who}: {shortened(first_strange(given))}{which} is not a number: pass numbers"
+            f"{who}: {name} is not made of numbers, there is {shortened(strange)}: pass a point as "
+            "numbers, a dictionary by variable or a DataFrame"
         ) from error
 
 
-def _unknown(who: str, name: object, known: Any) -> ModelError:
-    near = difflib.get_close_matches(str(name), list(known), 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ModelError(
-        f"{who}: the problem has no variable {shortened(name)}, it has {_listed(list(known))}{hint}"
-    )
+def _hint(name: object, known: Sequence[str] | set[str]) -> str:
+    """The name that may have been meant."""
+    near = difflib.get_close_matches(str(name), sorted(known), 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))
+def _listed(names: Any) -> str:
+    listed = [name if isinstance(name, str) else shortened(name) for name in names]
+    shown = ", ".join(shortened(name)[1:-1] for name in listed[:_MOST_LISTED])
+    more = len(listed) - _MOST_LISTED
+    return shown + (f" and {more} more" if more > 0 else "")

@@ -33,9 +33,11 @@ class Progress:
 
     Attributes:
         trouble: Why the view was switched off; empty if it was not.
+        shown_gap: The gap in the last row that was shown; None if there is none.
     """
 
     trouble = ""
+    shown_gap: float | None = None
 
     def open(self) -> None:
         """Begin to show."""
@@ -69,8 +71,9 @@ def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
     headers = [printable(header) for header in (*_COLUMNS, *names, "seconds")]
 
     def make() -> Progress:
-        # Without a console, as on some desktops, there is no standard output.
-        if live or (live is None and sys.stdout is not None and sys.stdout.isatty()):
+        if live is None and sys.stdout is None:  # no console, as on some desktops
+            return Progress()
+        if live or (live is None and sys.stdout.isatty()):
             return _LiveTable(names, headers)
         return _PlainLines(names, headers)
 
@@ -98,6 +101,7 @@ class _SafeView(Progress):
 
     def add(self, row: Row) -> None:
         self._attempt(lambda: self._view.add(row))
+        self.shown_gap = self._view.shown_gap
 
     def doing(self, what: str) -> None:
         self._attempt(lambda: self._view.doing(what))
@@ -132,6 +136,7 @@ class _PlainLines(Progress):
         for line in [cells] if self._started else [self._headers, cells]:
             print("  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)), flush=True)
         self._started = True
+        self.shown_gap = row.gap
 
     def note(self, what: str) -> None:
         print(printable(what), flush=True)
@@ -160,6 +165,7 @@ class _LiveTable(Progress):
     def add(self, row: Row) -> None:
         self._rows.append(row)
         self._live.refresh()
+        self.shown_gap = row.gap
 
     def doing(self, what: str) -> None:
         self._now = what

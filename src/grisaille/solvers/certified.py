@@ -113,7 +113,9 @@ class Certified:
         upper = best.value if best.feasible else math.inf
         try:
             if problem.relax is None:
-                raise NoRelaxation("no bounds over regions are known for this problem")
+                raise NoRelaxation(
+                    "nothing but its values is known, so that only a search is possible"
+                )
             with torch.no_grad():
                 relaxation = problem.relax()
         except NoRelaxation as reason:

@@ -26,7 +26,7 @@ class Rival:
 
     def bound(self, situation: Situation) -> Bound:
         """None."""
-        return Bound(reason=f"{type(self).__name__} gives no bound")
+        return Bound(reason=f"{type(self).__name__} gives none, and gs.Optimistic() does")
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""

@@ -25,6 +25,7 @@ _REGIONS = 2000
 _REGIONS_FOR_A_VERDICT = 20_000
 # With more variables to branch on than this, so few regions prove next to nothing.
 _FEW_VARIABLES = 6
+_INSIST = "pass strategy=gs.Optimistic(solver=gs.Certified())"
 
 
 def solve_auxiliary(
@@ -93,19 +94,30 @@ def search_and_prove(problem: SearchProblem, starts: Tensor, knowledge: Knowledg
     """
     situation, incumbent = knowledge.situation, knowledge.incumbent
     found = MultiStart().solve(problem, starts, situation.trial_seed)
-    if branching_variables(knowledge.program) > _FEW_VARIABLES:
-        reason = f"there are more than {_FEW_VARIABLES} variables to branch on"
+    searched = branching_variables(knowledge.program)
+    if searched > _FEW_VARIABLES:
+        reason = (
+            f"a proof would have to search {searched} quantities at once (design entries, and "
+            "outputs of black boxes that enter nonlinearly or are read by others), and is tried "
+            f"with up to {_FEW_VARIABLES}; {_INSIST} to insist"
+        )
         return replace(found, proof=Proof.unknown(found.value, reason=reason))
     gap = 1e-4 * spread_of(situation.history)
     if incumbent is not None and incumbent.feasible and found.feasible:
         # A bound need not be closer than what there is to gain.
         gap = max(gap, 0.02 * (incumbent.objective - found.value))
     if not math.isfinite(gap):
-        reason = "objectives are too large to be compared"
+        reason = (
+            "some values of the objective are too large to be compared with others: rescale it, or "
+            "let black boxes fail where they have no sensible answer"
+        )
         return replace(found, proof=Proof.unknown(found.value, reason=reason))
     solution = Certified(gap, 1e-5, _REGIONS).prove(problem, found, situation.trial_seed)
     proof = solution.proof
     if proof is not None and proof.status is ProofStatus.GAP:
-        reason = f"a closer proof would have taken more than {_REGIONS} regions"
+        reason = (
+            "proving one this close would have taken more than the second or so that is spent on "
+            f"it; {_INSIST} to allow more"
+        )
         return replace(solution, proof=replace(proof, reason=reason))
     return solution

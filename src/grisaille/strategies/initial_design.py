@@ -45,9 +45,9 @@ class InitialPoints:
             ModelError: They are not points of this problem.
         """
         if not self.columns:
-            return design_points(program, "initial", self.rows)
+            return design_points(program, self.rows, "initial")
         named = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-        return design_points(program, "initial", named)
+        return design_points(program, named, "initial")
 
 
 Initial = int | InitialPoints | None

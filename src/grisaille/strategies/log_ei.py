@@ -84,7 +84,7 @@ class LogEI:
 
     def bound(self, situation: Situation) -> Bound:
         """None: an expectation bounds nothing."""
-        return Bound(reason="LogEI gives no bound")
+        return Bound(reason="LogEI gives none, and gs.Optimistic() does")
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""

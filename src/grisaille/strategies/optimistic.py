@@ -43,6 +43,11 @@ from grisaille.strategies.practical.policy import (
 )
 from grisaille.theory.theory import Theory
 
+_NO_VERDICT = (
+    "the answers so far leave no feasible point, but not surely enough for a verdict: try more "
+    "points, or relax a constraint"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Optimistic:
@@ -118,13 +123,16 @@ class Optimistic:
             return Bound(reason=knowledge.contradiction, withheld=True)
         if situation.widening > 1 and knowledge.untested:
             names = ", ".join(map(repr, knowledge.untested))
-            reason = f"no input of black box {names} was evaluated twice, so it may be noisy"
+            reason = (
+                f"no input of black box {names} was evaluated twice, so it may be noisy: pass "
+                "noise=0 if it is not"
+            )
             return Bound(reason=reason)
         solution = solve_auxiliary(knowledge.audited, knowledge, self.solver)
         if not solution.feasible:
             refutation = doubted_refutation(knowledge, self.solver)
             if refutation is not None or is_refuted(solution):
-                reason, declared = "the bands leave no feasible point", knowledge.is_declared
+                reason, declared = _NO_VERDICT, knowledge.is_declared
                 return Bound(reason=reason, is_declared=declared, refutation=refutation)
         reason = "" if solution.proof is None else solution.proof.reason
         return replace(bound_of(solution, knowledge), reason=reason)

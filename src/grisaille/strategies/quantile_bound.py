@@ -111,10 +111,10 @@ class CUQB(Rival):
             return Bound()
         solution = self._solve(Knowledge(situation))
         if solution.feasible:
-            return Bound(solution.value, reason="a quantile of draws is an estimate")
+            return Bound(solution.value, reason="CUQB takes it from random draws")
         return Bound(
-            reason="no point was found whose constraints have quantiles of at most 0: by CUQB's "
-            "rule the problem is infeasible, which is not proved"
+            reason="no point was found that is likely to meet all constraints: by CUQB's rule the "
+            "problem is infeasible, which is not proved"
         )
 
     def _solve(self, knowledge: Knowledge) -> Solution:

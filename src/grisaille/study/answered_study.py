@@ -205,7 +205,7 @@ class AnsweredStudy(ReadableStudy):
         if (points is None) == (not values):
             raise ModelError("enqueue: pass points, or one point as values of the variables")
         given = values if points is None else points
-        x = design_points(self.problem.program, "enqueue", given)
+        x = design_points(self.problem.program, given, "enqueue")
 
         def record(writer: Writer) -> list[int]:
             own = [Suggestion(TrialKind.OWN, point) for point in x]

@@ -34,7 +34,7 @@ def observed_rows(
     """
     x_columns = _columns(box, inputs)
     if outputs is not None:
-        x = _table(box, "inputs", inputs, x_columns, _input_namings(problem, box), box.inputs)
+        x = _table(box, "inputs", inputs, x_columns, input_namings(problem, box), box.inputs)
         y_columns = _columns(box, outputs)
         y = _table(box, "outputs", outputs, y_columns, _output_namings(box), box.outputs)
     elif x_columns is None:
@@ -75,9 +75,9 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
     if isinstance(given, Mapping):
         done = asked.copy()
         for name, value in given.items():
-            names = next((n for n in _input_namings(problem, box) if name in n), None)
+            names = next((n for n in input_namings(problem, box) if name in n), None)
             if names is None or not is_finite(value):
-                known = " or ".join(f"({_listed(n)})" for n in _input_namings(problem, box))
+                known = " or ".join(f"({_listed(n)})" for n in input_namings(problem, box))
                 raise ModelError(
                     f"inputs={shortened(given)}: black box {box.name!r} has the inputs "
                     f"{known or 'without names: pass all of them in order'}, and each is a finite "
@@ -116,7 +116,7 @@ def _columns(box: BlackBox, given: Any) -> dict[Any, Any] | None:
 
 def _split(problem: Problem, box: BlackBox, names: list[Any]) -> tuple[list[Any], list[Any]]:
     """Which columns of a table are the inputs, and which are the outputs."""
-    x_namings, y_namings = _input_namings(problem, box), _output_namings(box)
+    x_namings, y_namings = input_namings(problem, box), _output_namings(box)
     y_names = _in_order(box, "outputs", names, y_namings)
     others = [name for name in names if name not in y_names]
     x_names = _in_order(box, "inputs", others, x_namings)
@@ -222,11 +222,11 @@ def _output_namings(box: BlackBox) -> list[list[str]]:
 
 def input_names(problem: Problem, box: BlackBox) -> list[str]:
     """What the inputs of a black box are called, in tables and on paper."""
-    namings = _input_namings(problem, box)
-    return namings[-1] if namings else [f"input[{place}]" for place in range(box.inputs)]
+    namings = input_namings(problem, box)
+    return namings[-1] if namings else entry_names("input", (box.inputs,))
 
 
-def _input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
+def input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
     """What the inputs of a black box may be called: one list of names per way of naming them."""
     shapes = box.argument_shapes or ()
     namings = []

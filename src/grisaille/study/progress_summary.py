@@ -20,7 +20,8 @@ from grisaille.study.result import Assurance, Result, Status
 _REASON = {
     Status.OPTIMAL: "best value and proved bound are as close as was asked for",
     Status.INFEASIBLE: "no point is feasible: proved, while the declared constants hold",
-    Status.LIKELY_INFEASIBLE: "no point is feasible for bands twice as wide as the answers ask for",
+    Status.LIKELY_INFEASIBLE: "no point is feasible, even for bands twice as wide as the answers "
+    "ask for: result.certificate.blame() names the constraints to relax",
     Status.RUNNING: "the study has not stopped",
     Status.MAX_TRIALS: "all trials were made",
     Status.MAX_COST: "another trial would cost more than max_cost leaves",
@@ -140,7 +141,7 @@ class ProgressSummary:
         if best is None and status is not Status.FAILED:  # else the message says it
             text += self._failed()
         if bound.reason and not certified and refutation is None:
-            what = "there is no bound" if shown is None else "the bound is estimated"
+            what = "there is no bound" if shown is None else "the bound is an estimate"
             text += f"; {what}: {bound.reason}"
         return Result(
             x=None if trial is None else trial.x,
@@ -176,12 +177,15 @@ class ProgressSummary:
         text = (
             "; no point tried meets all constraints, x violates them least"
             if best.violation > 0
-            else "; no point tried meets all constraints with the confidence of the bands, x does "
-            "so in the mean"
+            else "; no point tried meets all constraints surely, because of noise: x meets them on "
+            "average, and more trials near it would tell"
         )
         searched = self.situation.history.trials[-1].suggestion.optimum is not None
         if without_bound and searched:
-            text += "; no plausible feasible point was found either (not a proof that none exists)"
+            text += (
+                "; nor was a point found that might meet them by what is known (not a proof that "
+                "none exists): check the constraints, or relax one"
+            )
         return text
 
     def _failed(self) -> str:

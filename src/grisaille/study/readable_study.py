@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from grisaille.checks import is_count
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.records import Failure, History, Situation, Suggestion, TrialKind
 from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, spent
+from grisaille.study.learned_model import LearnedModel, learned_model
 from grisaille.study.one_thread import one_thread
+from grisaille.study.predictions import expression_table, predictor_for, problem_table
 from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Session
@@ -112,6 +115,36 @@ class ReadableStudy:
             known = ", ".join(map(repr, self._session.boxes))
             raise ModelError(f"the problem has no black box {shortened(name)}: it has {known}")
         return self._session.boxes[name]
+
+    def predict(self, x: Any, expression: Expression | None = None) -> pandas.DataFrame:
+        """What is believed of one or many design points, one row per point.
+
+        Each value comes with the interval that the confidence bands leave at that point: the least
+        and the greatest value, as a search finds them, that the expression takes while every black
+        box stays in its band. For `Optimistic` the bands are those of the bound, as wide as their
+        audit asks for; for strategies without bands, two posterior standard deviations. At a point
+        that was evaluated without noise, the interval is the value.
+
+        Args:
+            x: A flat point, or one point per row; or a dictionary or DataFrame by variable, or by
+                entry as in `result.to_dataframe()`. Points must lie within the bounds.
+            expression: Any expression of the problem's variables and black boxes. None for the
+                objective and the slack of each constraint, which is positive where it is met.
+
+        Returns:
+            Columns `mean`, `lower` and `upper` (`mean[0]`, ... for an array); without an
+            expression, `objective`, `objective lower`, `objective upper`, and the same three of
+            each constraint's slack. A DataFrame's own index is kept.
+        """
+        with one_thread():
+            predictor = predictor_for(self.problem, self.history, self.strategy)
+            if expression is None:
+                return problem_table(predictor, x)
+            return expression_table(predictor, expression, x)
+
+    def model(self, box: str | BlackBox) -> LearnedModel:
+        """What was learned of a black box: its predictions, length-scales, noise and data."""
+        return learned_model(self.problem, self.history, self.strategy, box)
 
     def result(self) -> Result:
         """What has been found so far."""

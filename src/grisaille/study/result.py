@@ -19,6 +19,7 @@ from grisaille.confidence.audit import BoxCalibration
 from grisaille.confidence.declared_bands import Declared
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError, shortened
+from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
@@ -26,6 +27,8 @@ from grisaille.metrics import Metrics
 from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
+from grisaille.study.learned_model import LearnedModel, learned_model
+from grisaille.study.predictions import confidence_table, expression_table, predictor_for
 from grisaille.theory.theory import Theory
 
 if TYPE_CHECKING:
@@ -183,6 +186,43 @@ class Result(OptimizeResult):  # type: ignore[misc]
         from grisaille.reporting.tables import trials_table
 
         return trials_table(self.problem, self.history)
+
+    @property
+    def confidence(self) -> pandas.DataFrame:
+        """How sure the recommended point is: a row for the objective and for each constraint.
+
+        Columns:
+            value: The objective; of a constraint, the side that is limited.
+            lower, upper: The interval of this value by the bands, as in `Study.predict`.
+            limit: The plain number it is compared with; 0 if both sides vary, and the value is
+                then their difference.
+            slack: The room that is left, in the constraint's own units; negative if violated.
+            active: Whether the room may be used up: by the bands, or because moving the variables
+                by 1 % of their ranges could use it up.
+            multiplier: By how much the objective gets better per unit that the limit is relaxed, to
+                first order: Lagrange multipliers of the predicted problem at this point. 0 if the
+                constraint is not active.
+            note: Why there is no multiplier.
+        """
+        if self.x is None:
+            raise ModelError("the result holds no trial, so there is no point to be sure of")
+        return confidence_table(predictor_for(self.problem, self.history, self.strategy), self.x)
+
+    def predict(self, expression: Expression, x: Any = None) -> pandas.DataFrame:
+        """Mean, lower and upper of an expression at design points, as in `Study.predict`.
+
+        Args:
+            expression: Any expression of the problem's variables and black boxes.
+            x: The points, as for `Study.predict`; the recommended point by default.
+        """
+        if x is None and self.x is None:
+            raise ModelError("predict: the result holds no trial, so pass the points x yourself")
+        predictor = predictor_for(self.problem, self.history, self.strategy)
+        return expression_table(predictor, expression, self.x if x is None else x)
+
+    def model(self, box: str | BlackBox) -> LearnedModel:
+        """What was learned of a black box: its predictions, length-scales, noise and data."""
+        return learned_model(self.problem, self.history, self.strategy, box)
 
     @property
     def calibration(self) -> tuple[BoxCalibration, ...]:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from grisaille.errors import text_of
 from grisaille.execution.evaluators import evaluators_for
 from grisaille.interrupts import Uninterrupted, interruptible
@@ -21,6 +23,9 @@ from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 from grisaille.study.runner import Runner
 from grisaille.study.session import Session
+
+# Gaps that differ by no more than this part of the larger one look the same to a reader.
+_SAME_GAP = 0.05
 
 
 def run(
@@ -88,9 +93,21 @@ def run(
             with session.cleaning_up():
                 _attach_result(error, session.summary(limits))
             raise
+    result.message += _changed_gap(table.shown_gap, result.gap)
     if table.trouble:
         result.message += f"; the view was switched off: {table.trouble}"
     return result
+
+
+def _changed_gap(shown: float | None, gap: float) -> str:
+    """What a message adds if the gap is not the one that the table showed last."""
+    if shown is None or abs(gap - shown) <= _SAME_GAP * max(gap, shown):
+        return ""
+    now = f"is {gap:.3g}" if np.isfinite(gap) else "is unknown"
+    return (
+        f"; the gap {now}, not {shown:.3g} as in the last line of the table, because the bound was "
+        "worked out anew from all answers"
+    )
 
 
 def _refuted_by_known_parts(session: Session) -> Refutation | None:

@@ -26,7 +26,7 @@ def solve(
     """See `Problem.solve`; the options are those of `Study.run`."""
     check_settings(strategy, seed, evaluation)
     check_run(**options)
-    first = None if x0 is None else design_points(problem.program, "x0", x0)
+    first = None if x0 is None else design_points(problem.program, x0, "x0")
     if not problem.boxes:
         return solve_without_black_boxes(problem, seed or 0)
     study = Study(problem, strategy=strategy, evaluation=evaluation, seed=seed)

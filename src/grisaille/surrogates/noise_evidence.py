@@ -51,10 +51,14 @@ def judge_noise(inputs: Array, outputs: Array, gains: Array) -> NoiseVerdict:
     needed = _CONVINCING + 2 * math.log(max(len(gains), 1))
     if ratio > needed:
         return NoiseVerdict(
-            False, f"noisy: twice the log-likelihood ratio is {ratio:.1f}, above {needed:.1f}"
+            False,
+            f"noisy: noise explains its answers much better (evidence {ratio:.1f}, above "
+            f"{needed:.1f})",
         )
     return NoiseVerdict(
-        True, f"without noise: twice the log-likelihood ratio is {ratio:.1f}, at most {needed:.1f}"
+        True,
+        f"without noise: nothing in its answers shows any (evidence {ratio:.1f}, noise would need "
+        f"{needed:.1f})",
     )
 
 

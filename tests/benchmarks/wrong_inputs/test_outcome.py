@@ -52,11 +52,11 @@ METHODS: dict[str, Any] = {
         gs.Problem: ("solve", "diagram"),
         gs.Study: (
             *("ask", "tell", "correct", "retract", "enqueue", "fail", "release", "observe"),
-            *("run", "replay", "box", "answers"),
+            *("run", "replay", "box", "answers", "predict", "model"),
         ),
         gs.Result: (
             *("metrics", "plot", "guarantee", "discrepancy_bounds"),
-            *("regret_bound", "violation_bounds", "best_iterate_bound"),
+            *("regret_bound", "violation_bounds", "best_iterate_bound", "predict", "model"),
         ),
         gs.Generator: ("suggest", "ingest"),
         gs.Guarantee: ("regret", "violations", "best_iterate", "infeasible_by"),

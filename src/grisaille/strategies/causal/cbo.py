@@ -104,7 +104,7 @@ class CBO:
 
     def bound(self, situation: Situation) -> Bound:
         """None: an expectation bounds nothing."""
-        return Bound(reason=f"{type(self).__name__} gives no bound")
+        return Bound(reason=f"{type(self).__name__} gives none, and gs.MCBO() does")
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The trial that is best in the posterior mean; None before the first one."""

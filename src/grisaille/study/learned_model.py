@@ -1,0 +1,259 @@
+"""A look at what was learned of one black box."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grisaille.array_types import Array
+from grisaille.confidence.bands import clip_band
+from grisaille.confidence.beliefs import believe, noise_of
+from grisaille.confidence.declared_intervals import DeclaredInterval
+from grisaille.confidence.knowledge import CONFIDENCE
+from grisaille.confidence.prediction import check_answered
+from grisaille.errors import ModelError, printable, shortened
+from grisaille.language.black_box import BlackBox
+from grisaille.language.design_points import check_inside, entry_names, named_points
+from grisaille.language.problem import Problem
+from grisaille.records import History
+from grisaille.strategies.causal.mechanism_history import mechanism_history
+from grisaille.strategies.strategy import Strategy
+from grisaille.study.external_data import input_namings
+from grisaille.study.predictions import predictor_for
+from grisaille.surrogates.constant_process import ConstantProcess
+from grisaille.surrogates.kernel import Kernel
+from grisaille.surrogates.posterior import Hyperparameters, ModelSurrogate, Posterior, Surrogate
+from grisaille.surrogates.sparse import CondensedPosterior
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class LearnedModel:
+    """What was learned of a black box: `study.model("reactor")`, `result.model("reactor")`.
+
+    All numbers are in the user's own units. What a surrogate does not have raises a `ModelError`
+    that says so.
+
+    Attributes:
+        box: The black box.
+        input_names: A name for each input: of the function's arguments, else of the variables it is
+            called with, else `input[0]`, `input[1]`.
+        output_names: A name for each output: as declared, else `h` or `h[0]`, `h[1]`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        history: History,
+        box: BlackBox,
+        surrogate: Surrogate,
+        width: Tensor,
+        interval: DeclaredInterval | None = None,
+    ) -> None:
+        self.box = box
+        self._surrogate = surrogate
+        self._width = width  # of its bands, in posterior standard deviations, (k,)
+        self._interval = interval
+        self._inputs, self._outputs = history.data(box.name, box.inputs, box.outputs)
+        namings = input_namings(problem, box)
+        self.input_names = namings[0] if namings else entry_names("input", (box.inputs,))
+        shape = () if box.outputs == 1 else (box.outputs,)
+        self.output_names = list(box.output_names) or entry_names(box.name, shape)
+
+    def predict(self, inputs: Any) -> pandas.DataFrame:
+        """Mean, deviation, lower and upper of every output, one row per input.
+
+        Args:
+            inputs: One flat input or one per row, or a dictionary or DataFrame by input name.
+
+        Returns:
+            Columns `h mean`, `h deviation`, `h lower`, `h upper` for each output h: posterior mean
+            and standard deviation of the function itself, and the interval of its band. A noisy
+            answer varies by `noise` besides.
+        """
+        import pandas
+
+        points = self._points(inputs)
+        states = torch.tensor(points)
+        with torch.no_grad():
+            mean, deviation = self._surrogate.predict(states)
+            reach = self._width * deviation
+            ends = clip_band(self.box, states, mean - reach, mean + reach, self._interval)
+        parts = {"mean": mean, "deviation": deviation, "lower": ends[0], "upper": ends[1]}
+        columns = {
+            f"{name} {part}": values[:, output].numpy()
+            for output, name in enumerate(self.output_names)
+            for part, values in parts.items()
+        }
+        return pandas.DataFrame(columns)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel family."""
+        if isinstance(self._surrogate, Posterior | CondensedPosterior):
+            return self._surrogate.kernel
+        raise self._lacks("kernel")
+
+    @property
+    def lengthscales(self) -> pandas.DataFrame:
+        """How far each input must move for each output to change: rows outputs, columns inputs."""
+        import pandas
+
+        scales = self._hyperparameters("length-scales").lengthscale.numpy()
+        return pandas.DataFrame(scales, index=self.output_names, columns=self.input_names)
+
+    @property
+    def variance(self) -> pandas.Series:
+        """Variance of the kernel, by output, in squared units of the output."""
+        return self._by_output("variance", self._hyperparameters("variance").variance.numpy())
+
+    @property
+    def noise(self) -> pandas.Series:
+        """Standard deviation of the noise of an answer, by output: declared, else as learned."""
+        if self.box.noise is None and isinstance(self._surrogate, ModelSurrogate):
+            raise self._lacks("noise level")
+        return self._by_output("noise", np.array(noise_of(self.box, self._surrogate)))
+
+    @property
+    def data(self) -> pandas.DataFrame:
+        """All answers: a column for each input and each output, one row per answer."""
+        import pandas
+
+        both = np.column_stack([self._inputs, self._outputs])
+        return pandas.DataFrame(both, columns=[*self.input_names, *self.output_names])
+
+    def leave_one_out(self) -> pandas.DataFrame:
+        """Each answer, and what would be predicted of it from all the others.
+
+        Hyper-parameters stay as they are. Good bands leave most errors within 2, and large ones
+        point at answers to look at again.
+
+        Returns:
+            Columns `h`, `h mean`, `h deviation`, `h error` for each output h: the answer, its
+            prediction with the standard deviation of an answer, noise included, and the difference
+            in such deviations.
+        """
+        import pandas
+
+        mean, deviation = self._left_out()
+        error = (self._outputs - mean) / deviation
+        columns = {}
+        for output, name in enumerate(self.output_names):
+            columns[name] = self._outputs[:, output]
+            for part, values in (("mean", mean), ("deviation", deviation), ("error", error)):
+                columns[f"{name} {part}"] = values[:, output]
+        return pandas.DataFrame(columns)
+
+    def _left_out(self) -> tuple[Array, Array]:
+        """Mean and deviation of each answer given the others, (n, k) each."""
+        surrogate = self._surrogate
+        if isinstance(surrogate, ConstantProcess):
+            others = max(len(self._outputs) - 1, 0)
+            if not others:
+                return tuple(np.full((2, *self._outputs.shape), np.nan))
+            mean = (self._outputs.sum(0) - self._outputs) / others
+            deviation = surrogate.noise.numpy() * np.sqrt(1 + 1 / others)
+            return mean, np.broadcast_to(deviation, mean.shape)
+        if not isinstance(surrogate, Posterior):
+            raise self._lacks("leave-one-out predictions")
+        # With C = (K + lambda I)^-1: mean y_i - alpha_i / C_ii, variance 1 / C_ii.
+        inverse = torch.cholesky_inverse(surrogate.factor).diagonal(dim1=1, dim2=2)  # (k, n)
+        miss = surrogate.weights.squeeze(-1) / inverse
+        return self._outputs - miss.T.numpy(), inverse.rsqrt().T.numpy()
+
+    def _points(self, inputs: Any) -> Array:
+        who = f"model({self.box.name!r}).predict(inputs)"
+        if not self.box.inputs:
+            raise ModelError(f"{who}: black box {self.box.name!r} has no inputs: see its `data`")
+        points = named_points([(name, ()) for name in self.input_names], inputs, who)
+        ends = (self.box.input_lower, -np.inf), (self.box.input_upper, np.inf)
+        lower, upper = (np.broadcast_to(e if g is None else g, self.box.inputs) for g, e in ends)
+        check_inside(points, self.input_names, lower, upper, who)
+        return points
+
+    def _hyperparameters(self, what: str) -> Hyperparameters:
+        if isinstance(self._surrogate, Posterior | CondensedPosterior):
+            return self._surrogate.hyperparameters
+        raise self._lacks(what)
+
+    def _by_output(self, what: str, values: Array) -> pandas.Series:
+        import pandas
+
+        return pandas.Series(values, index=self.output_names, name=what)
+
+    def _lacks(self, what: str) -> ModelError:
+        return ModelError(f"model({self.box.name!r}) has no {what} to show: {self._kind}")
+
+    @property
+    def _kind(self) -> str:
+        """What it was learned with, in a few words."""
+        surrogate = self._surrogate
+        if isinstance(surrogate, Posterior):
+            kernel = type(surrogate.kernel).__name__
+            learned = "learned" if self.box.is_learned else "given"
+            return f"a Gaussian process with a {kernel} kernel, hyper-parameters {learned}"
+        if isinstance(surrogate, CondensedPosterior):
+            return (
+                f"it has {len(self._outputs)} answers, which are condensed to a Gaussian process "
+                "of fewer inputs"
+            )
+        if isinstance(surrogate, ConstantProcess):
+            return "it has no inputs, and is described by mean and spread of its answers"
+        if isinstance(surrogate, ModelSurrogate):
+            return f"its model is your own, a {type(surrogate.model).__name__}"
+        return "its band is what declarations and answers leave, without a Gaussian process"
+
+    def __repr__(self) -> str:
+        lines = [
+            f"model of     black box {self.box.name!r}: {self._kind}",
+            f"answers      {len(self._outputs)}",
+            f"inputs       {', '.join(self.input_names) or 'none'}",
+            f"outputs      {', '.join(self.output_names)}",
+        ]
+        widths = ", ".join(dict.fromkeys(f"{width:.3g}" for width in self._width.tolist()))
+        lines.append(f"bands        mean ± {widths} deviations")
+        if isinstance(self._surrogate, Posterior | CondensedPosterior):
+            deviations = self.variance**0.5
+            for name in self.output_names:
+                row = zip(self.input_names, self.lengthscales.loc[name], strict=True)
+                scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
+                lines.append(
+                    f"{name:<12} varies by {deviations[name]:.3g}, noise {self.noise[name]:.3g}, "
+                    f"length-scales {scales}"
+                )
+        return printable("\n".join(lines))
+
+
+def learned_model(
+    problem: Problem, history: History, strategy: Strategy, box: object
+) -> LearnedModel:
+    """What was learned of a black box, or of a mechanism of a causal model.
+
+    Args:
+        problem: The problem.
+        history: What its black boxes answered.
+        strategy: Whose bands are shown.
+        box: The black box, or its name.
+    """
+    causal = problem.causal
+    if causal is not None:
+        problem, history = causal.model, mechanism_history(causal, history)
+    name = box.name if isinstance(box, BlackBox) else box
+    found = next((b for b in problem.boxes if isinstance(name, str) and b.name == name), None)
+    if found is None:
+        known = ", ".join(repr(b.name) for b in problem.boxes) or "none"
+        raise ModelError(f"model({shortened(name)}): there is no such black box, only {known}")
+    if causal is not None:
+        # Interventions may leave other mechanisms without any answer.
+        check_answered([found], history)
+        surrogate = believe(problem.program, history, only=[found.name])[found.name]
+        width = torch.full((found.outputs,), CONFIDENCE, dtype=torch.float64)
+        return LearnedModel(problem, history, found, surrogate, width)
+    bands = predictor_for(problem, history, strategy).bands
+    surrogate, width = bands.beliefs[found.name], bands.beta[found.name]
+    interval = bands.intervals.get(found.name)
+    return LearnedModel(problem, history, found, surrogate, width, interval)
