@@ -82,7 +82,7 @@ def describe_result(result: Any) -> str:
     if problem.constraints:
         worst = int(np.argmax(result.constr))
         lines.append(
-            f"violation    {result.maxcv:.3g}   (tightest: {problem.constraint_labels[worst]})"
+            f"violation    {result.maxcv:.3g}   (tightest: {problem.constraint_names[worst]})"
         )
     if problem.causal is not None:
         done = problem.causal.describe(result.x)

@@ -38,7 +38,7 @@ def settings_of(
         "entries": design_names(problem),
         "lower": problem.program.lower.tolist(),
         "upper": problem.program.upper.tolist(),
-        "constraints": problem.constraint_labels,
+        "constraints": problem.constraint_names,
         "boxes": {
             box.name: {
                 "inputs": box.inputs,
