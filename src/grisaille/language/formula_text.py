@@ -29,10 +29,18 @@ def definition(expression: Expression, names: Mapping[Expression, str] | None = 
     """The expression as text; that of a named one with its name, unit and formula."""
     if expression.name is None or isinstance(expression, Variable):
         return formula(expression, names)
-    unnamed = copy.copy(expression)
-    unnamed.name = None
     unit = unit_text(expression.unit).strip().removeprefix("[").removesuffix("]")
-    return f"{expression.name}{f' [{unit}]' if unit else ''} = {formula(unnamed, names)}"
+    label = f"{expression.name} [{unit}]" if unit else expression.name
+    return f"{label} = {formula(unnamed(expression), names)}"
+
+
+def unnamed(expression: Expression) -> Expression:
+    """The expression without its own name, to write what it is; its parts keep theirs."""
+    if expression.name is None or isinstance(expression, Variable):
+        return expression
+    made = copy.copy(expression)
+    made.name = None
+    return made
 
 
 def _write(
