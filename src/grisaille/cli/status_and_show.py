@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -90,15 +90,19 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 
 def _show(options: argparse.Namespace) -> int:
     from grisaille.cli.study_summary import describe
+    from grisaille.study.identity import labels_of
 
     what = describe(read_study(options.storage, options.study), options.last)
-    print(json.dumps(what, indent=2) if options.json else printable("\n\n".join(_parts(what))))
+    if options.json:
+        print(json.dumps(what, indent=2))
+    else:
+        print(printable("\n\n".join(_parts(what, labels_of(what["settings"])))))
     return DONE
 
 
-def _parts(what: dict[str, Any]) -> list[str]:
-    """The paragraphs that `show` prints."""
-    parts = [_settings(what), _best(what)]
+def _parts(what: dict[str, Any], labels: Mapping[str, Any]) -> list[str]:
+    """The paragraphs that `show` prints; names and units are the stored labels."""
+    parts = [_settings(what, labels), _best(what, labels)]
     if what["pending"]:
         headers = ["id", "box", "inputs", "held by", "since"]
         rows = []
@@ -112,14 +116,16 @@ def _parts(what: dict[str, Any]) -> list[str]:
         ]
         parts.append("\n".join(["failures", *lines]))
     if what["last_trials"]:
-        parts.append("last trials\n" + _trials(what["last_trials"]))
+        parts.append("last trials\n" + _trials(what["last_trials"], labels))
     return parts
 
 
-def _trials(trials: list[dict[str, Any]]) -> str:
+def _trials(trials: list[dict[str, Any]], labels: Mapping[str, Any]) -> str:
     names = list(trials[0]["x"])
     if len(names) > _MOST_ENTRIES:
         names = []
+    units = labels["entry_units"]
+    headers = [*map(_header, names, units), _header(*_objective(labels))]
     rows = [
         [
             str(t["trial"]),
@@ -130,22 +136,44 @@ def _trials(trials: list[dict[str, Any]]) -> str:
         ]
         for t in trials
     ]
-    return table(["trial", "kind", *names, "objective", "violation"], rows, "  ")
+    return table(["trial", "kind", *headers, "violation"], rows, "  ")
 
 
-def _settings(what: dict[str, Any]) -> str:
+def _objective(labels: Mapping[str, Any]) -> tuple[str, str | None]:
+    """What the objective is called, and its unit."""
+    return labels["objective"] or "objective", labels["objective_unit"]
+
+
+def _unit(unit: str | None) -> str:
+    """A unit behind a number."""
+    return f" {unit}" if unit else ""
+
+
+def _header(name: str, unit: str | None) -> str:
+    return f"{name} [{unit}]" if unit else name
+
+
+def _settings(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
     settings, trials = what["settings"], what["trials"]
     counts = ", ".join(f"{name} {number}" for name, number in what["evaluations"].items())
     goal = "minimize" if settings.get("sense", 1) == 1 else "maximize"
-    limits = zip(*(settings.get(key, []) for key in ("entries", "lower", "upper")), strict=True)
-    over = ", ".join(f"{name} in [{low:g}, {high:g}]" for name, low, high in limits)
+    limits = [settings.get(key, []) for key in ("entries", "lower", "upper")]
+    over = ", ".join(
+        f"{name} in [{low:g}, {high:g}]{_unit(unit)}"
+        for name, low, high, unit in zip(*limits, labels["entry_units"], strict=True)
+    )
+    if labels["objective"] or labels["objective_unit"]:
+        goal += f" {_header(*_objective(labels))}"
+    demands = map(
+        _constraint, settings.get("constraints", []), labels["formulas"], labels["tolerances"]
+    )
     # Trials without an objective: of expensive boxes only, or of a problem that was changed.
     partial = f"{trials['partial']} partial, " if trials["partial"] else ""
     lines = {
         "study": f"{what['name']} in {what['storage']}",
         "file": settings.get("file", "unknown: the study was made elsewhere"),
         "goal": f"{goal} over {over}",
-        "subject to": "; ".join(settings.get("constraints", [])) or "nothing",
+        "subject to": "; ".join(demands) or "nothing",
         "strategy": settings.get("strategy", "-"),
         "seed": f"{settings.get('seed', '-')}, evaluation {settings.get('evaluation', '-')}",
         "trials": f"{trials['complete']}{_of(trials)} complete, {partial}"
@@ -157,22 +185,30 @@ def _settings(what: dict[str, Any]) -> str:
     return "\n".join(f"{name:<12} {text}" for name, text in lines.items())
 
 
-def _best(what: dict[str, Any]) -> str:
+def _constraint(name: str, formula: str, tolerance: float) -> str:
+    text = name if name == formula else f"{name}: {formula}"
+    return f"{text} (tolerance {tolerance:g})" if tolerance else text
+
+
+def _best(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
     best, least = what["best_trial"], what["least_violation"]
+    unit = _unit(labels["objective_unit"])
     if best is None:
         text = "best         no feasible point so far"
         if least is not None:
             amount = _number(least["violation"], 3)
             text += f"; the least violation is {amount}, in trial {least['trial']}"
         return text
-    lines = [f"best         {_number(best['objective'], 8)}, observed in trial {best['trial']}"]
+    value = _number(best["objective"], 8)
+    lines = [f"best         {value}{unit}, observed in trial {best['trial']}"]
     if what["bound"] is not None:
         lines.append(
-            f"bound        {_number(what['bound'], 8)} ({_certainty(what['certified'])}), "
+            f"bound        {_number(what['bound'], 8)}{unit} ({_certainty(what['certified'])}), "
             f"gap {_number(what['gap'], 3)}"
         )
     width = max(map(len, best["x"]))
-    lines += [f"  {name:<{width}} = {_number(value, 8)}" for name, value in best["x"].items()]
+    for (name, number), own in zip(best["x"].items(), labels["entry_units"], strict=True):
+        lines.append(f"  {name:<{width}} = {_number(number, 8)}{_unit(own)}")
     return "\n".join(lines)
 
 

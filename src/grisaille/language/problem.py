@@ -132,6 +132,11 @@ class Problem:
         ]
 
     @property
+    def objective_name(self) -> str | None:
+        """What `named` calls the objective; None if it has no name."""
+        return None if isinstance(self.objective, Variable) else self.objective.name
+
+    @property
     def objective_unit(self) -> str | None:
         """The unit of the objective; None if none is known."""
         return shown_units(self.objective)[0]

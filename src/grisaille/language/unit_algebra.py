@@ -37,9 +37,6 @@ class Algebra(Protocol[U]):
     def read(self, text: str) -> U:
         """A declared unit."""
 
-    def text(self, unit: U) -> str:
-        """A unit for a person to read."""
-
     def alike(self, left: U, right: U) -> U | None:
         """The unit of values that are compared with each other, or of which one is chosen."""
 
@@ -48,6 +45,9 @@ class Algebra(Protocol[U]):
 
     def subtracted(self, left: U, right: U) -> U | None:
         """The unit of a difference."""
+
+    def shifted(self, unit: U) -> U | None:
+        """The unit of a sum with, or a difference from, something of unknown unit."""
 
     def product(self, left: U, right: U) -> U | None:
         """The unit of a product."""
@@ -63,23 +63,29 @@ class Texts(Algebra[str]):
     """Units as texts: only what an operation leaves unchanged is known, and nothing is refused."""
 
     def read(self, text: str) -> str:
+        """The text itself."""
         return text
 
-    def text(self, unit: str) -> str:
-        return unit
-
     def alike(self, left: str, right: str) -> str | None:
+        """The text that both have."""
         return left if left == right else None
 
     added = subtracted = alike
 
+    def shifted(self, unit: str) -> str | None:
+        """The text itself."""
+        return unit
+
     def product(self, left: str, right: str) -> str | None:
+        """The text of one factor, if the other is a plain number."""
         return left if right in _PLAIN else right if left in _PLAIN else None
 
     def power(self, unit: str, exponent: float) -> str | None:
+        """The text itself, if nothing changes."""
         return unit if exponent == 1 or unit in _PLAIN else None
 
     def plain(self, unit: str) -> str | None:
+        """The text, if it is that of a plain number."""
         return unit if unit in _PLAIN else None
 
 
@@ -116,22 +122,23 @@ class Physical(Algebra[PhysicalUnit]):
     """Units as pint knows them. Units fit if their numbers mean the same, so bar and Pa do not."""
 
     def read(self, text: str) -> PhysicalUnit:
+        """The unit that pint understands."""
         return _read(text)
 
-    def text(self, unit: PhysicalUnit) -> str:
-        return unit.text or "a plain number"
-
     def alike(self, left: PhysicalUnit, right: PhysicalUnit) -> PhysicalUnit:
+        """The unit that both have, scale and zero included."""
         if not _has_same_steps(left, right) or not _is_close(left.zero, right.zero):
-            raise MisfitError(self.text(left), self.text(right))
+            raise MisfitError(_shown(left), _shown(right))
         return left
 
     def added(self, left: PhysicalUnit, right: PhysicalUnit) -> PhysicalUnit:
+        """The unit of a sum: on a scale such as °C, differences may be added."""
         if _has_same_steps(left, right) and left.is_scale != right.is_scale:
             return left if left.is_scale else right  # 20 °C and 5 K more
         return self.alike(left, right)
 
     def subtracted(self, left: PhysicalUnit, right: PhysicalUnit) -> PhysicalUnit | None:
+        """The unit of a difference: two values on a scale differ by a unit without its zero."""
         if _has_same_steps(left, right) and left.is_scale and not right.is_scale:
             return left
         unit = self.alike(left, right)
@@ -139,7 +146,12 @@ class Physical(Algebra[PhysicalUnit]):
             return unit
         return None if unit.own is None else _composed(_registry().Unit(f"delta_{unit.own}"))
 
+    def shifted(self, unit: PhysicalUnit) -> PhysicalUnit | None:
+        """The unit itself; 30 °C - 20 is 10 °C, or a difference of 10 K."""
+        return None if unit.is_scale else unit
+
     def product(self, left: PhysicalUnit, right: PhysicalUnit) -> PhysicalUnit | None:
+        """The unit of a product; unknown for a scale such as °C."""
         if left.is_scale or right.is_scale:
             return left if right.is_plain else right if left.is_plain else None
         if left.is_plain or right.is_plain:
@@ -147,14 +159,20 @@ class Physical(Algebra[PhysicalUnit]):
         return _composed(left.own * right.own)
 
     def power(self, unit: PhysicalUnit, exponent: float) -> PhysicalUnit | None:
+        """The unit of a power; unknown for a scale."""
         if exponent == 1 or unit.is_plain:
             return unit
         return None if unit.is_scale else _composed(unit.own**exponent)
 
     def plain(self, unit: PhysicalUnit) -> PhysicalUnit:
+        """The unit, if it is that of a plain number."""
         if not unit.is_plain:
-            raise MisfitError(self.text(unit))
+            raise MisfitError(_shown(unit))
         return unit
+
+
+def _shown(unit: PhysicalUnit) -> str:
+    return unit.text or "plain numbers"
 
 
 def pint_is_there() -> bool:
@@ -168,7 +186,7 @@ def _registry() -> Any:
         from pint import UnitRegistry
     except ImportError:
         return None
-    registry = UnitRegistry()
+    registry: Any = UnitRegistry()
     for line in _CURRENCIES.values():
         registry.define(line)
     return registry

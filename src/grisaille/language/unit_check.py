@@ -61,7 +61,7 @@ def shown_units(expression: Expression, declared: Unit = None) -> list[str | Non
             return [None] * expression.size
         following.follow(program)
         entries = following.found[expression]
-    return list(np.broadcast_to(entries, expression.shape).flat)
+    return np.broadcast_to(entries, expression.shape).ravel().tolist()
 
 
 def check_units(problem: Problem) -> None:
@@ -195,10 +195,17 @@ class _Following:
         return _array(None)  # a function of the user's own
 
     def _pairing(self, atom: atoms.Atom, is_relation: bool) -> Callable[[Any, Any], Any]:
-        choose = self._algebra.alike
-        if not is_relation and atom in (atoms.add, atoms.subtract):
-            choose = self._algebra.added if atom is atoms.add else self._algebra.subtracted
-        return lambda a, b: b if a is None else a if b is None else choose(a, b)
+        if is_relation or atom not in (atoms.add, atoms.subtract):
+            return self._alike
+        combine = self._algebra.added if atom is atoms.add else self._algebra.subtracted
+
+        def combined(a: Any, b: Any) -> Any:
+            if a is None or b is None:
+                known = b if a is None else a
+                return None if known is None else self._algebra.shifted(known)
+            return combine(a, b)
+
+        return combined
 
     def _agreed(self, declared: Any, computed: Any) -> Any:
         unit = self._alike(declared, computed)

@@ -85,7 +85,16 @@ def _misfit(state: StudyState, event: Event) -> str:
 
 def _settings_misfit(settings: Data) -> str:
     lengths = {len(settings[name]) for name in ("entries", "lower", "upper")}
-    return "" if len(lengths) == 1 else "has bounds for other variables"
+    if len(lengths) > 1:
+        return "has bounds for other variables"
+    labels = settings.get("labels")
+    if not labels:
+        return ""
+    of_constraints = {len(labels[name]) for name in _CONSTRAINT_LABELS}
+    fits = {len(labels["entry_units"])} == lengths
+    if not fits or of_constraints != {len(settings["constraints"])}:
+        return "has units for other variables or constraints"
+    return ""
 
 
 def _change_misfit(settings: Data, change: Data) -> str:
@@ -262,8 +271,18 @@ _SETTINGS: dict[str, Check] = {
     "constraints": _list_of(_text),
     "boxes": _boxes,
 }
-# What the command line keeps with a study.
+_CONSTRAINT_LABELS = ("constraint_units", "formulas", "tolerances")
+_LABELS = _record(
+    objective=_or_none(_text),
+    objective_unit=_or_none(_text),
+    entry_units=_list_of(_or_none(_text)),
+    constraint_units=_list_of(_or_none(_text)),
+    formulas=_list_of(_text),
+    tolerances=_list_of(_amount),
+)
+# Names and units; and what the command line keeps with a study.
 _MORE_SETTINGS: dict[str, Check] = {
+    "labels": _or_none(_LABELS),
     "file": _or_none(_text),
     "trials": _or_none(_count),
     "max_cost": _or_none(_number),

@@ -22,6 +22,7 @@ from grisaille.study.argument_checks import check_ask, check_seconds, check_stud
 from grisaille.study.budget import Limits
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import ChainAnswers, Writer
+from grisaille.study.identity import labels_to_store
 from grisaille.study.log_access import MEMORY
 from grisaille.study.query import Query
 from grisaille.study.readable_study import ReadableStudy
@@ -78,6 +79,10 @@ class Study(ReadableStudy):
         self._session = Session(problem, self.strategy, self.name, self.storage, int(retries))
         try:
             self._session.create_or_resume(seed, evaluation, allow_changes)
+            # The newest names count; where they are the stored ones, nothing is written.
+            self.record_settings(
+                constraints=problem.constraint_names, labels=labels_to_store(problem)
+            )
         except BaseException:
             self._session.close()
             raise
