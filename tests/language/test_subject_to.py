@@ -74,10 +74,12 @@ def test_a_problem_is_solved_up_to_its_tolerance(tolerance, optimum):
     assert (result.constr <= 0).all()
 
 
-def test_a_collapsed_problem_keeps_the_tolerance():
+def test_a_collapsed_problem_keeps_names_and_tolerances():
     x = gs.Variable("x", lower=0, upper=10)
     y = gs.BlackBox(lambda x: 2 * x, name="f", noise=0)(x)
-    loose = gs.collapse(gs.Problem(minimize=y, subject_to=[y <= 3], feasibility_tol=0.5))
+    limited = gs.Problem(minimize=y, subject_to={"cap": y <= 3}, feasibility_tol=0.5)
+    loose = gs.collapse(limited)
+    assert loose.constraint_names == ["cap"]
     (box,) = loose.boxes
     assert box.fn(1.0).tolist() == pytest.approx([2.0, 2.0 - 3.0 - 0.5])
 

@@ -312,10 +312,10 @@ def is_relation(value: Constraint) -> ModelError:
 
 def as_expression(value: Any) -> Expression:
     """The expression itself, or a number or array as a constant."""
-    from grisaille.language.constraint import Constraint
-
     if isinstance(value, Expression):
         return value
+    from grisaille.language.constraint import Constraint
+
     if isinstance(value, Constraint):
         raise is_relation(value)
     if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):

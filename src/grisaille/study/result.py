@@ -84,8 +84,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
         fun: Objective at x in the user's sense. With noise it is the posterior mean, not the
             luckiest sample.
         success: Whether x is feasible.
-        maxcv: Largest constraint violation at x; 0 when feasible.
-        constr: The constraint bodies at x as observed, met when <= 0.
+        maxcv: Largest constraint violation at x beyond its tolerance; 0 when feasible.
+        constr: The constraint bodies at x as observed, met when <= 0: tolerances are taken off.
         lower_bound: The optimum does not lie below this.
         upper_bound: The optimum does not lie above this. One of the two bounds is the value at x
             (with noise, the far end of what the bands allow there) and the other one is the
