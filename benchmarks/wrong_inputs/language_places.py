@@ -31,6 +31,7 @@ _TRUTH = {"true", "false", "numpy truth"}
 _CONSTANT = NUMBER | _TRUTH | {"numbers", "empty array", "variable", "decimal nan"}
 # As constants that nothing is broadcast against.
 _ARRAY = _CONSTANT | {"matrix", "cube", "long vector", "range", "series", "truth array", "empty"}
+_UNIT = TEXT | NONE | {"blank"}
 _SHAPE = COUNT | {"empty", "numbers"}
 
 
@@ -81,6 +82,13 @@ def variable_places() -> list[Place]:
             lambda v: variable("x", 3, lower=v, upper=10),
             FINITE | {"numbers"},
         ),
+        place("Variable(unit=)", lambda v: variable("x", unit=v, **options), _UNIT),
+        place(
+            "Variable(3, unit=)", lambda v: variable("x", 3, unit=v, **options), _UNIT, "unit", "x"
+        ),
+        place("named(name=)", lambda v: gs.named(v, _scalar() + 1), TEXT),
+        place("named(value=)", lambda v: gs.named("n", v), _ARRAY | {"constraint"}, "expression"),
+        place("named(unit=)", lambda v: gs.named("n", _scalar() + 1, unit=v), _UNIT),
         *(
             place(name, call, _CONSTANT, "expression", "constant", "shape", "relation")
             for name, call in _OPERATORS.items()
@@ -146,6 +154,13 @@ def box_places() -> list[Place]:
         place("BlackBox(timeout=)", lambda v: _called(timeout=v), POSITIVE | NONE),
         place("BlackBox(cost=)", lambda v: _called(cost=v), POSITIVE),
         place("BlackBox(process_noise=)", lambda v: _called(noise=1, process_noise=v), FLAG),
+        place("BlackBox(unit=)", lambda v: simple(unit=v), _UNIT),
+        place(
+            "BlackBox(outputs=['a', 'b'], unit=)",
+            lambda v: simple(outputs=["a", "b"], unit=v),
+            _UNIT | {"texts", "same texts", "dictionary"},
+            "unit",
+        ),
         place(
             "box(x, value)", lambda v: simple(lambda a, b: a)(_scalar(), v), _ARRAY, "expression"
         ),
@@ -176,6 +191,12 @@ def _collapsed(norm_bound: Any) -> object:
     return gs.collapse(problem_of(), kernel=kernel, noise=0.1, norm_bound=norm_bound)
 
 
+def _tolerant(tolerance: Any) -> object:
+    x = _scalar()
+    tolerances = {"limit": tolerance}
+    return gs.Problem(minimize=x, subject_to={"limit": x >= 1}, feasibility_tol=tolerances)
+
+
 def problem_places() -> list[Place]:
     """Places of problems, and of what rewrites them."""
     goal = {"variable"}
@@ -198,7 +219,28 @@ def problem_places() -> list[Place]:
             "expression",
             "constant",
         ),
-        place("Problem(subject_to=)", lambda v: problem_of(subject_to=v), NOTHING | {"constraint"}),
+        place(
+            "Problem(subject_to=)",
+            lambda v: problem_of(subject_to=v),
+            NOTHING | {"constraint", "dictionary"},
+        ),
+        place(
+            "Problem(subject_to={})",
+            lambda v: problem_of(subject_to={"limit": v}),
+            {"constraint"},
+            "subject_to",
+        ),
+        place(
+            "Problem(feasibility_tol=)",
+            lambda v: problem_of(feasibility_tol=v),
+            NOT_NEGATIVE | NONE | {"dictionary"},
+        ),
+        place(
+            "Problem(feasibility_tol={})",
+            _tolerant,
+            NOT_NEGATIVE,
+            "feasibility_tol",
+        ),
         place(
             "Problem(subject_to=[])",
             lambda v: problem_of(subject_to=[v]),

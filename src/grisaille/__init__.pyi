@@ -23,8 +23,9 @@ from .language.causal.do_operator import natural as natural
 from .language.causal.intervention_sets import minimal_interventions as minimal_interventions
 from .language.causal.model import CausalModel as CausalModel
 from .language.causal.problem import causal_problem as causal_problem
-from .language.expression import Constraint as Constraint
+from .language.constraint import Constraint as Constraint
 from .language.expression import Expression as Expression
+from .language.named import named as named
 from .language.problem import Problem as Problem
 from .language.rewrite import collapse as collapse
 from .language.variable import Variable as Variable

@@ -189,6 +189,11 @@ def check_function(who: str, name: str, value: object, wanted: str) -> None:
         raise ModelError(f"{argument(who, name, value)}: pass {wanted}")
 
 
+def is_printable(text: str) -> bool:
+    """Whether a text has no character that would garble a table or cannot be stored."""
+    return not any(unicodedata.category(character) in _NOT_IN_NAMES for character in text)
+
+
 def check_name(what: str, value: object, example: str = "pass a text") -> None:
     """Raise ModelError unless a value is a text that can be printed and stored as a name."""
     if not isinstance(value, str) or not value.strip():
@@ -198,7 +203,7 @@ def check_name(what: str, value: object, example: str = "pass a text") -> None:
             f"{what} is named {value[:20]!r}..., of {len(value)} characters: a name has at most "
             f"{_LONGEST_NAME}"
         )
-    if any(unicodedata.category(character) in _NOT_IN_NAMES for character in value):
+    if not is_printable(value):
         raise ModelError(
             f"{what} is named {shortened(value)}: a name has no control characters, such as ends "
             "of lines"

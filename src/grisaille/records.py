@@ -282,6 +282,12 @@ class History:
             np.array([o.outputs for o in seen], dtype=float).reshape(-1, outputs),
         )
 
+    def constraint_sizes(self) -> Array:
+        """How large each constraint is and varies over the trials, (K,)."""
+        # A margin may be infinite (y <= inf); it says nothing about the spread.
+        constraints = np.nan_to_num(np.array([t.constraints for t in self.trials]), neginf=0.0)
+        return np.asarray(constraints.std(0) + np.abs(constraints).mean(0))
+
     def counts(self) -> dict[str, int]:
         """How often each black box was evaluated."""
         counts: dict[str, int] = {}

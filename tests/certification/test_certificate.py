@@ -173,14 +173,14 @@ def test_wider_bands_need_a_certificate_of_their_own():
 def test_blamed_is_the_constraint_that_cannot_be_met():
     problem = alone()
     certificate = certified(problem)
-    assert certificate.blame() == [problem.constraint_labels[1]]
+    assert certificate.blame() == [problem.constraint_names[1]]
     assert "g(x) + 1.3" in certificate.blame()[0]
     assert certificate.blame()[0] in str(certificate)
 
 
 def test_blamed_are_both_constraints_that_cannot_be_met_together():
     problem = pair()
-    labels = problem.constraint_labels
+    labels = problem.constraint_names
     assert certified(problem).blame() == [labels[0], labels[2]]
 
 
@@ -191,7 +191,7 @@ def test_blamed_is_the_only_culprit_though_others_are_violated_more():
     problem = gs.Problem(
         minimize=x, subject_to=[20 * x + 15 <= 0, g(x) + 1.3 <= 0, -15 - 20 * x <= 0]
     )
-    assert certified(problem).blame() == [problem.constraint_labels[1]]
+    assert certified(problem).blame() == [problem.constraint_names[1]]
 
 
 def test_blamed_is_a_single_culprit_though_two_others_make_a_larger_violation_everywhere():
@@ -201,7 +201,7 @@ def test_blamed_is_a_single_culprit_though_two_others_make_a_larger_violation_ev
     problem = gs.Problem(
         minimize=x, subject_to=[100 * x + 60 <= 0, g(x) + 1.3 <= 0, 60 - 100 * x <= 0]
     )
-    assert certified(problem).blame() == [problem.constraint_labels[1]]
+    assert certified(problem).blame() == [problem.constraint_names[1]]
 
 
 @pytest.mark.parametrize("name", MAKE)
@@ -231,7 +231,7 @@ def test_a_study_that_ends_infeasible_carries_its_certificate():
     assert len(result.history) < 20
     assert result.certificate.beta == gs.Declared()
     assert result.certificate.verify()
-    assert result.certificate.blame() == [problem.constraint_labels[1]]
+    assert result.certificate.blame() == [problem.constraint_names[1]]
     assert not result.success
 
 
@@ -244,7 +244,7 @@ def test_a_study_that_is_likely_infeasible_carries_a_certificate_of_doubted_band
     assert isinstance(result.certificate.beta, Audited)
     assert result.certificate.beta.widening > 1
     assert result.certificate.verify()
-    assert result.certificate.blame() == [problem.constraint_labels[1]]
+    assert result.certificate.blame() == [problem.constraint_names[1]]
     assert not result.success
 
 

@@ -121,7 +121,7 @@ def test_help_does_not_wait_for_pytorch():
         "import sys\n"
         "from grisaille.cli import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "assert not {'torch', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules)"
+        "assert not {'torch', 'numpy', 'scipy', 'matplotlib', 'pint'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -170,3 +170,36 @@ def test_show_table_lists_all_trials_with_their_constraints(model, place, state,
     with pytest.raises(SystemExit):
         main(["show", "toy", "--storage", place, "--table", "--last", "3"])
     assert "not allowed with argument" in capsys.readouterr().err
+
+
+MODEL = """
+import grisaille as gs
+
+x = gs.Variable("x", lower=0, upper=2, unit="kg/s")
+y = gs.BlackBox(lambda x: x * x, name="f", noise=0, unit="kW")(x)
+problem = gs.Problem(
+    minimize=gs.named("cost", 3 * y, unit="$/s"),
+    subject_to={"heating": y >= 0.5},
+    feasibility_tol=0.125,
+)
+"""
+
+
+def test_show_tells_names_units_and_tolerances(place, tmp_path: Path, capsys):
+    (tmp_path / "named.py").write_text(MODEL)
+    solved(str(tmp_path / "named.py"), place, "named", 3)
+    capsys.readouterr()
+    assert main(["show", "named", "--storage", place]) == 0
+    out = capsys.readouterr().out
+    assert "minimize cost [$/s] over x in [0, 2] kg/s\n" in out
+    assert "subject to   heating: f(x) >= 0.5 (tolerance 0.125)\n" in out
+    assert "x [kg/s]" in out
+    assert "cost [$/s]" in out
+    assert main(["show", "named", "--storage", place, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["settings"]["labels"]["objective_unit"] == "$/s"
+    assert shown["last_trials"][0]["constraints"][0]["constraint"] == "heating"
+    assert main(["export", "named", "--storage", place]) == 0
+    assert ",x,objective,heating,violation," in capsys.readouterr().out
+    assert main(["export", "named", "--storage", place, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"]["tolerances"] == [0.125]

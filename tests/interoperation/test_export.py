@@ -40,7 +40,7 @@ def test_the_table_of_trials_reads_back_to_the_last_bit(study):
         assert [row["flow[0]"], row["flow[1]"]] == trial.x.tolist()
         assert row["objective"] == -trial.objective
         assert row["violation"] == trial.violation
-        labels = study.problem.constraint_labels
+        labels = study.problem.constraint_names
         assert [row[label] for label in labels] == trial.constraints.tolist()
         assert (row["seconds suggesting"], row["seconds evaluating"]) == trial.seconds
 

@@ -48,7 +48,7 @@ def test_optuna_finds_the_same_best_trial_values_and_constraints(study, url):
     best = study.result()
     assert shown.best_value == best.fun  # Optuna's best is the best feasible one, as is ours
     assert list(shown.best_params.values()) == best.x.tolist()
-    assert shown.user_attrs["constraints"] == study.problem.constraint_labels
+    assert shown.user_attrs["constraints"] == study.problem.constraint_names
 
 
 def test_bounds_are_in_the_users_sense(study, url):

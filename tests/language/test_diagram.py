@@ -133,3 +133,18 @@ def test_long_chains_of_picks_are_drawn_at_once():
 def test_a_problem_without_black_boxes_can_be_drawn():
     y = free("y")
     assert [n.kind for n in draw(gs.Problem(minimize=np.sin(y)))] == ["variable", "goal"]
+
+
+def test_names_units_and_tolerances_are_drawn():
+    x = gs.Variable("x", 2, lower=0, upper=5, unit="kg/s")
+    warmed = gs.named("warmed", 2 * x[0] + 1, unit="degC")
+    made = box("reactor")(warmed)
+    profit = gs.named("profit", made - (2 * x[0] + 1), unit="$/s")
+    drawn = gs.Problem(maximize=profit, subject_to={"cap": made <= 3}, feasibility_tol=0.1)
+    assert [node.label for node in draw(drawn)] == [
+        "x[2] in [0, 5] kg/s",
+        "warmed [degC] = 2 * x[0] + 1",
+        "reactor",
+        "maximize profit [$/s] = reactor - warmed",
+        "subject to cap: reactor <= 3 (tolerance 0.1)",
+    ]

@@ -74,7 +74,7 @@ def test_constraints_come_alone_in_a_list_or_from_a_generator():
 def test_array_constraints_count_entry_by_entry():
     x, y = free("x", 3), free("y")
     problem = gs.Problem(minimize=y, subject_to=[x <= [1, 2, 3], y >= 0])
-    assert problem.constraint_labels == [
+    assert problem.constraint_names == [
         "x <= [1., 2., 3.]  [0]",
         "x <= [1., 2., 3.]  [1]",
         "x <= [1., 2., 3.]  [2]",

@@ -27,7 +27,7 @@ def test_every_output_that_reads_a_black_box_becomes_an_output_of_one():
     assert box.outputs == 4  # the objective, two entries of y, and the last constraint
     assert [v.name for v in collapsed.variables] == [v.name for v in problem.variables]
     assert collapsed.sense == problem.sense
-    assert len(collapsed.constraint_labels) == len(problem.constraint_labels)
+    assert len(collapsed.constraint_names) == len(problem.constraint_names)
     assert collapsed.constraints[1].body is not None
     assert not gs.Problem(minimize=collapsed.constraints[1].body).boxes  # x[0] + t stays known
 

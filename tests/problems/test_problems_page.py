@@ -40,7 +40,7 @@ def row(name: str) -> str:
         str(known.kind),
         str(known.problem.program.size),
         ", ".join(boxes),
-        str(len(known.problem.constraint_labels)),
+        str(len(known.problem.constraint_names)),
         f"{verb}, drawn" if drawn else f"{verb} {known.optimum:.8g}",
         "drawn" if drawn else f"({', '.join(f'{entry:.8g}' for entry in known.x)})",
         known.source,

@@ -77,10 +77,34 @@ def test_no_field_may_be_missing_or_of_another_type(kind, field):
     refuse(with_change(kind, **{field: {"a": object}}), f"'{field}'|'constraints' or 'chain'")
 
 
+LABELS = {
+    "objective": None,
+    "objective_unit": "kW",
+    "entry_units": [None] * len(FIRST[Kind.CREATED].data["entries"]),
+    "constraint_units": ["K"],
+    "formulas": ["a <= b"],
+    "tolerances": [0.0],
+}
+
+
+def test_labels_may_be_stored_with_a_study():
+    created = with_change(Kind.CREATED, labels=LABELS)
+    assert StudyState([created, *EVENTS[1:]]).settings["labels"] == LABELS
+
+
 @pytest.mark.parametrize(
     ("event", "complaint"),
     [
         (with_change(Kind.CREATED, lower=[0.0]), "bounds for other variables"),
+        (
+            with_change(Kind.CREATED, labels={**LABELS, "entry_units": ["K"]}),
+            "units for other variables or constraints",
+        ),
+        (
+            with_change(Kind.CREATED, labels={**LABELS, "tolerances": []}),
+            "units for other variables or constraints",
+        ),
+        (with_change(Kind.CREATED, labels={**LABELS, "formulas": [1]}), "'labels'"),
         (with_change(Kind.SUGGESTED, trial=2), "is trial 2, where trial 1 should be"),
         (with_change(Kind.SUGGESTED, known=40), "knows event 40, which comes later"),
         (with_change(Kind.ASKED, query="9-1"), "query '9-1', which the study does not have"),

@@ -1,11 +1,11 @@
-"""The text that a study stores of its strategy stays what it was when an option is renamed."""
+"""What is stored of problem and strategy: what identifies a study, and what only labels it."""
 
 from __future__ import annotations
 
 import pytest
 
 import grisaille as gs
-from grisaille.study.identity import settings_of
+from grisaille.study.identity import labels_of, settings_of
 
 
 def described(strategy) -> str:
@@ -31,3 +31,60 @@ def test_a_renamed_option_is_stored_under_its_former_name(solver, text):
 
 def test_what_is_at_its_default_is_not_stored():
     assert described(gs.Optimistic()) == "Optimistic()"
+
+
+def chain(*, named: bool = True, unit: str | None = "K", tolerance: float | None = None):
+    x = gs.Variable("x", lower=0, upper=1, unit=unit)
+    y = gs.BlackBox(lambda s: s, name="f", noise=0)(x)
+    goal = gs.named("cost", y + 1, unit="$") if named else y + 1
+    constraints = {"limit": y <= 0.5} if named else [y <= 0.5]
+    return gs.Problem(minimize=goal, subject_to=constraints, feasibility_tol=tolerance)
+
+
+def test_names_and_units_are_stored_as_labels():
+    settings = settings_of(chain(), gs.Optimistic(), "study", {}, 0, None)
+    assert settings["constraints"] == ["limit"]
+    assert labels_of(settings) == {
+        "objective": "cost",
+        "objective_unit": "$",
+        "entry_units": ["K"],
+        "constraint_units": [None],
+        "formulas": ["f(x) <= 0.5"],
+        "tolerances": [0.0],
+    }
+
+
+def test_a_problem_without_names_stores_what_it_always_did():
+    settings = settings_of(chain(named=False, unit=None), gs.Optimistic(), "study", {}, 0, None)
+    assert "labels" not in settings
+    assert labels_of(settings)["formulas"] == settings["constraints"] == ["f(x) <= 0.5"]
+
+
+def test_a_study_may_be_opened_with_other_names_and_the_newest_ones_count(tmp_path):
+    where = {"name": "s", "storage": f"sqlite:///{tmp_path / 'study.db'}"}
+    strategy = gs.RandomSearch()
+
+    def opened(problem: gs.Problem, **options):
+        with gs.Study(problem, strategy=strategy, **where, **options) as study:
+            study.run(len(study.history) + 1, progress=False)
+            return study.state.settings, [t.x.tolist() for t in study.history]
+
+    plain, first = opened(chain(named=False, unit=None))
+    assert "labels" not in plain
+    named, second = opened(chain())
+    assert (named["constraints"], named["labels"]["objective"]) == (["limit"], "cost")
+    assert second[:1] == first
+    plain, third = opened(chain(named=False, unit=None))
+    assert (plain["constraints"], plain["labels"]) == (["f(x) <= 0.5"], None)
+    assert third[:2] == second
+    with pytest.raises(gs.ProtocolError, match="made with something else"):
+        opened(chain(tolerance=0.1))
+    loose, _ = opened(chain(tolerance=0.1), allow_changes=True)
+    assert loose["labels"]["tolerances"] == [0.1]
+
+
+def test_nothing_is_written_when_names_are_as_before(tmp_path):
+    where = {"name": "s", "storage": f"sqlite:///{tmp_path / 'study.db'}"}
+    for _ in range(2):
+        with gs.Study(chain(), **where) as study:
+            assert len(study._session.events()) == 1

@@ -47,7 +47,7 @@ def true_flow(x: np.ndarray) -> float:
 def test_confidence_has_a_row_for_the_objective_and_each_scalar_constraint(study):
     result = study.result()
     table = result.confidence
-    assert list(table.index) == ["objective", *study.problem.constraint_labels]
+    assert list(table.index) == ["objective", *study.problem.constraint_names]
     assert table["value"].iloc[0] == result.fun
     purity, first, second, both = (table.iloc[i] for i in range(1, 5))
     x = result.x
@@ -114,7 +114,7 @@ def test_a_search_that_ends_on_a_constraint_rounds_and_has_its_multiplier():
 def test_a_study_predicts_objective_and_slack_in_the_users_sense(study):
     points = pandas.DataFrame({"x[1]": [0.3, 0.6], "x[0]": [0.2, 0.5]}, index=["a", "b"])
     table = study.predict(points)
-    labels = study.problem.constraint_labels
+    labels = study.problem.constraint_names
     names = ["objective", *(f"slack {label}" for label in labels)]
     assert list(table.columns) == [n + end for n in names for end in ("", " lower", " upper")]
     assert list(table.index) == ["a", "b"]

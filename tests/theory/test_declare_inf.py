@@ -105,7 +105,7 @@ def test_a_certified_study_ends_infeasible_before_the_horizon_that_the_theorem_g
         assert 1 <= len(result.history) < horizon
         assert result.certificate.verify()
         assert result.certificate.least_violation <= margin
-        assert result.certificate.blame() == problem.constraint_labels
+        assert result.certificate.blame() == problem.constraint_names
 
 
 def test_a_certified_study_never_calls_a_feasible_problem_infeasible():

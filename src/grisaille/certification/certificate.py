@@ -62,7 +62,7 @@ class Certificate:
     def multipliers(self) -> Array:
         """Weights of the constraints in each region, (regions, K); 0 if no point is plausible."""
         rows = [region.multipliers.numpy() for region in self.regions]
-        return np.array(rows).reshape(len(rows), len(self.problem.constraint_labels))
+        return np.array(rows).reshape(len(rows), len(self.problem.constraint_names))
 
     def blame(self) -> list[str]:
         """Constraints that cannot be met together, without any that the proof does not need.
@@ -70,7 +70,7 @@ class Certificate:
         A single constraint if one is enough, whichever constraints the proof happened to use.
         """
         if not self._blamed:
-            labels = self.problem.constraint_labels
+            labels = self.problem.constraint_names
             relaxation = PlausibleRelaxation(self._plausible())
             limit = 4 * len(self.regions)
             blamed = [k for k in range(len(labels)) if (self.multipliers[:, k] > 0).any()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -94,20 +94,23 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 
 def _show(options: argparse.Namespace) -> int:
     from grisaille.cli.study_summary import describe
+    from grisaille.study.identity import labels_of
 
     stored = read_study(options.storage, options.study)
     what = describe(stored, None if options.table else options.last)
+    labels = labels_of(what["settings"])
     if options.json:
         print(json.dumps(what, indent=2))
+    elif options.table:
+        print(printable(_whole_table(what["last_trials"], labels)))
     else:
-        parts = [_whole_table(what["last_trials"])] if options.table else _parts(what)
-        print(printable("\n\n".join(parts)))
+        print(printable("\n\n".join(_parts(what, labels))))
     return DONE
 
 
-def _parts(what: dict[str, Any]) -> list[str]:
-    """The paragraphs that `show` prints."""
-    parts = [_settings(what), _best(what)]
+def _parts(what: dict[str, Any], labels: Mapping[str, Any]) -> list[str]:
+    """The paragraphs that `show` prints; names and units are the stored labels."""
+    parts = [_settings(what, labels), _best(what, labels)]
     if what["pending"]:
         headers = ["id", "box", "inputs", "held by", "since"]
         rows = []
@@ -121,16 +124,17 @@ def _parts(what: dict[str, Any]) -> list[str]:
         ]
         parts.append("\n".join(["failures", *lines]))
     if what["last_trials"]:
-        parts.append("last trials\n" + _trials(what["last_trials"]))
+        parts.append("last trials\n" + _trials(what["last_trials"], labels))
     return parts
 
 
-def _trials(trials: list[dict[str, Any]]) -> str:
+def _trials(trials: list[dict[str, Any]], labels: Mapping[str, Any]) -> str:
     names = list(trials[0]["x"])
     if len(names) > _MOST_ENTRIES:
         names = []
-    headers = ["trial", "kind", *names, "objective", "violation"]
-    return table(headers, [_trial_cells(t, names) for t in trials], "  ")
+    headers = [*map(_header, names, labels["entry_units"]), _header(*_objective(labels))]
+    rows = [_trial_cells(t, names) for t in trials]
+    return table(["trial", "kind", *headers, "violation"], rows, "  ")
 
 
 def _trial_cells(trial: dict[str, Any], names: list[str]) -> list[str]:
@@ -143,33 +147,65 @@ def _trial_cells(trial: dict[str, Any], names: list[str]) -> list[str]:
     ]
 
 
-def _whole_table(trials: list[dict[str, Any]]) -> str:
+def _whole_table(trials: list[dict[str, Any]], labels: Mapping[str, Any]) -> str:
     """All trials, with a column for each constraint, which is met when it is at most 0."""
     if not trials:
         return "No trial is complete yet."
-    names, labels = list(trials[0]["x"]), [c["constraint"] for c in trials[0]["constraints"]]
-    columns = [f"constraint[{k}]" for k in range(len(labels))]
-    headers = ["trial", "kind", *names, "objective", "violation", *columns]
+    names, constraints = list(trials[0]["x"]), [c["constraint"] for c in trials[0]["constraints"]]
+    # A formula is too long for a column.
+    legend = {
+        f"constraint[{k}]": name
+        for k, (name, formula) in enumerate(zip(constraints, labels["formulas"], strict=True))
+        if name == formula
+    }
+    columns = [
+        f"constraint[{k}]" if f"constraint[{k}]" in legend else _header(name, unit)
+        for k, (name, unit) in enumerate(zip(constraints, labels["constraint_units"], strict=True))
+    ]
+    headers = [*map(_header, names, labels["entry_units"]), _header(*_objective(labels))]
     rows = [
         [*_trial_cells(t, names), *(_number(c["body"]) for c in t["constraints"])] for t in trials
     ]
-    legend = [f"{column}: {label}" for column, label in zip(columns, labels, strict=True)]
-    return "\n".join([table(headers, rows), *([""] if legend else []), *legend])
+    lines = [f"{column}: {formula}" for column, formula in legend.items()]
+    shown = table(["trial", "kind", *headers, "violation", *columns], rows)
+    return "\n".join([shown, *([""] if lines else []), *lines])
 
 
-def _settings(what: dict[str, Any]) -> str:
+def _objective(labels: Mapping[str, Any]) -> tuple[str, str | None]:
+    """What the objective is called, and its unit."""
+    return labels["objective"] or "objective", labels["objective_unit"]
+
+
+def _unit(unit: str | None) -> str:
+    """A unit behind a number."""
+    return f" {unit}" if unit else ""
+
+
+def _header(name: str, unit: str | None) -> str:
+    return f"{name} [{unit}]" if unit else name
+
+
+def _settings(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
     settings, trials = what["settings"], what["trials"]
     counts = ", ".join(f"{name} {number}" for name, number in what["evaluations"].items())
     goal = "minimize" if settings.get("sense", 1) == 1 else "maximize"
-    limits = zip(*(settings.get(key, []) for key in ("entries", "lower", "upper")), strict=True)
-    over = ", ".join(f"{name} in [{low:g}, {high:g}]" for name, low, high in limits)
+    limits = [settings.get(key, []) for key in ("entries", "lower", "upper")]
+    over = ", ".join(
+        f"{name} in [{low:g}, {high:g}]{_unit(unit)}"
+        for name, low, high, unit in zip(*limits, labels["entry_units"], strict=True)
+    )
+    if labels["objective"] or labels["objective_unit"]:
+        goal += f" {_header(*_objective(labels))}"
+    demands = map(
+        _constraint, settings.get("constraints", []), labels["formulas"], labels["tolerances"]
+    )
     # Trials without an objective: of expensive boxes only, or of a problem that was changed.
     partial = f"{trials['partial']} partial, " if trials["partial"] else ""
     lines = {
         "study": f"{what['name']} in {what['storage']}",
         "file": settings.get("file", "unknown: the study was made elsewhere"),
         "goal": f"{goal} over {over}",
-        "subject to": "; ".join(settings.get("constraints", [])) or "nothing",
+        "subject to": "; ".join(demands) or "nothing",
         "strategy": settings.get("strategy", "-"),
         "seed": f"{settings.get('seed', '-')}, evaluation {settings.get('evaluation', '-')}",
         "trials": f"{trials['complete']}{_of(trials)} complete, {partial}"
@@ -181,22 +217,30 @@ def _settings(what: dict[str, Any]) -> str:
     return "\n".join(f"{name:<12} {text}" for name, text in lines.items())
 
 
-def _best(what: dict[str, Any]) -> str:
+def _constraint(name: str, formula: str, tolerance: float) -> str:
+    text = name if name == formula else f"{name}: {formula}"
+    return f"{text} (tolerance {tolerance:g})" if tolerance else text
+
+
+def _best(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
     best, least = what["best_trial"], what["least_violation"]
+    unit = _unit(labels["objective_unit"])
     if best is None:
         text = "best         no feasible point so far"
         if least is not None:
             amount = _number(least["violation"], 3)
             text += f"; the least violation is {amount}, in trial {least['trial']}"
         return text
-    lines = [f"best         {_number(best['objective'], 8)}, observed in trial {best['trial']}"]
+    value = _number(best["objective"], 8)
+    lines = [f"best         {value}{unit}, observed in trial {best['trial']}"]
     if what["bound"] is not None:
         lines.append(
-            f"bound        {_number(what['bound'], 8)} ({_certainty(what['certified'])}), "
+            f"bound        {_number(what['bound'], 8)}{unit} ({_certainty(what['certified'])}), "
             f"gap {_number(what['gap'], 3)}"
         )
     width = max(map(len, best["x"]))
-    lines += [f"  {name:<{width}} = {_number(value, 8)}" for name, value in best["x"].items()]
+    for (name, number), own in zip(best["x"].items(), labels["entry_units"], strict=True):
+        lines.append(f"  {name:<{width}} = {_number(number, 8)}{_unit(own)}")
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grisaille.language.declared_unit import unit_text
 from grisaille.study.budget import spent
 from grisaille.study.encoding import number_to_plain, to_plain
 from grisaille.study.state import StudyState
@@ -78,7 +79,8 @@ def describe(stored: Stored, last: int | None) -> dict[str, Any]:
 def outcome_text(problem: Problem, trial: Trial) -> str:
     """Objective of a complete trial in the user's sense, and its violation if there is one."""
     violated = f", violation {trial.violation:.2e}" if trial.violation else ""
-    return f"objective {problem.sense * trial.objective:.6g}{violated}"
+    name, unit = problem.objective_name or "objective", unit_text(problem.objective_unit)
+    return f"{name} {problem.sense * trial.objective:.6g}{unit}{violated}"
 
 
 def best_trial(state: StudyState) -> Trial | None:

@@ -16,6 +16,7 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.errors import ProtocolError
 from grisaille.records import Observation
+from grisaille.reporting.tables import distinct_names
 from grisaille.storage.event_log import Data
 from grisaille.study.encoding import number_to_plain, to_plain
 from grisaille.study.state import StudyState
@@ -43,8 +44,8 @@ def export_csv(state: StudyState) -> str:
     last = ["violation", "bound", "certified bound", *counts]
     last += ["seconds suggesting", "seconds evaluating", "started", "ended", "reason"]
     taken = {*first, "objective", *last}
-    entries = _renamed(settings["entries"], taken)
-    labels = _renamed(settings["constraints"], taken)
+    entries = distinct_names(settings["entries"], taken)
+    labels = distinct_names(settings["constraints"], taken)
     header = [*first, *entries, "objective", *labels, *last]
     return _csv(header, [_trial_row(state, trial) for trial in state.trials.values()])
 
@@ -108,6 +109,7 @@ def export_json(state: StudyState) -> dict[str, Any]:
     """
     settings = settings_of(state)
     bounds = zip(settings["entries"], settings["lower"], settings["upper"], strict=True)
+    labels = settings.get("labels")
     return {
         "format": "grisaille study",
         "version": FORMAT_VERSION,
@@ -118,6 +120,7 @@ def export_json(state: StudyState) -> dict[str, Any]:
         "evaluation": settings["evaluation"],
         "variables": [{"name": n, "lower": low, "upper": high} for n, low, high in bounds],
         "constraints": list(settings["constraints"]),
+        **({"labels": labels} if labels else {}),
         "boxes": [_box_to_plain(name, box) for name, box in settings["boxes"].items()],
         "problem": settings["problem"],
         "trials": [_trial_to_plain(state, trial) for trial in state.trials.values()],
@@ -211,19 +214,6 @@ def _size(outputs: Array | None) -> int:
 
 def _padded(values: Array, width: int) -> list[float | None]:
     return [*values.tolist(), *[None] * (width - values.size)]
-
-
-def _renamed(names: Iterable[str], taken: set[str]) -> list[str]:
-    """The names, with a number where one is taken; adds them to the taken ones."""
-    found = []
-    for name in names:
-        own, number = name, 1
-        while own in taken:
-            number += 1
-            own = f"{name} ({number})"
-        taken.add(own)
-        found.append(own)
-    return found
 
 
 def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

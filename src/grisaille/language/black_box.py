@@ -23,6 +23,7 @@ from grisaille.errors import (
 )
 from grisaille.language.atoms import Shape
 from grisaille.language.black_box_answer import checked_answer
+from grisaille.language.declared_unit import Units, declared_unit
 from grisaille.language.expression import Call, Expression, as_expression
 from grisaille.language.user_function import (
     check_shape_of_slopes,
@@ -81,6 +82,8 @@ class BlackBox:
         process_noise: True if the noise disturbs the process itself, not only its observation:
             downstream parts read the disturbed value, and objective and constraints are expected
             values over the disturbances.
+        unit: Unit of the outputs, such as "kW": one, one per output, or a dictionary by the
+            outputs' names; "" for a plain number.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class BlackBox:
         timeout: float | None = None,
         cost: float = 1.0,
         process_noise: bool = False,
+        unit: Units = None,
     ) -> None:
         self.fn = fn
         self.name = name_of(fn, name, "black box")
@@ -164,6 +168,9 @@ class BlackBox:
         self.separable = bool(separable)
         self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
         self.cost: float = self._number("cost", cost, "a number above 0") or 1.0
+        self.unit = declared_unit(
+            f"black box {self.name!r}", unit, self.output_shape, self.output_names
+        )
         self._argument_shapes: tuple[Shape, ...] | None = None
         functionlike = functools_target(fn)
         if functionlike is not None:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from grisaille.checks import is_one_of
 from grisaille.errors import ModelError, shortened
 from grisaille.language import atoms
+from grisaille.language.declared_unit import unit_text
 from grisaille.language.expression import Call, Expression, Operation
-from grisaille.language.formula_text import formula
+from grisaille.language.formula_text import definition, formula
+from grisaille.language.subject_to import tolerance_text
 from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
@@ -48,8 +50,10 @@ def diagram(problem: Problem, format: Literal["text", "mermaid", "dot"]) -> str:
 def draw(problem: Problem) -> list[DrawnNode]:
     """The nodes of the picture in topological order, goals last."""
     program = problem.program
-    canonical = {n.key: n.expression for n in program.nodes}
     key_of = {e: program.nodes[p].key for e, p in program.position.items()}
+    canonical = {n.key: n.expression for n in program.nodes}
+    # Of equal expressions, one that has a name is drawn.
+    canonical |= {key_of[e]: e for e in program.position if e.name is not None}
     nodes: list[DrawnNode] = []
     position: dict[bytes, int] = {}
     names: dict[Expression, str] = {}
@@ -82,14 +86,16 @@ def draw(problem: Problem) -> list[DrawnNode]:
         expression = node.expression
         if isinstance(expression, Variable):
             size = f"[{expression.size}]" if expression.shape else ""
-            add(expression, "variable", f"{expression.name}{size} in {_span(expression)}", ())
+            range_text = f"{_span(expression)}{unit_text(expression.unit)}"
+            add(expression, "variable", f"{expression.name}{size} in {range_text}", ())
         elif isinstance(expression, Call):
             arguments = [canonical[key_of[a]] for a in expression.arguments]
             for argument in arguments:
                 if _is_formula(argument) and key_of[argument] not in position:
-                    name = f"w{1 + sum(n.kind == 'white' for n in nodes)}"
-                    text = formula(argument, names)
-                    add(argument, "white", f"{name} = {text}", leaves(argument))
+                    name = argument.name or f"w{1 + sum(n.kind == 'white' for n in nodes)}"
+                    text = definition(argument, names)
+                    label = text if argument.name is not None else f"{name} = {text}"
+                    add(argument, "white", label, leaves(argument))
                     rename(key_of[argument], name)
             box = expression.box
             uses[box.name] = uses.get(box.name, 0) + 1
@@ -98,10 +104,12 @@ def draw(problem: Problem) -> list[DrawnNode]:
             add(expression, "black", label, reads)
             rename(node.key, label)
     verb = "minimize" if problem.sense == 1 else "maximize"
-    label = f"{verb} {formula(problem.objective, names)}"
+    label = f"{verb} {definition(problem.objective, names)}"
     nodes.append(DrawnNode("goal", label, leaves(problem.objective)))
     for constraint in problem.constraints:
-        label = f"subject to {constraint.describe(lambda side: formula(side, names))}"
+        name = "" if constraint.name is None else f"{constraint.name}: "
+        relation = constraint.describe(lambda side: formula(side, names))
+        label = f"subject to {name}{relation}{tolerance_text(constraint)}"
         nodes.append(DrawnNode("goal", label, leaves(constraint.body)))
     return nodes
 

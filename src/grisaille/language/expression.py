@@ -1,4 +1,4 @@
-"""Expressions: constants, known operations and black-box calls; and constraints between them.
+"""Expressions: constants, known operations and black-box calls.
 
 An expression is immutable and has a NumPy shape. Operators and NumPy functions applied to one
 record a new expression (`numpy_functions` has the table); nothing is computed here.
@@ -20,8 +20,12 @@ from grisaille.language.atoms import Atom, Shape
 
 if TYPE_CHECKING:
     from grisaille.language.black_box import BlackBox
+    from grisaille.language.constraint import Constraint
 
 Operator = Callable[[Any, Any], "Expression"]
+
+Unit = str | tuple[str | None, ...] | None
+"""A unit as it was declared: for all entries, or one for each in flat order; None if unknown."""
 
 
 STRICT = (
@@ -51,15 +55,21 @@ class Expression:
     Attributes:
         shape: NumPy shape of the value; `()` for a scalar.
         arguments: The expressions this one is computed from.
+        name: What it is called in texts, from `named`; None if it is written as a formula.
+        unit: Its declared unit, one for all entries or one for each; None if there is none.
     """
 
-    __slots__ = ("arguments", "shape")
+    __slots__ = ("arguments", "name", "shape", "unit")
     shape: Shape
     arguments: tuple[Expression, ...]
+    name: str | None
+    unit: Unit
 
     def __init__(self, shape: Shape, arguments: tuple[Expression, ...] = ()) -> None:
         self.shape = shape
         self.arguments = arguments
+        self.name = None
+        self.unit = None
 
     # --- shape -----------------------------------------------------------------------------
     @property
@@ -92,7 +102,9 @@ class Expression:
     def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
         """Mean over all entries, or along `axis`."""
         summed = self.sum(axis)
-        return summed / (self.size / summed.size)
+        count = Constant(self.size / summed.size)
+        count.unit = ""  # a plain number, so that a mean has the unit of its entries
+        return summed / count
 
     def max(self, axis: int | tuple[int, ...] | None = None) -> Expression:
         """Largest entry, or along `axis`."""
@@ -121,13 +133,21 @@ class Expression:
             wrong = NoSuchEntryError if isinstance(error, IndexError) else ModelError
             raise wrong(f"{self!r} has shape {self.shape}: {text_of(error)}") from error
         source, positions = self, tuple(int(i) for i in picked.ravel())
+        if picked.shape == self.shape and positions == tuple(range(self.size)):
+            return self
         if isinstance(self, Operation) and self.atom is atoms.take:
             # Merge two picks into one, so that x[1:][0] and x[1] are the same node.
             source = self.arguments[0]
             positions = tuple(self.parameters[0][i] for i in positions)
-        if picked.shape == source.shape and positions == tuple(range(source.size)):
-            return source
-        return Operation(atoms.take, (source,), (positions, picked.shape))
+            if picked.shape == source.shape and positions == tuple(range(source.size)):
+                return source
+        part = Operation(atoms.take, (source,), (positions, picked.shape))
+        if source is not self and self.name is not None:
+            at = str(picked) if self.ndim == 1 and picked.ndim == 0 else "..."
+            part.name = f"{self.name}[{at}]"
+            units = self.unit
+            part.unit = tuple(units[i] for i in picked.flat) if isinstance(units, tuple) else units
+        return part
 
     # --- operators -------------------------------------------------------------------------
     __add__, __radd__ = _both_orders(atoms.add)
@@ -163,9 +183,13 @@ class Expression:
 
     # --- relations -------------------------------------------------------------------------
     def __le__(self, other: Any) -> Constraint:
+        from grisaille.language.constraint import Constraint
+
         return Constraint(self, as_expression(other))
 
     def __ge__(self, other: Any) -> Constraint:
+        from grisaille.language.constraint import Constraint
+
         return Constraint(as_expression(other), self, flipped=True)
 
     def __lt__(self, other: Any) -> NoReturn:
@@ -267,6 +291,7 @@ class Call(Expression):
     def __init__(self, box: BlackBox, arguments: tuple[Expression, ...]) -> None:
         super().__init__(box.output_shape, arguments)
         self.box = box
+        self.unit = box.unit
 
     def __getitem__(self, key: Any) -> Expression:
         if isinstance(key, str):
@@ -280,66 +305,8 @@ class Call(Expression):
         return super().__getitem__(key)
 
 
-class Constraint:
-    """A relation `left <= right`: a constraint of a problem, or the condition of `np.where`.
-
-    `a & b` holds where both hold, `a | b` where one holds.
-
-    Attributes:
-        left: The side that must not be larger.
-        right: The side that must not be smaller.
-        flipped: Whether it was written `right >= left`.
-        body: `left - right`, at most 0 where the relation holds.
-    """
-
-    __slots__ = ("body", "flipped", "left", "right")
-
-    def __init__(self, left: Expression, right: Expression, flipped: bool = False) -> None:
-        self.left = left
-        self.right = right
-        self.flipped = flipped
-        self.body = left if _is_zero(right) else -right if _is_zero(left) else left - right
-
-    def __and__(self, other: Constraint) -> Constraint:
-        return self._combined(atoms.maximum, "&", other)
-
-    def __or__(self, other: Constraint) -> Constraint:
-        return self._combined(atoms.minimum, "|", other)
-
-    def _combined(self, atom: Atom, sign: str, other: Any) -> Constraint:
-        if not isinstance(other, Constraint):
-            raise ModelError(
-                f"({self!r}) {sign} {shortened(other)}: both sides must be comparisons of "
-                f"expressions, each in parentheses, such as (y <= 1) {sign} (z >= 0)"
-            )
-        return Constraint(operate(atom, self.body, other.body), Constant(0.0))
-
-    def __bool__(self) -> NoReturn:
-        raise ModelError(
-            f"{self!r} has no truth value before it is evaluated: write 0 <= y <= 1 as two "
-            "constraints, 'a and b' as a & b, and np.where(y <= 0, a, b) instead of if"
-        )
-
-    __array_function__ = Expression.__array_function__
-
-    def __array_ufunc__(self, *_args: Any, **_options: Any) -> NoReturn:
-        raise _is_relation(self)
-
-    def describe(self, write: Callable[[Expression], str] = repr) -> str:
-        """The relation in the direction it was written in, its sides as `write` writes them."""
-        if self.flipped:
-            return f"{write(self.right)} >= {write(self.left)}"
-        return f"{write(self.left)} <= {write(self.right)}"
-
-    def __repr__(self) -> str:
-        return self.describe()
-
-
-def _is_zero(expression: Expression) -> bool:
-    return isinstance(expression, Constant) and not expression.shape and expression.value == 0
-
-
-def _is_relation(value: Constraint) -> ModelError:
+def is_relation(value: Constraint) -> ModelError:
+    """What is wrong with a constraint where a number is needed."""
     return ModelError(f"{value!r} is a relation, not a value: use it in np.where or subject_to")
 
 
@@ -347,8 +314,10 @@ def as_expression(value: Any) -> Expression:
     """The expression itself, or a number or array as a constant."""
     if isinstance(value, Expression):
         return value
+    from grisaille.language.constraint import Constraint
+
     if isinstance(value, Constraint):
-        raise _is_relation(value)
+        raise is_relation(value)
     if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
         return join([as_expression(v) for v in value], np.stack)
     try:

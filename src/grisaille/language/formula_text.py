@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from grisaille.language import atoms
+from grisaille.language.declared_unit import unit_text
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.variable import Variable
 
@@ -23,13 +25,31 @@ def formula(expression: Expression, names: Mapping[Expression, str] | None = Non
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
+def definition(expression: Expression, names: Mapping[Expression, str] | None = None) -> str:
+    """The expression as text; that of a named one with its name, unit and formula."""
+    if expression.name is None or isinstance(expression, Variable):
+        return formula(expression, names)
+    unit = unit_text(expression.unit).strip().removeprefix("[").removesuffix("]")
+    label = f"{expression.name} [{unit}]" if unit else expression.name
+    return f"{label} = {formula(unnamed(expression), names)}"
+
+
+def unnamed(expression: Expression) -> Expression:
+    """The expression without its own name, to write what it is; its parts keep theirs."""
+    if expression.name is None or isinstance(expression, Variable):
+        return expression
+    made = copy.copy(expression)
+    made.name = None
+    return made
+
+
 def _write(
     expression: Expression, names: Mapping[Expression, str], written: Iterator[int], depth: int
 ) -> tuple[str, int]:
     """Text and how tightly it binds; `written` counts the parts so far."""
     if expression in names:
         return names[expression], _ATOMIC
-    if isinstance(expression, Variable):
+    if expression.name is not None:
         return expression.name, _ATOMIC
     if isinstance(expression, Constant):
         return _number(expression)

@@ -11,8 +11,8 @@ import numpy as np
 from grisaille.checks import is_number, is_one_of
 from grisaille.errors import ModelError, shortened, text_of
 from grisaille.language import atoms
+from grisaille.language.constraint import Constraint
 from grisaille.language.expression import (
-    Constraint,
     Expression,
     as_expression,
     join,

@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from grisaille.checks import tuple_of
-from grisaille.errors import ModelError, shortened
+from grisaille.array_types import Array
+from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Constraint, Expression, as_expression
+from grisaille.language.constraint import Constraint
+from grisaille.language.expression import Expression, as_expression
+from grisaille.language.formula_text import definition
 from grisaille.language.program import Program
+from grisaille.language.subject_to import (
+    check_constraint_names,
+    constraints_of,
+    tolerance_text,
+    with_tolerances,
+)
+from grisaille.language.unit_check import check_units, shown_units
 from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
@@ -27,7 +36,11 @@ class Problem:
     Args:
         minimize: The objective, a scalar expression; or
         maximize: the objective to maximize.
-        subject_to: Constraints `a <= b` or `a >= b`, one or a list; arrays count entry by entry.
+        subject_to: Constraints `a <= b` or `a >= b`: one, a list, or a dictionary of names and
+            constraints; arrays count entry by entry.
+        feasibility_tol: By how much `a` may be larger than `b`, in the units of the constraint: one
+            number for all constraints, or a dictionary of names and numbers, 0 for the others.
+            Search, bounds and verdicts all count a constraint as met up to this.
 
     Attributes:
         objective: The objective as the user wrote it.
@@ -41,13 +54,22 @@ class Problem:
         *,
         minimize: Any = None,
         maximize: Any = None,
-        subject_to: Constraint | Iterable[Constraint] = (),
+        subject_to: Constraint | Iterable[Constraint] | Mapping[str, Constraint] = (),
+        feasibility_tol: float | Mapping[str, float] | None = None,
     ) -> None:
         if (minimize is None) == (maximize is None):
             raise ModelError("a problem needs one objective: pass either minimize= or maximize=")
-        self.sense = 1 if maximize is None else -1
-        self.objective = _scalar(as_expression(minimize if maximize is None else maximize))
-        self.constraints = _constraints(subject_to)
+        objective = _scalar(as_expression(minimize if maximize is None else maximize))
+        constraints = with_tolerances(constraints_of(subject_to), feasibility_tol)
+        self._set_up(1 if maximize is None else -1, objective, constraints)
+        check_units(self)
+
+    def _set_up(
+        self, sense: int, objective: Expression, constraints: tuple[Constraint, ...]
+    ) -> None:
+        self.sense = sense
+        self.objective = objective
+        self.constraints = constraints
         signed = self.objective if self.sense == 1 else -self.objective
         self.program = Program([signed, *(c.body for c in self.constraints)])
         # A causal model may have no variable: its exogenous variables still vary.
@@ -64,6 +86,7 @@ class Problem:
                 )
         _check_names("variables", self.program.variables)
         _check_names("black boxes", self.program.boxes)
+        check_constraint_names(self.constraints)
         self._causal: CausalModel | None = None
 
     @property
@@ -92,14 +115,37 @@ class Problem:
         return float(sum(call.box.cost for call in self.program.calls))
 
     @property
-    def constraint_labels(self) -> list[str]:
-        """One text per scalar constraint: array constraints count entry by entry."""
-        labels = []
-        for constraint in self.constraints:
-            for index in np.ndindex(constraint.body.shape):
-                entry = f"  [{', '.join(map(str, index))}]" if index else ""
-                labels.append(f"{constraint!r}{entry}")
-        return labels
+    def constraint_names(self) -> list[str]:
+        """One text per scalar constraint, its name or else its formula.
+
+        Array constraints count entry by entry, as in `purity[0]`.
+        """
+        return [label for constraint in self.constraints for label in constraint.labels]
+
+    @property
+    def constraint_units(self) -> list[str | None]:
+        """The unit of each scalar constraint; None where none is known."""
+        return [
+            unit
+            for constraint in self.constraints
+            for unit in shown_units(constraint.body, constraint.unit)
+        ]
+
+    @property
+    def objective_name(self) -> str | None:
+        """What `named` calls the objective; None if it has no name."""
+        return None if isinstance(self.objective, Variable) else self.objective.name
+
+    @property
+    def objective_unit(self) -> str | None:
+        """The unit of the objective; None if none is known."""
+        return shown_units(self.objective)[0]
+
+    @property
+    def tolerances(self) -> Array:
+        """By how much each scalar constraint may be violated, (K,), in its own units."""
+        several = [np.full(c.body.size, float(c.tolerance)) for c in self.constraints]
+        return np.concatenate([np.zeros(0), *several])
 
     def solve(
         self,
@@ -188,8 +234,8 @@ class Problem:
 
     def __repr__(self) -> str:
         verb = "minimize" if self.sense == 1 else "maximize"
-        lines = [f"{verb} {self.objective!r}"]
-        lines += [f"  subject to {c!r}" for c in self.constraints]
+        lines = [f"{verb} {definition(self.objective)}"]
+        lines += [f"  subject to {c!r}{tolerance_text(c)}" for c in self.constraints]
         return "\n".join(lines)
 
 
@@ -200,16 +246,16 @@ def rewritten(
     causal: CausalModel | None = None,
 ) -> Problem:
     """A new problem of the same sense, with these formulas and perhaps a causal model."""
-    if problem.sense == 1:
-        new = Problem(minimize=objective, subject_to=constraints)
-    else:
-        new = Problem(maximize=objective, subject_to=constraints)
+    new = derived(problem.sense, objective, constraints)
     new._causal = causal
     return new
 
 
-# What can be iterated over, but is no collection of constraints, even if it is empty.
-_SINGLE = (Constraint, Expression, str, bytes, Mapping)
+def derived(sense: int, objective: Expression, constraints: Iterable[Constraint]) -> Problem:
+    """A problem that the library makes of another one; its units are not checked again."""
+    new = Problem.__new__(Problem)
+    new._set_up(sense, _scalar(objective), tuple(constraints))
+    return new
 
 
 def _scalar(objective: Expression) -> Expression:
@@ -219,30 +265,6 @@ def _scalar(objective: Expression) -> Expression:
             "example np.sum(...) of it"
         )
     return objective.reshape(())
-
-
-def _constraints(given: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
-    items: Any = given
-    single = isinstance(items, _SINGLE) or not isinstance(items, Iterable)
-    constraints: tuple[Any, ...] = (items,) if single else tuple_of("subject_to", items)
-    for number, constraint in enumerate(constraints):
-        if isinstance(constraint, bool | np.bool_ | np.ndarray):
-            raise ModelError(
-                f"subject_to[{number}] is {shortened(constraint)}, a plain value: it compares "
-                "numbers, not expressions, so it constrains nothing; leave it out or use the "
-                "problem's variables"
-            )
-        if isinstance(constraint, Expression):
-            raise ModelError(
-                f"subject_to[{number}] is the expression {constraint!r}: compare it with a bound, "
-                f"for example {constraint!r} <= 0"
-            )
-        if not isinstance(constraint, Constraint):
-            raise ModelError(
-                f"subject_to[{number}] is {shortened(constraint)}: constraints are written a <= b "
-                "or a >= b"
-            )
-    return constraints
 
 
 def _check_names(what: str, named: Iterable[Variable | BlackBox]) -> None:

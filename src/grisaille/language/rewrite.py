@@ -74,7 +74,8 @@ def collapse(
         body = outputs if box.outputs == 1 else outputs[start : start + part.size]
         bodies.append(body.reshape(part.shape))
         start += part.size
-    return rewritten(problem, bodies[0], [body <= 0 for body in bodies[1:]])
+    pairs = zip(bodies[1:], problem.constraints, strict=True)
+    return rewritten(problem, bodies[0], [(body <= 0).replaced(name=c.name) for body, c in pairs])
 
 
 def unknown_outputs(problem: Problem) -> NDArray[np.bool_]:

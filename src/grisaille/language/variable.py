@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from grisaille.checks import check_name, is_count, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.atoms import Shape
+from grisaille.language.declared_unit import declared_unit
 from grisaille.language.expression import Expression
 
 
@@ -22,9 +23,11 @@ class Variable(Expression):
         shape: `()` for a scalar, an integer for a vector, or a tuple.
         lower: Lower bound, a number or an array of that shape.
         upper: Upper bound, likewise; above `lower` in every entry.
+        unit: Its unit, such as "K", or a list with one for each entry; "" for a plain number.
     """
 
-    __slots__ = ("lower", "name", "upper")
+    __slots__ = ("lower", "upper")
+    name: str
 
     def __init__(
         self,
@@ -33,10 +36,12 @@ class Variable(Expression):
         *,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        unit: str | Sequence[str | None] | None = None,
     ) -> None:
         check_name("a variable", name, "gs.Variable('x', ...)")
         super().__init__(_dimensions(name, shape))
         self.name = name
+        self.unit = declared_unit(f"variable {name!r}", unit, self.shape)
         self.lower = self._bound("lower", lower)
         self.upper = self._bound("upper", upper)
         wrong = np.argwhere(~(self.lower < self.upper))

@@ -20,7 +20,8 @@ from grisaille.language.causal.do_operator import Do, do, exogenous, natural
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.causal.problem import causal_problem
 from grisaille.language.causal.system import System
-from grisaille.language.expression import Constraint, Expression
+from grisaille.language.constraint import Constraint
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.problems.known_problem import KnownProblem, Structure
 

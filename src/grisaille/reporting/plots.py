@@ -97,7 +97,9 @@ def plot_convergence(
             label="gap",
         )
         _focus(upper, sense * np.concatenate([best, bound, [sense * fun]]))
-    upper.set_ylabel("objective (minimize)" if sense == 1 else "objective (maximize)")
+    name = problem.objective_name or "objective"
+    unit = f" in {problem.objective_unit}" if problem.objective_unit else ""
+    upper.set_ylabel(f"{name}{unit} ({'minimize' if sense == 1 else 'maximize'})")
     upper.legend(fontsize=8, frameon=False)
     if constrained:
         rows[1].semilogy(

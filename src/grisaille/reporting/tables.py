@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grisaille.errors import printable
+from grisaille.language.declared_unit import unit_text
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
 from grisaille.records import History
+from grisaille.reporting.constraint_table import constraint_lines, tightness
 from grisaille.reporting.trial_data import trial_data
 
 if TYPE_CHECKING:
@@ -22,11 +24,38 @@ def design_names(problem: Problem) -> list[str]:
     return names_of_entries(problem.variables)
 
 
+def distinct_names(names: Iterable[str], taken: set[str]) -> list[str]:
+    """The names, with a number where one is taken, as in `kind (2)`; adds them to the taken."""
+    found = []
+    for name in names:
+        own, number = name, 1
+        while own in taken:
+            number += 1
+            own = f"{name} ({number})"
+        taken.add(own)
+        found.append(own)
+    return found
+
+
+def _constraint_columns(problem: Problem) -> list[str]:
+    """The names of constraints, and `constraint[k]` for the ones without a name."""
+    has_name = [c.name is not None for c in problem.constraints for _ in c.labels]
+    return [
+        name if named else f"constraint[{k}]"
+        for k, (name, named) in enumerate(zip(problem.constraint_names, has_name, strict=True))
+    ]
+
+
 def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
     """One row per trial, objective and bound in the user's sense."""
     import pandas
 
     entries, boxes = design_names(problem), [box.name for box in problem.boxes]
+    last = ["objective", "bound", "certified bound", "violation"]
+    seconds = ["seconds suggesting", "seconds evaluating"]
+    counts = [f"evaluations {box}" for box in boxes]
+    taken = {"trial", "kind", *entries, *last, *counts, *seconds}
+    columns = distinct_names(_constraint_columns(problem), taken)
     rows: list[dict[str, Any]] = []
     for trial in history:
         answered = [seen.box for seen in trial.observations]
@@ -38,9 +67,9 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
         row["bound"] = np.nan if data.bound is None else data.bound
         row["certified bound"] = np.nan if data.certified_bound is None else data.certified_bound
         row["violation"] = data.violation
-        row.update({f"constraint[{k}]": g for k, g in enumerate(data.constraints or [])})
-        row.update({f"evaluations {box}": count for box, count in data.evaluations.items()})
-        row["seconds suggesting"], row["seconds evaluating"] = trial.seconds
+        row.update(zip(columns, data.constraints or [], strict=False))
+        row.update(zip(counts, data.evaluations.values(), strict=True))
+        row.update(zip(seconds, trial.seconds, strict=True))
         rows.append(row)
     return pandas.DataFrame(rows)
 
@@ -63,7 +92,11 @@ def describe_result(result: Any) -> str:
         what = f"no trial is complete; {seen} evaluations" if seen else what
         return printable("\n".join([*lines, f"x            {what}"]))
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
-    lines.append(f"{goal:<12} {result.fun:.8g}" + ("" if result.success else f"   ({doubt})"))
+    unit = unit_text(problem.objective_unit)
+    named = "" if problem.objective_name is None else f"{problem.objective_name} = "
+    lines.append(
+        f"{goal:<12} {named}{result.fun:.8g}{unit}" + ("" if result.success else f"   ({doubt})")
+    )
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
     sure = f"bound {result.assurance}"
     if result.assurance == "certified":
@@ -72,19 +105,21 @@ def describe_result(result: Any) -> str:
     if not bounded and result.success:
         sure = "no bound"
     if result.certificate is None:
-        lines.append(f"optimum in   [{low}, {high}]   gap {result.gap:.3g} ({sure})")
+        lines.append(f"optimum in   [{low}, {high}]{unit}   gap {result.gap:.3g} ({sure})")
     if problem.constraints:
-        worst = int(np.argmax(result.constr))
+        tightest = int(np.argmax(tightness(result.constr, result.history)))
         lines.append(
-            f"violation    {result.maxcv:.3g}   (tightest: {problem.constraint_labels[worst]})"
+            f"violation    {result.maxcv:.3g}   (tightest: {problem.constraint_names[tightest]})"
         )
+        table = constraint_lines(problem, result.constr, result.history)
+        lines += [f"{'' if k else 'constraints':<12} {line}" for k, line in enumerate(table)]
     if problem.causal is not None:
         done = problem.causal.describe(result.x)
         lines.append(f"set          {', '.join(f'{n} = {v:.6g}' for n, v in done.items()) or '-'}")
     chosen = problem.variables if problem.causal is None else problem.causal.model.variables
     for variable in chosen:
         value = np.array2string(np.asarray(result[variable]), precision=6, max_line_width=90)
-        lines.append(f"{variable.name:<12} {value}")
+        lines.append(f"{variable.name:<12} {value}{unit_text(variable.unit)}")
     counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
     lines.append(
         f"evaluations  {counts or 'none needed'} in {result.nit} trial{'s' * (result.nit != 1)}"

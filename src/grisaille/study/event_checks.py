@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from grisaille.storage.event_log import DamagedError, Data, Event, Kind
-from grisaille.study.event_fields import FIELDS, is_number, list_of
+from grisaille.study.event_fields import CONSTRAINT_LABELS, FIELDS, is_number, list_of
 
 if TYPE_CHECKING:
     from grisaille.study.state import StudyState
@@ -85,7 +85,16 @@ def _misfit(state: StudyState, event: Event) -> str:
 
 def _settings_misfit(settings: Data) -> str:
     lengths = {len(settings[name]) for name in ("entries", "lower", "upper")}
-    return "" if len(lengths) == 1 else "has bounds for other variables"
+    if len(lengths) > 1:
+        return "has bounds for other variables"
+    labels = settings.get("labels")
+    if not labels:
+        return ""
+    of_constraints = {len(labels[name]) for name in CONSTRAINT_LABELS}
+    fits = {len(labels["entry_units"])} == lengths
+    if not fits or of_constraints != {len(settings["constraints"])}:
+        return "has units for other variables or constraints"
+    return ""
 
 
 def _change_misfit(settings: Data, change: Data) -> str:

@@ -112,8 +112,19 @@ _SETTINGS: dict[str, Check] = {
     "constraints": list_of(_text),
     "boxes": _boxes,
 }
-# What the command line keeps with a study.
+CONSTRAINT_LABELS = ("constraint_units", "formulas", "tolerances")
+"""The labels of a study that have an entry for each constraint."""
+_LABELS = _record(
+    objective=_or_none(_text),
+    objective_unit=_or_none(_text),
+    entry_units=list_of(_or_none(_text)),
+    constraint_units=list_of(_or_none(_text)),
+    formulas=list_of(_text),
+    tolerances=list_of(_amount),
+)
+# Names and units; and what the command line keeps with a study.
 _MORE_SETTINGS: dict[str, Check] = {
+    "labels": _or_none(_LABELS),
     "file": _or_none(_text),
     "trials": _or_none(_count),
     "max_cost": _or_none(is_number),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.errors import ProtocolError
+from grisaille.language.declared_unit import unit_of_entry
 from grisaille.language.fingerprint import difference, fingerprint
 from grisaille.language.problem import Problem
 from grisaille.reporting.tables import design_names
@@ -28,6 +29,7 @@ def settings_of(
 
     Seed and evaluation are the stored ones where they are not given.
     """
+    labels = labels_to_store(problem)
     return {
         "name": name,
         "problem": fingerprint(problem),
@@ -38,7 +40,7 @@ def settings_of(
         "entries": design_names(problem),
         "lower": problem.program.lower.tolist(),
         "upper": problem.program.upper.tolist(),
-        "constraints": problem.constraint_labels,
+        "constraints": problem.constraint_names,
         "boxes": {
             box.name: {
                 "inputs": box.inputs,
@@ -47,6 +49,41 @@ def settings_of(
             }
             for box in problem.boxes
         },
+        **({"labels": labels} if labels or stored.get("labels") else {}),
+    }
+
+
+def labels_to_store(problem: Problem) -> dict[str, Any] | None:
+    """How names, units and tolerances are stored, which do not identify a study; None without any.
+
+    The newest ones count: a study that is opened with other names is still the same study.
+    """
+    entries = [(v.unit, entry) for v in problem.variables for entry in range(v.size)]
+    labels = {
+        "objective": problem.objective_name,
+        "objective_unit": problem.objective_unit,
+        "entry_units": [unit_of_entry(unit, entry) for unit, entry in entries],
+        "constraint_units": problem.constraint_units,
+        "formulas": [text for c in problem.constraints for text in c.replaced(name=None).labels],
+        "tolerances": problem.tolerances.tolist(),
+    }
+    shown = [labels["objective"], labels["objective_unit"], *labels["entry_units"]]
+    shown += [*labels["constraint_units"], *(c.name for c in problem.constraints)]
+    return labels if any(shown) or any(labels["tolerances"]) else None
+
+
+def labels_of(settings: Data) -> Data:
+    """What `labels_to_store` stored with a study; the same form without names and units if none."""
+    if settings.get("labels"):
+        return settings["labels"]  # type: ignore[no-any-return]
+    constraints = settings.get("constraints", [])
+    return {
+        "objective": None,
+        "objective_unit": None,
+        "entry_units": [None] * len(settings.get("entries", [])),
+        "constraint_units": [None] * len(constraints),
+        "formulas": constraints,
+        "tolerances": [0.0] * len(constraints),
     }
 
 

@@ -12,8 +12,9 @@ from grisaille.checks import attribute_of
 from grisaille.confidence.lagrange_multipliers import NoSlope, lagrange_multipliers, slopes_at
 from grisaille.confidence.prediction import Predictor
 from grisaille.errors import ModelError, shortened
+from grisaille.language.constraint import Constraint
 from grisaille.language.design_points import design_points, entry_names
-from grisaille.language.expression import Constant, Constraint, Expression
+from grisaille.language.expression import Constant, Expression
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.strategies.optimistic import Optimistic
@@ -64,8 +65,10 @@ def problem_table(predictor: Predictor, x: Any) -> pandas.DataFrame:
     found = predictor.predict([problem.objective, *bodies], points)
     objective = (found.mean[:, 0], found.lower[:, 0], found.upper[:, 0])
     columns = dict(zip(_triple("objective"), objective, strict=True))
-    for entry, label in enumerate(_labels(problem), 1):
-        slack = (-found.mean[:, entry], -found.upper[:, entry], -found.lower[:, entry])
+    limits = zip(problem.constraint_names, problem.tolerances, strict=True)
+    for entry, (label, tolerance) in enumerate(limits, 1):
+        ends = (found.mean[:, entry], found.upper[:, entry], found.lower[:, entry])
+        slack = [-(end + tolerance) for end in ends]  # a body has its tolerance taken off
         columns |= dict(zip(_triple(f"slack {label}"), slack, strict=True))
     return pandas.DataFrame(columns, index=_index(x, len(points)))
 
@@ -93,7 +96,9 @@ def confidence_table(predictor: Predictor, x: Array) -> pandas.DataFrame:
     limit, direction = np.array(limits), np.array(signs)
     slack = direction * (limit - value)
     least = np.where(direction > 0, limit - upper, lower - limit)
-    active, multipliers, note = _multipliers(predictor, x, slack[1:], least[1:])
+    allowed = problem.tolerances
+    active, multipliers, note = _multipliers(predictor, x, slack[1:] + allowed, least[1:] + allowed)
+    units = [problem.objective_unit, *problem.constraint_units]
     return pandas.DataFrame(
         {
             "value": value,
@@ -101,18 +106,26 @@ def confidence_table(predictor: Predictor, x: Array) -> pandas.DataFrame:
             "upper": upper,
             "limit": limit,
             "slack": slack,
+            "unit": [unit or "" for unit in units],
             "active": pandas.array([pandas.NA, *active.tolist()], dtype="boolean"),
             "multiplier": np.concatenate([[np.nan], multipliers]),
             "note": ["", *[note] * len(active)],
         },
-        index=["objective", *_labels(problem)],
+        index=["objective", *problem.constraint_names],
     )
 
 
 def _multipliers(
     predictor: Predictor, x: Array, slack: Array, least: Array
 ) -> tuple[NDArray[np.bool_], Array, str]:
-    """Which constraints are active, their multipliers, and why there are none."""
+    """Which constraints are active, their multipliers, and why there are none.
+
+    Args:
+        predictor: What is believed.
+        x: The point, flat.
+        slack: How far each constraint is from being violated, its tolerance included.
+        least: How little that can be, by the bands.
+    """
     # The bands do not exclude that there is no room left.
     active = np.asarray(least <= 0)
     unknown = np.full(len(slack), np.nan)
@@ -143,10 +156,6 @@ def _quantity(constraint: Constraint) -> tuple[Expression, Array, int]:
     if constraint.flipped:
         return right - left, np.zeros(()), -1
     return left - right, np.zeros(()), 1
-
-
-def _labels(problem: Problem) -> list[str]:
-    return problem.constraint_labels
 
 
 def _triple(name: str) -> tuple[str, str, str]:

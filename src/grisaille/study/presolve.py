@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from grisaille.certification.relaxation import relaxed
 from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.language.problem import Problem
+from grisaille.language.problem import Problem, derived
 from grisaille.language.program import Program
 from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial, TrialKind
 from grisaille.solvers.certified import Certified
@@ -57,8 +59,8 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     if not known:
         return None
     # The objective does not matter; this one keeps all variables, in their order.
-    anything = sum((np.sum(v) for v in problem.variables[1:]), np.sum(problem.variables[0]))
-    demands = Problem(minimize=anything, subject_to=known)
+    anything: Any = sum((np.sum(v) for v in problem.variables[1:]), np.sum(problem.variables[0]))
+    demands = derived(1, anything, known)
     box = relaxed(PlausibleSet(demands.program, {}, {}))
     nothing = box.lower.new_zeros(0, program.size)
     proof = Certified(regions=_MOST_REGIONS).solve(box, nothing, seed).proof

@@ -87,8 +87,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
         fun: Objective at x in the user's sense. With noise it is the posterior mean, not the
             luckiest sample.
         success: Whether x is feasible.
-        maxcv: Largest constraint violation at x; 0 when feasible.
-        constr: The constraint bodies at x as observed, met when <= 0.
+        maxcv: Largest constraint violation at x beyond its tolerance; 0 when feasible.
+        constr: The constraint bodies at x as observed, met when <= 0: tolerances are taken off.
         lower_bound: The optimum does not lie below this.
         upper_bound: The optimum does not lie above this. One of the two bounds is the value at x
             (with noise, the far end of what the bands allow there) and the other one is the
@@ -202,6 +202,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
             multiplier: By how much the objective gets better per unit that the limit is relaxed, to
                 first order: Lagrange multipliers of the predicted problem at this point. 0 if the
                 constraint is not active.
+            unit: As declared; empty without one.
             note: Why there is no multiplier.
         """
         if self.x is None:

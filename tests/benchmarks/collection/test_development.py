@@ -60,7 +60,7 @@ def test_the_half_is_as_broad_as_it_says():
     assert {p.program.size for p in problems} >= {1, 2, 3, 4, 5, 6, 7, 8, 10, 15}
     assert {len(p.boxes) for p in problems} >= {1, 2, 3, 4, 6, 7, 8}
     assert {depth(p) for p in problems} == {1, 2, 3, 4}
-    assert {len(p.constraint_labels) for p in problems} >= {0, 1, 2, 3, 4, 5, 6, 8}
+    assert {len(p.constraint_names) for p in problems} >= {0, 1, 2, 3, 4, 5, 6, 8}
     assert set().union(*(e.tags for e in ENTRIES)) == TAGS
 
 

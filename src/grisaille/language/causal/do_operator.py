@@ -17,7 +17,8 @@ from grisaille.checks import check_name, real_numbers
 from grisaille.errors import ModelError, shortened, text_of
 from grisaille.language.atoms import Atom
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Constraint, Expression, Operation, as_expression
+from grisaille.language.expression import Call, Expression, Operation, as_expression
+from grisaille.language.named import labelled
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
 from grisaille.language.variable import Variable
@@ -156,7 +157,7 @@ def intervene(problem: Problem, *dos: Do) -> Problem:
     replacement: dict[Expression, Expression] = {d.target: d.variable for d in dos}
     objective, *rest = substitute([problem.objective, *sides], replacement)
     pairs = zip(problem.constraints, rest[::2], rest[1::2], strict=True)
-    constraints = [Constraint(left, right, c.flipped) for c, left, right in pairs]
+    constraints = [c.replaced(left=left, right=right) for c, left, right in pairs]
     return rewritten(problem, objective, constraints)
 
 
@@ -181,11 +182,13 @@ def substitute(
         elif is_natural(old) or all(a is b for a, b in zip(arguments, kept, strict=True)):
             written.append(old)
         elif isinstance(old, Operation):
-            written.append(Operation(old.atom, arguments, old.parameters))
+            new = Operation(old.atom, arguments, old.parameters)
+            written.append(labelled(new, old.name, old.unit))
         else:
             assert isinstance(old, Call)
-            written.append(Call(old.box, arguments))
-    return [written[program.position[e]] for e in expressions]
+            written.append(labelled(Call(old.box, arguments), old.name, old.unit))
+    # Equal expressions are one node, whatever they are called.
+    return [labelled(written[program.position[e]], e.name, e.unit) for e in expressions]
 
 
 def misfit(function: Callable[..., Any], *arguments: Any) -> str:

@@ -21,7 +21,9 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.do_operator import Do, intervene, misfit, natural_reads, substitute
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.causal.system import INTERVENTION, Runs, Simulation, System, Trials
-from grisaille.language.expression import Constraint, Expression
+from grisaille.language.constraint import Constraint
+from grisaille.language.expression import Expression
+from grisaille.language.named import labelled
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
 from grisaille.language.variable import Variable
@@ -118,10 +120,13 @@ def _averaged(
             each += substitute([part], seen)
         return np.stack(each).mean(0)  # type: ignore[no-any-return]
 
+    def expected(part: Expression) -> Expression:
+        return labelled(average(part), part.name, part.unit)
+
     constraints = [
-        Constraint(average(c.left), average(c.right), c.flipped) for c in model.constraints
+        c.replaced(left=expected(c.left), right=expected(c.right)) for c in model.constraints
     ]
-    return average(model.objective), constraints
+    return expected(model.objective), constraints
 
 
 def _sets(model: Problem, given: Sequence[Do | Sequence[Do]]) -> tuple[tuple[Do, ...], ...]:

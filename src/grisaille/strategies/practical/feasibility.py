@@ -17,7 +17,6 @@ from grisaille.solvers.search_problem import SearchProblem
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.recommendation import (
     cautious_solution,
-    constraint_sizes,
     repeats,
 )
 
@@ -89,7 +88,7 @@ def _least_violated(knowledge: Knowledge, incumbent: Incumbent) -> Array:
 def _least_violation(knowledge: Knowledge) -> SearchProblem:
     """Minimize the largest predicted constraint, each in its own size, over x alone."""
     plausible, program = knowledge.plausible, knowledge.program
-    sizes = torch.tensor(constraint_sizes(knowledge.history)).clamp_min(1e-300)
+    sizes = torch.tensor(knowledge.history.constraint_sizes()).clamp_min(1e-300)
 
     def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
         _, constraints, _ = plausible.predict(design)

@@ -11,7 +11,7 @@ from grisaille.array_types import Array
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.records import History, Situation, TrialKind
+from grisaille.records import Situation, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, nearby
 from grisaille.strategies.plan import Plan
@@ -100,20 +100,13 @@ def cautious_solution(
         is_nearby: Whether to search around the incumbent only.
     """
     hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
-    distance = margin * _MARGIN * constraint_sizes(knowledge.history)
+    distance = margin * _MARGIN * knowledge.history.constraint_sizes()
     cautious = plausible.cautious_problem(torch.tensor(distance))
     if is_nearby:
         cautious = nearby(cautious, hints[0], len(hints[0]))
     if knowledge.failures is not None:
         cautious = knowledge.failures.avoided_in(cautious, plausible)
     return _CAUTIOUS_SEARCH.solve(cautious, hints, knowledge.situation.trial_seed)
-
-
-def constraint_sizes(history: History) -> Array:
-    """How large each constraint is and varies over the trials, (K,)."""
-    # A margin may be infinite (y <= inf); it says nothing about the spread.
-    constraints = np.nan_to_num(np.array([t.constraints for t in history]), neginf=0.0)
-    return np.asarray(constraints.std(0) + np.abs(constraints).mean(0))
 
 
 def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:

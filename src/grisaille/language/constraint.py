@@ -1,0 +1,109 @@
+"""Constraints: relations between expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from grisaille.errors import ModelError, shortened
+from grisaille.language import atoms
+from grisaille.language.atoms import Atom
+from grisaille.language.expression import (
+    Constant,
+    Expression,
+    Unit,
+    is_relation,
+    operate,
+)
+
+
+class Constraint:
+    """A relation `left <= right`: a constraint of a problem, or the condition of `np.where`.
+
+    `a & b` holds where both hold, `a | b` where one holds.
+
+    Attributes:
+        left: The side that must not be larger.
+        right: The side that must not be smaller.
+        flipped: Whether it was written `right >= left`.
+        name: What it is called in texts and tables; None if it is written as a formula.
+        unit: Its declared unit; None if there is none.
+        tolerance: By how much `left` may be larger all the same.
+        body: `left - right - tolerance`, at most 0 where the relation counts as met.
+    """
+
+    __slots__ = ("body", "flipped", "left", "name", "right", "tolerance", "unit")
+
+    def __init__(
+        self,
+        left: Expression,
+        right: Expression,
+        flipped: bool = False,
+        name: str | None = None,
+        unit: Unit = None,
+        tolerance: float = 0.0,
+    ) -> None:
+        self.left = left
+        self.right = right
+        self.flipped = flipped
+        self.name = name
+        self.unit = unit
+        self.tolerance = tolerance
+        body = left if _is_zero(right) else -right if _is_zero(left) else left - right
+        self.body = body - tolerance if tolerance else body
+
+    def __and__(self, other: Constraint) -> Constraint:
+        return self._combined(atoms.maximum, "&", other)
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return self._combined(atoms.minimum, "|", other)
+
+    def _combined(self, atom: Atom, sign: str, other: Any) -> Constraint:
+        if not isinstance(other, Constraint):
+            raise ModelError(
+                f"({self!r}) {sign} {shortened(other)}: both sides must be comparisons of "
+                f"expressions, each in parentheses, such as (y <= 1) {sign} (z >= 0)"
+            )
+        return Constraint(operate(atom, self.body, other.body), Constant(0.0))
+
+    def __bool__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} has no truth value before it is evaluated: write 0 <= y <= 1 as two "
+            "constraints, 'a and b' as a & b, and np.where(y <= 0, a, b) instead of if"
+        )
+
+    __array_function__ = Expression.__array_function__
+
+    def __array_ufunc__(self, *_args: Any, **_options: Any) -> NoReturn:
+        raise is_relation(self)
+
+    def replaced(self, **parts: Any) -> Constraint:
+        """The same constraint with other parts, such as `left=` or `tolerance=`."""
+        own = {name: getattr(self, name) for name in self.__slots__ if name != "body"}
+        return Constraint(**(own | parts))
+
+    @property
+    def labels(self) -> list[str]:
+        """One text for each entry: the name or the formula, with the index in an array."""
+        own, gap, comma = (
+            (self.describe(), "  ", ", ") if self.name is None else (self.name, "", ",")
+        )
+        return [
+            f"{own}{gap}[{comma.join(map(str, index))}]" if index else own
+            for index in np.ndindex(self.body.shape)
+        ]
+
+    def describe(self, write: Callable[[Expression], str] = repr) -> str:
+        """The relation in the direction it was written in, its sides as `write` writes them."""
+        if self.flipped:
+            return f"{write(self.right)} >= {write(self.left)}"
+        return f"{write(self.left)} <= {write(self.right)}"
+
+    def __repr__(self) -> str:
+        return self.describe() if self.name is None else f"{self.name}: {self.describe()}"
+
+
+def _is_zero(expression: Expression) -> bool:
+    return isinstance(expression, Constant) and not expression.shape and expression.value == 0

@@ -1,0 +1,234 @@
+"""How units combine: as mere texts, or as physical units that pint knows."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
+
+U = TypeVar("U")
+
+# Pint knows no money. Amounts in different currencies do not fit, because rates change.
+_CURRENCIES = {
+    "$": "dollar = [dollar] = $ = USD",
+    "€": "euro = [euro] = € = EUR",
+    "£": "sterling = [sterling] = £ = GBP",
+    "¥": "yen = [yen] = ¥ = JPY",
+    "₹": "rupee = [rupee] = ₹ = INR",
+    "CHF": "franc = [franc] = CHF",
+    "CNY": "yuan = [yuan] = CNY",
+}
+_PLAIN = ("", "-", "1")
+
+
+class UnknownUnitError(Exception):
+    """A text is no unit that pint knows."""
+
+
+class MisfitError(Exception):
+    """Two units do not fit, or one is not what is needed; their texts are its arguments."""
+
+
+class Algebra(Protocol[U]):
+    """What happens to units in known operations; None stands for an unknown unit."""
+
+    def read(self, text: str) -> U:
+        """A declared unit."""
+
+    def alike(self, left: U, right: U) -> U | None:
+        """The unit of values that are compared with each other, or of which one is chosen."""
+
+    def added(self, left: U, right: U) -> U | None:
+        """The unit of a sum."""
+
+    def subtracted(self, left: U, right: U) -> U | None:
+        """The unit of a difference."""
+
+    def shifted(self, unit: U) -> U | None:
+        """The unit of a sum with, or a difference from, something of unknown unit."""
+
+    def product(self, left: U, right: U) -> U | None:
+        """The unit of a product."""
+
+    def power(self, unit: U, exponent: float) -> U | None:
+        """The unit of a power."""
+
+    def plain(self, unit: U) -> U | None:
+        """The unit itself, which must be that of a plain number."""
+
+
+class Texts(Algebra[str]):
+    """Units as texts: only what an operation leaves unchanged is known, and nothing is refused."""
+
+    def read(self, text: str) -> str:
+        """The text itself."""
+        return text
+
+    def alike(self, left: str, right: str) -> str | None:
+        """The text that both have."""
+        return left if left == right else None
+
+    added = subtracted = alike
+
+    def shifted(self, unit: str) -> str | None:
+        """The text itself."""
+        return unit
+
+    def product(self, left: str, right: str) -> str | None:
+        """The text of one factor, if the other is a plain number."""
+        return left if right in _PLAIN else right if left in _PLAIN else None
+
+    def power(self, unit: str, exponent: float) -> str | None:
+        """The text itself, if nothing changes."""
+        return unit if exponent == 1 or unit in _PLAIN else None
+
+    def plain(self, unit: str) -> str | None:
+        """The text, if it is that of a plain number."""
+        return unit if unit in _PLAIN else None
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalUnit:
+    """A unit that pint knows.
+
+    Attributes:
+        text: As declared, or as pint writes it.
+        dimensions: The exponent of each dimension, such as length, in alphabetic order.
+        factor: How large it is in pint's base units.
+        zero: Where its scale begins, in base units: 273.15 for degrees Celsius.
+        own: Pint's unit; None if its scale is logarithmic.
+    """
+
+    text: str
+    dimensions: tuple[tuple[str, float], ...]
+    factor: float
+    zero: float = 0.0
+    own: Any = field(default=None, repr=False)
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether it does not begin at nothing, so that products with it have no meaning."""
+        return self.zero != 0 or self.own is None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is that of a plain number."""
+        return not self.dimensions and not self.is_scale and _is_close(self.factor, 1.0)
+
+
+class Physical(Algebra[PhysicalUnit]):
+    """Units as pint knows them. Units fit if their numbers mean the same, so bar and Pa do not."""
+
+    def read(self, text: str) -> PhysicalUnit:
+        """The unit that pint understands."""
+        return _read(text)
+
+    def alike(self, left: PhysicalUnit, right: PhysicalUnit) -> PhysicalUnit:
+        """The unit that both have, scale and zero included."""
+        if not _has_same_steps(left, right) or not _is_close(left.zero, right.zero):
+            raise MisfitError(_shown(left), _shown(right))
+        return left
+
+    def added(self, left: PhysicalUnit, right: PhysicalUnit) -> PhysicalUnit:
+        """The unit of a sum: on a scale such as °C, differences may be added."""
+        if _has_same_steps(left, right) and left.is_scale != right.is_scale:
+            return left if left.is_scale else right  # 20 °C and 5 K more
+        return self.alike(left, right)
+
+    def subtracted(self, left: PhysicalUnit, right: PhysicalUnit) -> PhysicalUnit | None:
+        """The unit of a difference: two values on a scale differ by a unit without its zero."""
+        if _has_same_steps(left, right) and left.is_scale and not right.is_scale:
+            return left
+        unit = self.alike(left, right)
+        if not unit.is_scale:
+            return unit
+        return None if unit.own is None else _composed(_registry().Unit(f"delta_{unit.own}"))
+
+    def shifted(self, unit: PhysicalUnit) -> PhysicalUnit | None:
+        """The unit itself; 30 °C - 20 is 10 °C, or a difference of 10 K."""
+        return None if unit.is_scale else unit
+
+    def product(self, left: PhysicalUnit, right: PhysicalUnit) -> PhysicalUnit | None:
+        """The unit of a product; unknown for a scale such as °C."""
+        if left.is_scale or right.is_scale:
+            return left if right.is_plain else right if left.is_plain else None
+        if left.is_plain or right.is_plain:
+            return right if left.is_plain else left
+        return _composed(left.own * right.own)
+
+    def power(self, unit: PhysicalUnit, exponent: float) -> PhysicalUnit | None:
+        """The unit of a power; unknown for a scale."""
+        if exponent == 1 or unit.is_plain:
+            return unit
+        return None if unit.is_scale else _composed(unit.own**exponent)
+
+    def plain(self, unit: PhysicalUnit) -> PhysicalUnit:
+        """The unit, if it is that of a plain number."""
+        if not unit.is_plain:
+            raise MisfitError(_shown(unit))
+        return unit
+
+
+def _shown(unit: PhysicalUnit) -> str:
+    return unit.text or "plain numbers"
+
+
+def pint_is_there() -> bool:
+    """Whether units can be checked: pint is an optional package."""
+    return _registry() is not None
+
+
+@lru_cache(maxsize=1)
+def _registry() -> Any:
+    try:
+        from pint import UnitRegistry
+    except ImportError:
+        return None
+    registry: Any = UnitRegistry()
+    for line in _CURRENCIES.values():
+        registry.define(line)
+    return registry
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> PhysicalUnit:
+    if text in _PLAIN:
+        return replace(_composed(_registry().Unit("")), text="")
+    spelled = text
+    for sign, line in _CURRENCIES.items():
+        spelled = spelled.replace(sign, line.partition(" ")[0])
+    # m3 as m**3, but only where pint knows no such name: it knows H2O.
+    for spelling in (spelled, re.sub(r"(?<=[^\W\d])(\d+)", r"**\1", spelled)):
+        try:
+            return replace(_composed(_registry().Unit(spelling)), text=text)
+        except Exception:  # pint raises all kinds of errors for what it cannot read
+            continue
+    raise UnknownUnitError(text)
+
+
+@lru_cache(maxsize=1024)
+def _composed(own: Any) -> PhysicalUnit:
+    """One of pint's units."""
+    zero, one, two = (_in_base_units(number, own) for number in (0.0, 1.0, 2.0))
+    dimensions = sorted((name, float(power)) for name, power in own.dimensionality.items())
+    if not _is_close(two - one, one - zero):  # decibels fit only themselves
+        return PhysicalUnit(f"{own:~P}", ((str(own), 1.0),), 1.0)
+    return PhysicalUnit(f"{own:~P}", tuple(dimensions), one - zero, zero, own)
+
+
+def _in_base_units(number: float, own: Any) -> float:
+    return float(_registry().Quantity(number, own).to_base_units().magnitude)
+
+
+def _has_same_steps(left: PhysicalUnit, right: PhysicalUnit) -> bool:
+    same = len(left.dimensions) == len(right.dimensions) and all(
+        a[0] == b[0] and _is_close(a[1], b[1])
+        for a, b in zip(left.dimensions, right.dimensions, strict=True)
+    )
+    return same and _is_close(left.factor, right.factor)
+
+
+def _is_close(left: float, right: float) -> bool:
+    return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12 if right == 0 else 0.0)
