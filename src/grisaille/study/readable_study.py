@@ -19,6 +19,7 @@ from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Session
 from grisaille.study.state import StudyState
+from grisaille.study.suggestion_check import checked_suggestion
 
 
 class ReadableStudy:
@@ -108,7 +109,8 @@ class ReadableStudy:
         if not is_count(trial) or trial > trials:
             raise ModelError(f"replay({shortened(trial)}): the study has trials 1 to {trials}")
         with one_thread():
-            return self.strategy.suggest(self._session.situation_of(trial))
+            suggestion = self.strategy.suggest(self._session.situation_of(trial))
+        return checked_suggestion(self.strategy, suggestion, self.problem)
 
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""

@@ -71,6 +71,13 @@ class Guarantee:
         if not program.boxes:
             raise ModelError("the problem has no black box, so there is nothing to guarantee")
         theory.check(program)
+        stepped = [v.name for v in program.variables if v.step is not None]
+        if stepped:
+            raise ModelError(
+                f"the theorems are about points that solve the auxiliary problem, and variable "
+                f"{stepped[0]!r} has step=, which moves them: leave step= out, or use the bounds "
+                "of the study alone, which hold all the same"
+            )
         for call in program.calls:
             if not call.first_layer and not (evaluation == "separate" and call.box.separable):
                 raise ModelError(

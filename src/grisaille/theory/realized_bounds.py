@@ -30,7 +30,7 @@ def discrepancy_bounds(
 
     Returns:
         (T, 1 + K), for the objective and each constraint; NaN for trials that the algorithm of the
-        paper did not choose.
+        paper did not choose, as those of variables with steps.
     """
     program = problem.program
     constants, known = constants_of(problem, history, beta)
@@ -38,7 +38,9 @@ def discrepancy_bounds(
     bounds = np.full((len(history), len(factors)), np.nan)
     for t, trial in enumerate(history):
         optimum = trial.suggestion.optimum
-        if trial.suggestion.kind is TrialKind.OPTIMISTIC and optimum is not None:
+        # With steps, a trial is beside the optimum that the bands bound.
+        own = trial.suggestion.kind is TrialKind.OPTIMISTIC and not program.space.has_steps
+        if own and optimum is not None:
             before = plausible_set(program, history.before(trial), beta)
             bounds[t] = factors @ before.reaches(*optimum)
     return bounds
