@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grisaille.checks import check_flag, check_name, is_count, real_numbers
+from grisaille.checks import check_name, is_count, is_flag, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.atoms import Shape
 from grisaille.language.expression import Expression
@@ -60,7 +60,8 @@ class Variable(Expression):
                 "number for a fixed value)"
             )
         self.step = None if step is None else self._checked_step(step)
-        check_flag(f"variable {name!r}", "log", log)
+        if not is_flag(log):
+            raise ModelError(f"variable {name!r} has log={shortened(log)}: pass True or False")
         self.log = bool(log)
         if self.log and not (self.lower > 0).all():
             raise ModelError(
