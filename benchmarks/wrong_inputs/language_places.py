@@ -81,6 +81,8 @@ def variable_places() -> list[Place]:
             lambda v: variable("x", 3, lower=v, upper=10),
             FINITE | {"numbers"},
         ),
+        place("Variable(step=)", lambda v: variable("x", **options, step=v), POSITIVE | NONE),
+        place("Variable(log=)", lambda v: variable("x", lower=1, upper=10, log=v), FLAG),
         *(
             place(name, call, _CONSTANT, "expression", "constant", "shape", "relation")
             for name, call in _OPERATORS.items()
