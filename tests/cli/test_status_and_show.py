@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import grisaille as gs
 from grisaille.cli import main
 from grisaille.cli.arguments import DEFAULT_STORAGE
 from tests.cli.cli_helpers import solved
@@ -152,3 +153,13 @@ def test_a_terminal_does_not_obey_the_reason_of_a_failure(model, place, capsys):
     capsys.readouterr()
     assert main(["show", "toy", "--storage", place]) == 0
     assert "\\x1b[2Jgone" in capsys.readouterr().out
+
+
+def test_show_names_steps_and_logarithms_beside_the_bounds(place, capsys):
+    t = gs.Variable("t", lower=300, upper=400, step=0.5)
+    k = gs.Variable("k", lower=1e-3, upper=1e3, log=True)
+    problem = gs.Problem(minimize=gs.BlackBox(None, name="f", noise=0)(t, k))
+    gs.Study(problem, name="grid", storage=place).close()
+    assert main(["show", "grid", "--storage", place]) == 0
+    text = capsys.readouterr().out
+    assert "over t in [300, 400] in steps of 0.5, k in [0.001, 1000] in the logarithm" in text

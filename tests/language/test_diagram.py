@@ -142,6 +142,6 @@ def test_steps_and_logarithms_stand_beside_the_bounds():
     labels = [node.label for node in draw(gs.Problem(minimize=t + k + w.sum()))]
     assert labels[:3] == [
         "t in [300, 400] in steps of 0.5",
-        "k in [0.001, 1000], in the logarithm",
-        "w[2] in [1, 10] in steps of 0.1 .. 0.2, in the logarithm",
+        "k in [0.001, 1000] in the logarithm",
+        "w[2] in [1, 10] in steps of 0.1 .. 0.2 in the logarithm",
     ]

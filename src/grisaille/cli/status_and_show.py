@@ -137,8 +137,7 @@ def _settings(what: dict[str, Any]) -> str:
     settings, trials = what["settings"], what["trials"]
     counts = ", ".join(f"{name} {number}" for name, number in what["evaluations"].items())
     goal = "minimize" if settings.get("sense", 1) == 1 else "maximize"
-    limits = zip(*(settings.get(key, []) for key in ("entries", "lower", "upper")), strict=True)
-    over = ", ".join(f"{name} in [{low:g}, {high:g}]" for name, low, high in limits)
+    over = ", ".join(_ranges(settings))
     # Trials without an objective: of expensive boxes only, or of a problem that was changed.
     partial = f"{trials['partial']} partial, " if trials["partial"] else ""
     lines = {
@@ -155,6 +154,19 @@ def _settings(what: dict[str, Any]) -> str:
         "written": _local(what["written"]),
     }
     return "\n".join(f"{name:<12} {text}" for name, text in lines.items())
+
+
+def _ranges(settings: dict[str, Any]) -> list[str]:
+    """What each entry of a design point may be, in a few words."""
+    entries = settings.get("entries", [])
+    nothing = [0] * len(entries)
+    steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
+    limits = zip(entries, settings.get("lower", []), settings.get("upper", []), strict=True)
+    texts = []
+    for (name, low, high), step, logarithmic in zip(limits, steps, flags, strict=True):
+        text = f"{name} in [{low:g}, {high:g}]" + (f" in steps of {step:g}" if step else "")
+        texts.append(text + (" in the logarithm" if logarithmic else ""))
+    return texts
 
 
 def _best(what: dict[str, Any]) -> str:

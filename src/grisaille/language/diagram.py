@@ -127,7 +127,7 @@ def _span(variable: Variable) -> str:
     if step is not None:
         least, most = step.min(), step.max()
         span += f" in steps of {least:g}" + ("" if least == most else f" .. {most:g}")
-    return span + (", in the logarithm" if variable.log else "")
+    return span + (" in the logarithm" if variable.log else "")
 
 
 def _text(nodes: list[DrawnNode]) -> str:
