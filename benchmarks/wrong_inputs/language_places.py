@@ -89,6 +89,8 @@ def variable_places() -> list[Place]:
         place("named(name=)", lambda v: gs.named(v, _scalar() + 1), TEXT),
         place("named(value=)", lambda v: gs.named("n", v), _ARRAY | {"constraint"}, "expression"),
         place("named(unit=)", lambda v: gs.named("n", _scalar() + 1, unit=v), _UNIT),
+        place("Variable(step=)", lambda v: variable("x", **options, step=v), POSITIVE | NONE),
+        place("Variable(log=)", lambda v: variable("x", lower=1, upper=10, log=v), FLAG),
         *(
             place(name, call, _CONSTANT, "expression", "constant", "shape", "relation")
             for name, call in _OPERATORS.items()

@@ -251,6 +251,43 @@ def learned():
     return gs.Problem(minimize=f(x) + x[1], subject_to=[g(f(x)) - 2 <= 0])
 
 
+def decades(name="k", lower=1e-3, upper=1e3, shape=(), **options):
+    return gs.Variable(name, shape, lower=lower, upper=upper, log=True, **options)
+
+
+def over_decades():
+    # Learned in the logarithm, in part of it, in their own units, and beside known parts.
+    k, x = decades(shape=2, lower=[1e-3, 1e-6], upper=[1e3, 2.0]), scalar()
+    f = gs.BlackBox(lambda s: np.sin(np.log(s)).sum(), name="f", noise=0.01)
+    g = gs.BlackBox(lambda a, b: np.log10(a) - b**2, name="g", noise=0.01)
+    h = black_box("h", lambda s: np.tanh(s / 100), kernel=gs.Matern(2.5, 200.0, 1.0))
+    return gs.Problem(
+        minimize=f(k) + h(k[0]) - 0.1 * np.log(k[1]) + 1e-3 * k[0] * x,
+        subject_to=[g(k[1], x) + 0.1 * f(k) ** 2 <= 3, k[0] * k[1] <= 500, h(f(k)) <= 1],
+    )
+
+
+def monotone_over_decades():
+    k, x = decades(), scalar(lower=0.5, upper=2.0)
+    f = gs.BlackBox(
+        lambda a, b: np.log(a) + b,
+        name="f",
+        noise=0,
+        monotone=["increasing", None],
+        input_lower=[1e-2, 0.0],
+    )
+    g = gs.BlackBox(
+        lambda a: -np.sqrt(a), name="g", noise=0, monotone="decreasing", input_upper=300.0
+    )
+    return gs.Problem(minimize=f(k, x) - g(k), subject_to=[f(k, x) * x + g(k) <= 4])
+
+
+def steps_of_all_kinds():
+    k, x = decades(step=0.01), gs.Variable("x", 2, lower=-1, upper=1, step=[0.3, 0.5])
+    f = gs.BlackBox(lambda a, s: np.log(a) + np.sum(s**2), name="f", noise=0.01)
+    return gs.Problem(minimize=f(k, x) + x[0], subject_to=[np.sqrt(k) - x[1] <= 20])
+
+
 PROBLEMS = {
     make.__name__: make
     for make in (
@@ -277,6 +314,9 @@ PROBLEMS = {
         rough_kernels,
         known_functions,
         learned,
+        over_decades,
+        monotone_over_decades,
+        steps_of_all_kinds,
     )
 }
 
@@ -313,7 +353,7 @@ def plausible_points(
         return answer
 
     with torch.no_grad():
-        plausible.program.run(points[:, :n], resolve)
+        plausible.program.run(plausible.program.space.to_design(points[:, :n]), resolve)
         objective, constraints = plausible.evaluate(points)
     values = torch.cat([objective.unsqueeze(1), constraints], 1)
     branched = torch.tensor(relaxation.column_of_output >= 0)

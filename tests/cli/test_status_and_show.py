@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import grisaille as gs
 from grisaille.cli import main
 from grisaille.cli.arguments import DEFAULT_STORAGE
 from tests.cli.cli_helpers import solved
@@ -203,3 +204,13 @@ def test_show_tells_names_units_and_tolerances(place, tmp_path: Path, capsys):
     assert ",x,objective,heating,violation," in capsys.readouterr().out
     assert main(["export", "named", "--storage", place, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["labels"]["tolerances"] == [0.125]
+
+
+def test_show_names_steps_and_logarithms_beside_the_bounds(place, capsys):
+    t = gs.Variable("t", lower=300, upper=400, step=0.5)
+    k = gs.Variable("k", lower=1e-3, upper=1e3, log=True)
+    problem = gs.Problem(minimize=gs.BlackBox(None, name="f", noise=0)(t, k))
+    gs.Study(problem, name="grid", storage=place).close()
+    assert main(["show", "grid", "--storage", place]) == 0
+    text = capsys.readouterr().out
+    assert "over t in [300, 400] in steps of 0.5, k in [0.001, 1000] in the logarithm" in text

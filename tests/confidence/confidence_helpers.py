@@ -56,9 +56,11 @@ def history_at(
 
 
 def random_design(problem: gs.Problem, count: int, seed: int = 0) -> np.ndarray:
-    """Uniform design points, flat."""
-    low, high = problem.program.lower, problem.program.upper
-    return np.random.default_rng(seed).uniform(low, high, (count, len(low)))
+    """Design points that are uniform in search coordinates, flat."""
+    space = problem.program.space
+    low, high = space.search_lower, space.search_upper
+    points = np.random.default_rng(seed).uniform(low, high, (count, len(low)))
+    return np.array([space.spread(point) for point in points])
 
 
 def plausible_set(problem: gs.Problem, history: History, beta: float = 2.0) -> PlausibleSet:

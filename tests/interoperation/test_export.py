@@ -163,3 +163,16 @@ def test_a_log_without_a_study_is_refused_in_a_sentence():
     for export in (export_csv, export_observations_csv, export_json):
         with pytest.raises(gs.ProtocolError, match=r"make it with gs\.Study"):
             export(StudyState())
+
+
+def test_json_names_steps_and_logarithms_of_variables_that_have_them():
+    t = gs.Variable("t", lower=0, upper=1, step=0.3)
+    k = gs.Variable("k", lower=1e-3, upper=1e3, log=True)
+    x = gs.Variable("x", lower=0, upper=1)
+    f = gs.BlackBox(lambda t, k, x: t + k + x, name="f", noise=0)
+    study = gs.Study(gs.Problem(minimize=f(t, k, x)), strategy=gs.SobolSearch())
+    assert export_json(study.state)["variables"] == [
+        {"name": "t", "lower": 0.0, "upper": 1.0, "step": 0.3},
+        {"name": "k", "lower": 1e-3, "upper": 1e3, "log": True},
+        {"name": "x", "lower": 0.0, "upper": 1.0},
+    ]

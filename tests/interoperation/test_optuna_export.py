@@ -162,3 +162,23 @@ def test_without_optuna_it_is_said_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(gs.ModelError, match=r"pip install 'grisaille\[optuna\]'"):
         export_optuna(tank_study(1).state, "tank", "sqlite:///optuna.db")
+
+
+def test_steps_and_logarithms_are_optunas_own(url):
+    t = gs.Variable("t", lower=0, upper=1, step=0.3)
+    k = gs.Variable("k", lower=1e-3, upper=1e3, log=True)
+    both = gs.Variable("both", lower=1, upper=10, step=0.5, log=True)
+    f = gs.BlackBox(lambda t, k, b: t + np.log(k) + b, name="f", noise=0)
+    study = gs.Study(gs.Problem(minimize=f(t, k, both)), strategy=gs.SobolSearch())
+    study.run(5, progress=False)
+    export_optuna(study.state, "steps", url)
+    shown = optuna.load_study(study_name="steps", storage=url)
+    assert [list(s.params.values()) for s in shown.trials] == [t.x.tolist() for t in study.history]
+    make = optuna.distributions.FloatDistribution
+    assert shown.trials[0].distributions == {
+        "t": make(0, 0.9, step=0.3),
+        "k": make(1e-3, 1e3, log=True),
+        "both": make(1, 10, log=True),  # Optuna knows no steps of a logarithm
+    }
+    asked = shown.ask(shown.trials[0].distributions)
+    assert asked.params["t"] in (0.0, 0.3, 0.6, 0.9)

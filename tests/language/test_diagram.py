@@ -148,3 +148,15 @@ def test_names_units_and_tolerances_are_drawn():
         "maximize profit [$/s] = reactor - warmed",
         "subject to cap: reactor <= 3 (tolerance 0.1)",
     ]
+
+
+def test_steps_and_logarithms_stand_beside_the_bounds():
+    t = gs.Variable("t", lower=300, upper=400, step=0.5)
+    k = gs.Variable("k", lower=1e-3, upper=1e3, log=True)
+    w = gs.Variable("w", 2, lower=1, upper=10, step=[0.1, 0.2], log=True)
+    labels = [node.label for node in draw(gs.Problem(minimize=t + k + w.sum()))]
+    assert labels[:3] == [
+        "t in [300, 400] in steps of 0.5",
+        "k in [0.001, 1000] in the logarithm",
+        "w[2] in [1, 10] in steps of 0.1 .. 0.2 in the logarithm",
+    ]

@@ -568,3 +568,16 @@ def test_texts_of_any_kind_differ_exactly_when_they_are_not_equal(
 
 if __name__ == "__main__":
     print(json.dumps(all_lines()))
+
+
+def test_steps_and_logarithms_count_and_are_not_mentioned_where_there_are_none() -> None:
+    def lines(**options: Any) -> list[str]:
+        x = gs.Variable("x", lower=1, upper=10, **options)
+        return fingerprint(gs.Problem(minimize=x))
+
+    plain = lines()
+    assert lines(step=None, log=False) == plain
+    assert not any("step" in line or "log" in line for line in plain)
+    every = [plain, lines(step=0.5), lines(step=1), lines(log=True), lines(step=0.5, log=True)]
+    assert len({tuple(found) for found in every}) == 5
+    assert "step" in difference(plain, lines(step=0.5))

@@ -661,3 +661,18 @@ def test_a_copied_result_still_knows_its_variables():
     x, _, problem = parabola()
     result = problem.solve(1, strategy=QUICK, progress=False)
     assert copy.deepcopy(result)[x] == result[x]
+
+
+def test_a_known_problem_with_steps_is_proved_only_where_a_step_reaches_the_bound():
+    def solve(**options: object) -> gs.Result:
+        x = gs.Variable("x", 2, lower=0, upper=3, **options)
+        known = (x[0] - 1.3) ** 2 + (x[1] - 0.5) ** 2 + 1
+        return gs.Problem(minimize=known, subject_to=[x[0] + x[1] >= 1.9]).solve(1, progress=False)
+
+    beside = solve(step=0.5)
+    grid = [(a, b) for a in np.arange(0, 3.1, 0.5) for b in np.arange(0, 3.1, 0.5) if a + b >= 1.9]
+    best = min((a - 1.3) ** 2 + (b - 0.5) ** 2 + 1 for a, b in grid)
+    assert beside.fun == pytest.approx(best)
+    assert beside.lower_bound < best
+    assert beside.status == gs.Status.NO_BLACK_BOX
+    assert solve(step=0.1).status == gs.Status.OPTIMAL

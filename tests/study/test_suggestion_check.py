@@ -70,3 +70,13 @@ def test_a_strategy_without_one_of_its_methods_is_refused_by_the_name_of_the_met
 
     with pytest.raises(gs.ModelError, match="It has no method 'incumbent'"):
         parabola().solve(2, strategy=Half(at(np.array([1.0]))), progress=False)
+
+
+def test_a_point_beside_the_steps_is_moved_to_the_nearest_ones_also_on_replay():
+    x = gs.Variable("x", 2, lower=0, upper=1, step=[0.1, 0.25])
+    problem = gs.Problem(minimize=gs.BlackBox(lambda x: x @ x, name="f", noise=0)(x))
+    study = gs.Study(problem, strategy=Own(at(np.array([0.3123, 0.9]))))
+    study.run(2, progress=False)
+    assert [t.x.tolist() for t in study.history] == [[0.3, 1.0], [0.3, 1.0]]
+    assert [o.inputs.tolist() for o in study.history.observations()] == [[0.3, 1.0]] * 2
+    assert study.replay(2).x.tolist() == [0.3, 1.0]

@@ -201,3 +201,31 @@ def test_theory_mode_takes_sums_of_kernels_and_refuses_own_ones():
         solve(gs.Matern(2.5, 1.0, 0.25) + Own())
     with pytest.raises(gs.ModelError, match=r"reaches k\(s, s\) = 1.5, more than 1"):
         solve(gs.Matern(2.5, 1.0, 0.5) + gs.Linear(1.0, 1.0).on(1))
+
+
+def test_steps_leave_bounds_but_not_those_on_regret():
+    x = gs.Variable("x", lower=-1, upper=1, step=0.25)
+    h = gs.BlackBox(np.cos, name="plant", kernel=known_kernel(), noise=0, norm_bound=2.0)
+    problem = gs.Problem(minimize=h(x) + x)
+    result = solve(problem, gs.Theory(horizon=3))
+    assert [t.suggestion.kind for t in result.history] == [TrialKind.OPTIMISTIC] * 3
+    assert result.lower_bound <= np.cos(-1) - 1
+    message = r"variable 'x' has step=, which moves them: leave step= out"
+    for bound in (result.regret_bound, result.discrepancy_bounds, result.guarantee):
+        with pytest.raises(gs.ModelError, match=message):
+            bound()
+
+
+def test_a_given_kernel_over_decades_is_one_of_the_users_units():
+    """Bands and bounds are those of a plain variable, whichever way they are searched."""
+    found = []
+    for log in (False, True):
+        x = gs.Variable("x", lower=0.1, upper=2, log=log)
+        h = gs.BlackBox(np.cos, name="plant", kernel=known_kernel(), noise=0, norm_bound=2.0)
+        problem = gs.Problem(minimize=h(x) + x)
+        strategy = gs.Optimistic(beta=gs.Theory(horizon=2), solver=gs.Certified(1e-6, 1e-6))
+        found.append(problem.solve(2, strategy=strategy, progress=False))
+    plain, searched = found
+    assert searched.lower_bound == pytest.approx(plain.lower_bound, abs=1e-5)
+    assert searched.certified
+    assert searched.regret_bound() == pytest.approx(plain.regret_bound(), rel=1e-2)

@@ -34,7 +34,8 @@ class Certificate:
         problem: The problem.
         history: The trials that the bands were learned from.
         beta: Their half-width in standard deviations, or the `Theory` that gave it.
-        regions: The regions, each with the weights of the constraints and the least violation.
+        regions: The regions, each with the weights of the constraints and the least violation. They
+            are in the logarithm of variables with `log=True`.
     """
 
     problem: Problem

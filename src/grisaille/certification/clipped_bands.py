@@ -116,7 +116,13 @@ class ClippedBands:
 
     def _cut(self, found: Quadratics, center: Tensor, half: Tensor, states: Interval) -> Quadratics:
         interval = self._interval
-        return found if interval is None else cut(found, interval, center, half, states)
+        if interval is None:
+            return found
+        if interval.rounding:  # an answer bounds a region only if it is surely beside it
+            ends = (states.lower, -states.upper)
+            low, high = (end - interval.rounding * end.abs() for end in ends)
+            states = Interval(low, -high)
+        return cut(found, interval, center, half, states)
 
     def _range(self, center: Tensor, half: Tensor) -> tuple[Tensor, Tensor]:
         """What is below every l and -u, and below the upper ends of their ranges: (2, k, regions).

@@ -92,7 +92,7 @@ class PlausibleRegions:
         columns = self._relaxation.column_of_output[call.columns]
         if (columns < 0).all():
             return
-        belief = self._relaxation.plausible.beliefs[call.box.name]
+        belief = self._relaxation.beliefs[call.box.name]
         safe = torch.where(center.isfinite(), center, 0.0)
         reach = 2 * self._relaxation.plausible.beta[call.box.name] * belief.predict(safe)[1]
         for j in np.flatnonzero(columns >= 0):
@@ -163,7 +163,7 @@ class PlausibleRegions:
             target = torch.where(source >= 0, minimum.minimizer[:, source.clamp_min(0)], center)
             steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
             points = center + steps * (target - center)
-            belief = relaxation.plausible.beliefs[call.box.name]
+            belief = relaxation.beliefs[call.box.name]
             mean, deviation = belief.predict(points.flatten(0, 1))
             reach = relaxation.plausible.beta[call.box.name] * deviation
             mean, reach = (v.unflatten(0, points.shape[:2]) for v in (mean, reach))

@@ -22,7 +22,9 @@ from grisaille.certification.clipped_bands import ClippedBands
 from grisaille.certification.lowering import lowered
 from grisaille.certification.propagation import obstacles
 from grisaille.certification.regions import PlausibleRegions
+from grisaille.certification.search_coordinates import in_search_coordinates
 from grisaille.certification.starting_points import at_ends, linear_optimum, spread_points
+from grisaille.confidence.logarithmic_inputs import learned_in_logarithm
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.program import Program
 from grisaille.solvers.proof import NoRelaxation
@@ -44,8 +46,9 @@ def branching_variables(program: Program) -> int:
 
 
 def _lowered(program: Program) -> Program:
-    expressions = [program.nodes[p].expression for p in program.outputs]
-    return Program(lowered(expressions), program.variables)
+    """The program in elementary operations, over search coordinates."""
+    expressions, variables = in_search_coordinates(program)
+    return Program(lowered(expressions), variables)
 
 
 class PlausibleRelaxation:
@@ -58,10 +61,12 @@ class PlausibleRelaxation:
         NoRelaxation: A part of the problem cannot be bounded.
 
     Attributes:
-        lower: (D,), the design variables and then the outputs that we branch on.
+        lower: (D,), the design variables, in search coordinates, and then the outputs that we
+            branch on.
         upper: (D,).
         constraints: K.
         groups: The design variables, and each branched output.
+        beliefs: The surrogates, as functions of what the lowered program calls them with.
     """
 
     def __init__(self, plausible: PlausibleSet) -> None:
@@ -88,14 +93,25 @@ class PlausibleRelaxation:
         ]
         if reasons:
             raise NoRelaxation(", ".join(reasons))
+        self.beliefs = {
+            name: belief.of_logarithms() if isinstance(belief, Posterior) else belief
+            for name, belief in plausible.beliefs.items()
+        }
         minorants = {
             name: BandMinorants(belief, plausible.beta[name])
-            for name, belief in plausible.beliefs.items()
+            for name, belief in self.beliefs.items()
             if isinstance(belief, Posterior) and can_be_bounded(belief.kernel)
+        }
+        intervals = {
+            box.name: plausible.intervals[box.name].of_logarithms(
+                learned_in_logarithm(plausible.program, box)
+            )
+            for box in plausible.program.boxes
+            if box.name in plausible.intervals
         }
         self.bands = {
             call.node: ClippedBands(
-                call.box, minorants.get(call.box.name), plausible.intervals.get(call.box.name)
+                call.box, minorants.get(call.box.name), intervals.get(call.box.name)
             )
             for call in self.program.calls
         }
@@ -108,8 +124,9 @@ class PlausibleRelaxation:
             self.program.nodes[p].expression.size for p in self.program.outputs[1:]
         )
         unbounded = torch.full((1, len(branched)), torch.inf, dtype=torch.float64)
-        lower = torch.cat([torch.tensor(self.program.lower).unsqueeze(0), -unbounded], 1)
-        upper = torch.cat([torch.tensor(self.program.upper).unsqueeze(0), unbounded], 1)
+        space = self.program.space
+        lower = torch.cat([torch.tensor(space.search_lower).unsqueeze(0), -unbounded], 1)
+        upper = torch.cat([torch.tensor(space.search_upper).unsqueeze(0), unbounded], 1)
         self.bounds_twice = max((len(source) for source in self.sources), default=0) >= _BOUND_TWICE
         # Tables pay only where the ranges of outputs matter.
         root = PlausibleRegions(self, lower, upper, tabulate=len(branched) > 0)
@@ -130,7 +147,9 @@ class PlausibleRelaxation:
         low, high, center = lower[:, :n], upper[:, :n], (lower + upper) / 2
         points = [spread_points(self.plausible, low, high)]
         # Lowering merges equal calls. Then the outputs of both programs do not correspond.
-        if [c.box for c in self.program.calls] != [c.box for c in self.plausible.program.calls]:
+        programs = (self.program, self.plausible.program)
+        names, others = ([call.box.name for call in program.calls] for program in programs)
+        if names != others:
             return points[0]
         ends = -self.over(lower, upper).objective_signs()
         points.append(at_ends(low, high, ends))
@@ -139,7 +158,8 @@ class PlausibleRelaxation:
             if branched.any():
                 outputs = np.zeros(self.program.box_outputs)
                 outputs[branched] = row[self.column_of_output[branched]]
-                point = self.plausible.locate(row[:n], outputs)
+                x = self.plausible.program.space.design(torch.tensor(row[:n]))
+                point = self.plausible.locate(x, outputs)
                 point[n:] = torch.where(torch.tensor(branched), point[n:], end)
                 points.append(point.unsqueeze(0))
             points.append(linear_optimum(self.plausible, torch.tensor(row[:n])))

@@ -189,11 +189,7 @@ def _settings(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
     settings, trials = what["settings"], what["trials"]
     counts = ", ".join(f"{name} {number}" for name, number in what["evaluations"].items())
     goal = "minimize" if settings.get("sense", 1) == 1 else "maximize"
-    limits = [settings.get(key, []) for key in ("entries", "lower", "upper")]
-    over = ", ".join(
-        f"{name} in [{low:g}, {high:g}]{_unit(unit)}"
-        for name, low, high, unit in zip(*limits, labels["entry_units"], strict=True)
-    )
+    over = ", ".join(_ranges(settings, labels["entry_units"]))
     if labels["objective"] or labels["objective_unit"]:
         goal += f" {_header(*_objective(labels))}"
     demands = map(
@@ -220,6 +216,20 @@ def _settings(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
 def _constraint(name: str, formula: str, tolerance: float) -> str:
     text = name if name == formula else f"{name}: {formula}"
     return f"{text} (tolerance {tolerance:g})" if tolerance else text
+
+
+def _ranges(settings: dict[str, Any], units: Sequence[str | None]) -> list[str]:
+    """What each entry of a design point may be, in a few words."""
+    entries = settings.get("entries", [])
+    nothing = [0] * len(entries)
+    steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
+    limits = zip(entries, settings.get("lower", []), settings.get("upper", []), strict=True)
+    texts = []
+    for (name, low, high), unit, step, logarithmic in zip(limits, units, steps, flags, strict=True):
+        text = f"{name} in [{low:g}, {high:g}]{_unit(unit)}"
+        text += f" in steps of {step:g}" if step else ""
+        texts.append(text + (" in the logarithm" if logarithmic else ""))
+    return texts
 
 
 def _best(what: dict[str, Any], labels: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -11,6 +12,11 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.checks import has_method
+from grisaille.confidence.logarithmic_inputs import (
+    in_logarithms,
+    learned_in_logarithm,
+    logarithmic_inputs,
+)
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
@@ -25,7 +31,12 @@ from grisaille.surrogates.kernel import Kernel
 from grisaille.surrogates.kernel_checks import check_kernel
 from grisaille.surrogates.kernels import Linear, Matern
 from grisaille.surrogates.noise_evidence import repeats_earlier
-from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
+from grisaille.surrogates.posterior import (
+    Hyperparameters,
+    ModelSurrogate,
+    Posterior,
+    Surrogate,
+)
 from grisaille.surrogates.prior import prior_variance
 from grisaille.surrogates.sparse import CondensedPosterior
 
@@ -163,9 +174,7 @@ def _surrogate(
     if box.noise is None and repeats_earlier(inputs, first):
         first = len(inputs)  # an input that was asked again says at once whether there is noise
     if box.is_learned:
-        lower, upper = input_range(program, box, inputs[:first])
-        seen = inputs[:first], outputs[:first]
-        hyperparameters = learned(kernel, box.noise, *seen, lower, upper, box.process_noise)
+        hyperparameters = _learned(program, box, kernel, inputs[:first], outputs[:first])
     else:
         noise = box.noise if regularization is None else np.full(box.outputs, regularization**0.5)
         hyperparameters = given(kernel, noise, box.inputs, box.outputs)
@@ -174,6 +183,22 @@ def _surrogate(
     for i in range(first, len(x)):
         posterior = posterior.extended(x[i], y[i])
     return posterior
+
+
+def _learned(
+    program: Program,
+    box: BlackBox,
+    kernel: Kernel,
+    inputs: Array,
+    outputs: Array,
+    ends: tuple[Array, Array] | None = None,
+) -> Hyperparameters:
+    """What is learned from answers, with inputs scaled by `ends`; by default their range."""
+    lower, upper = input_range(program, box, inputs) if ends is None else ends
+    flags = learned_in_logarithm(program, box)
+    inputs, lower, upper = (in_logarithms(v, flags) for v in (inputs, lower, upper))
+    found = learned(kernel, box.noise, inputs, outputs, lower, upper, box.process_noise)
+    return replace(found, logarithmic=torch.tensor(flags)) if flags.any() else found
 
 
 def contradiction(box: BlackBox, surrogate: Surrogate) -> str:
@@ -205,9 +230,8 @@ def _condensed(
 ) -> CondensedPosterior:
     if box.is_learned:
         some = np.linspace(0, len(inputs) - 1, _LEARNED_FROM).astype(int)
-        lower, upper = input_range(program, box, inputs)
-        seen = inputs[some], outputs[some]
-        hyperparameters = learned(kernel, box.noise, *seen, lower, upper, box.process_noise)
+        ends = input_range(program, box, inputs)
+        hyperparameters = _learned(program, box, kernel, inputs[some], outputs[some], ends)
     else:
         hyperparameters = given(kernel, box.noise, box.inputs, box.outputs)
     return CondensedPosterior(kernel, hyperparameters, torch.tensor(inputs), torch.tensor(outputs))
@@ -247,7 +271,10 @@ def input_domain(program: Program, box: BlackBox) -> tuple[Array, Array]:
     lower = np.min([low for low, _ in ends], axis=0)
     upper = np.max([high for _, high in ends], axis=0)
     if box.input_lower is not None:
-        lower = np.where(np.isfinite(box.input_lower), box.input_lower, lower)
+        usable = np.isfinite(box.input_lower)
+        # No logarithm is below that of the variable, whatever else the black box accepts.
+        usable = usable & ~(logarithmic_inputs(program, box) & (box.input_lower <= 0))
+        lower = np.where(usable, box.input_lower, lower)
     if box.input_upper is not None:
         upper = np.where(np.isfinite(box.input_upper), box.input_upper, upper)
     return lower, upper

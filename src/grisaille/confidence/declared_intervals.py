@@ -15,16 +15,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.array_types import Array
+from grisaille.array_types import Array, Flags
 from grisaille.confidence.beliefs import returned
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import History
+from grisaille.surrogates.posterior import logarithms
 
 # Two answers may exceed what was declared by this part of it and of the largest answer: simulators
 # round.
 _ROUNDING = 1e-9
+_ROUNDED_LOGARITHM = 4 * torch.finfo(torch.float64).eps
 
 
 def answers_are_exact(box: BlackBox) -> bool:
@@ -55,12 +57,14 @@ class DeclaredInterval:
         values: Lower ends at the inputs, of f and then of -f: (2, k, n).
         up: How fast these fall when an input rises, (2, k, d); infinite if nothing is known.
         down: How fast they fall when an input falls.
+        rounding: By which part of themselves inputs may be rounded.
     """
 
     def __init__(self, box: BlackBox, inputs: Tensor, outputs: Tensor) -> None:
         self._box = box
         self.inputs = inputs
         self._outputs = outputs
+        self.rounding = 0.0
         rise, fall = (torch.tensor(slopes) * (1 + 2 * _ROUNDING) for slopes in _slopes(box))
         self.up, self.down = torch.stack([fall, rise]), torch.stack([rise, fall])
         # Answers that pass `check_answers` leave a nonempty interval, in spite of rounding.
@@ -79,6 +83,18 @@ class DeclaredInterval:
             inputs, outputs = inputs[:0], outputs[:0]
         check_answers(box, inputs, outputs)
         return cls(box, torch.tensor(inputs), torch.tensor(outputs))
+
+    def of_logarithms(self, flags: Flags) -> DeclaredInterval:
+        """The same interval as a function of the logarithms of flagged inputs, (d,).
+
+        These have directions, but no Lipschitz constants: a direction is that of the logarithm.
+        """
+        if not flags.any():
+            return self
+        logged = logarithms(self.inputs, torch.tensor(flags))
+        same = DeclaredInterval(self._box, logged, self._outputs)
+        same.rounding = _ROUNDED_LOGARITHM
+        return same
 
     def ends(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """The lower and upper end of each output at states (batch, d), (batch, k) each."""

@@ -15,11 +15,14 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.confidence.beliefs import accepted, input_range
+from grisaille.confidence.logarithmic_inputs import in_logarithms, logarithmic_inputs
 from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
+from grisaille.surrogates.posterior import logarithms
 
 # How many times nearer an answer must be than a failure.
 _NEARER = 2.0
@@ -40,17 +43,25 @@ class FailedInputs:
 
     def __init__(self, program: Program, history: History) -> None:
         self._tried: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
+        self._flags = {b.name: torch.tensor(logarithmic_inputs(program, b)) for b in program.boxes}
         for box in program.boxes:
             failed = np.array([f.inputs for f in history.failures if f.box == box.name])
             answered, _ = history.data(box.name, box.inputs, box.outputs)
             if len(failed) and len(answered):
-                low, high = input_range(program, box, np.concatenate([answered, failed]))
+                ends = input_range(program, box, np.concatenate([answered, failed]))
+                low, high = (in_logarithms(e, logarithmic_inputs(program, box)) for e in ends)
                 scale, where = torch.tensor(high - low), torch.tensor(failed)
                 where = where[(accepted(box, where) == where).all(1)]
-                self._tried[box.name] = scale, torch.tensor(answered), where
+                known = self._measured(box, torch.tensor(answered))
+                self._tried[box.name] = scale, known, self._measured(box, where)
 
     def __bool__(self) -> bool:
         return bool(self._tried)
+
+    def _measured(self, box: BlackBox, states: Tensor) -> Tensor:
+        """States in what distances between them are measured in: logarithms, or their own units."""
+        flags = self._flags[box.name]
+        return logarithms(states, flags) if flags.any() else states
 
     def excess(self, plausible: PlausibleSet, points: Tensor) -> Tensor:
         """How much too near to a failure each call's state is, met when <= 0.
@@ -67,7 +78,8 @@ class FailedInputs:
         def look(call: BoxCall, states: Tensor) -> None:
             if call.box.name in self._tried:
                 scale, answered, failed = self._tried[call.box.name]
-                inside = accepted(call.box, states)
+                inside = self._measured(call.box, accepted(call.box, states))
+                states = self._measured(call.box, states)
                 # A chain that leaves the accepted range fails, which says nothing of its inside.
                 excess = ((states - inside) / scale).abs().amax(1)
                 if len(failed):

@@ -23,6 +23,7 @@ from grisaille.confidence.beliefs import (
     disturbance,
 )
 from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals
+from grisaille.confidence.design_problem import design_problem
 from grisaille.confidence.process_noise import Band, Disturbances
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
@@ -33,7 +34,8 @@ class PlausibleSet:
     """All (x, eta): design points with intermediate values that the bands allow.
 
     With process noise, objective and constraints are expected values, and eta may depend on the
-    state (`Disturbances`): a point is then (x, eta, w).
+    state (`Disturbances`): a point is then (x, eta, w). Points are in search coordinates
+    (`DesignSpace`), and design points are in the user's units.
 
     Args:
         program: Objective and constraints.
@@ -61,8 +63,8 @@ class PlausibleSet:
             self.disturbances = Disturbances(program, deviations)
             controls += self.disturbances.weights
         eta = torch.ones(controls, dtype=torch.float64)
-        self.lower = torch.cat([torch.tensor(program.lower), -eta])
-        self.upper = torch.cat([torch.tensor(program.upper), eta])
+        self.lower = torch.cat([torch.tensor(program.space.search_lower), -eta])
+        self.upper = torch.cat([torch.tensor(program.space.search_upper), eta])
 
     def scaled(self, factor: float | Mapping[str, float]) -> PlausibleSet:
         """The same with bands `factor` times as wide: one for all black boxes, or one for each."""
@@ -76,13 +78,18 @@ class PlausibleSet:
 
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
-        return split_outputs(self.run(points, self.band))
+        n = self.program.size
+        return self._outcome(self.program.space.to_design(points[:, :n]), points[:, n:])
 
-    def run(self, points: Tensor, band: Band) -> list[Tensor]:
-        """What the program computes at points (batch, n + outputs), with these bands."""
-        design, eta = self._parts(points)
+    def _outcome(self, design: Tensor, controls: Tensor) -> tuple[Tensor, Tensor]:
+        """Objective and constraints at design points (batch, n) and eta, w (batch, controls)."""
+        return split_outputs(self.run(design, controls, self.band))
+
+    def run(self, design: Tensor, controls: Tensor, band: Band) -> list[Tensor]:
+        """What the program computes at design points and eta, w, with these bands."""
+        eta = controls[:, : self.program.box_outputs]
         if self.disturbances is not None:
-            weights = points[:, self.program.size + self.program.box_outputs :]
+            weights = controls[:, self.program.box_outputs :]
             return self.disturbances.run(design, eta, weights, band)
 
         def resolve(call: BoxCall, states: Tensor) -> Tensor:
@@ -91,8 +98,9 @@ class PlausibleSet:
         return self.program.run(design, resolve)
 
     def _parts(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        end = self.program.size + self.program.box_outputs
-        return points[:, : self.program.size], points[:, self.program.size : end]
+        """The design points and the eta of points."""
+        n, end = self.program.size, self.program.size + self.program.box_outputs
+        return self.program.space.to_design(points[:, :n]), points[:, n:end]
 
     def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
@@ -133,7 +141,12 @@ class PlausibleSet:
         return states_of, np.concatenate(outputs) if outputs else np.zeros(0)
 
     def locate(self, x: Array, outputs: Array) -> Tensor:
-        """The point (x, eta) whose intermediate values come closest to given ones, flat."""
+        """The point (x, eta) whose intermediate values come closest to given ones, flat.
+
+        Args:
+            x: The design point, flat.
+            outputs: z̄, the outputs of all calls.
+        """
         wanted = torch.tensor(outputs)
         eta = torch.zeros(1, self.program.box_outputs, dtype=torch.float64)
 
@@ -147,7 +160,7 @@ class PlausibleSet:
         with torch.no_grad():
             self.program.run(torch.tensor(x).unsqueeze(0), resolve)
         weights = eta.new_zeros(len(self.lower) - len(x) - eta.shape[1])
-        return torch.cat([torch.tensor(x), eta[0], weights])
+        return torch.cat([self.program.space.to_search(torch.tensor(x)), eta[0], weights])
 
     def reaches(self, x: Array, outputs: Array) -> Array:
         """Beta sigma(s̄) of every output of every call, where their values are given.
@@ -178,13 +191,12 @@ class PlausibleSet:
         Args:
             margin: (K,), a distance to keep beyond that, so that rounding cannot spoil it.
         """
-        n = self.program.size
 
         def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
             objective, constraints, deviation = self.predict(design)
             return objective, constraints + deviation + margin
 
-        return SearchProblem(self.lower[:n], self.upper[:n], evaluate, self.program.continuous)
+        return design_problem(self.program, evaluate)
 
     def highest(self, x: Array) -> float:
         """How large the objective can be at a design point, flat, within the bands.
@@ -197,10 +209,10 @@ class PlausibleSet:
         probes = torch.cat([torch.zeros_like(axes[:1]), axes, -axes])
         design = torch.tensor(x).unsqueeze(0)
         with torch.no_grad():
-            values, _ = self.evaluate(torch.cat([design.expand(len(probes), -1), probes], 1))
+            values, _ = self._outcome(design.expand(len(probes), -1), probes)
             ups, downs = values[1 : controls + 1], values[controls + 1 :]
             corner = torch.where(ups >= downs, 1.0, -1.0).to(design.dtype).unsqueeze(0)
-            together, _ = self.evaluate(torch.cat([design, corner], 1))
+            together, _ = self._outcome(design, corner)
         rises = (torch.maximum(ups, downs) - values[0]).clamp_min(0)
         return max(float(values[0] + rises.sum()), float(together[0]))
 
@@ -222,14 +234,9 @@ class PlausibleSet:
         center = torch.zeros(1, controls, dtype=torch.float64)
         axes = torch.eye(controls, dtype=torch.float64)[:m]
         probes = torch.cat([center, axes, -axes])
-        points = torch.cat(
-            [
-                design.unsqueeze(0).expand(len(probes), -1, -1),
-                probes.unsqueeze(1).expand(-1, batch, -1),
-            ],
-            2,
-        ).reshape(len(probes) * batch, -1)
-        objective, constraints = self.evaluate(points)
+        designs = design.unsqueeze(0).expand(len(probes), -1, -1).flatten(0, 1)
+        controlled = probes.unsqueeze(1).expand(-1, batch, -1).flatten(0, 1)
+        objective, constraints = self._outcome(designs, controlled)
         constraints = constraints.reshape(len(probes), batch, -1)
         # The worse of the two ends counts: those of z**2 around 0 are alike, yet not harmless.
         rise = torch.maximum(constraints[1 : m + 1], constraints[m + 1 :]) - constraints[0]

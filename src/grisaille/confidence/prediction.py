@@ -83,7 +83,7 @@ class Predictor:
         controls = len(bands.lower) - program.size
 
         def values(plausible: PlausibleSet, design: Tensor, eta: Tensor) -> Tensor:
-            outputs = plausible.run(torch.cat([design, eta], 1), partial(self._band, plausible))
+            outputs = plausible.run(design, eta, partial(self._band, plausible))
             return torch.cat([output.reshape(len(design), -1) for output in outputs], 1)
 
         with torch.no_grad():

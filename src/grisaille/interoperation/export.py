@@ -108,7 +108,6 @@ def export_json(state: StudyState) -> dict[str, Any]:
     explained in docs/interoperation.md.
     """
     settings = settings_of(state)
-    bounds = zip(settings["entries"], settings["lower"], settings["upper"], strict=True)
     labels = settings.get("labels")
     return {
         "format": "grisaille study",
@@ -118,7 +117,7 @@ def export_json(state: StudyState) -> dict[str, Any]:
         "strategy": settings["strategy"],
         "seed": settings["seed"],
         "evaluation": settings["evaluation"],
-        "variables": [{"name": n, "lower": low, "upper": high} for n, low, high in bounds],
+        "variables": _variables_to_plain(settings),
         "constraints": list(settings["constraints"]),
         **({"labels": labels} if labels else {}),
         "boxes": [_box_to_plain(name, box) for name, box in settings["boxes"].items()],
@@ -129,6 +128,19 @@ def export_json(state: StudyState) -> dict[str, Any]:
             for o in state.elsewhere()
         ],
     }
+
+
+def _variables_to_plain(settings: Data) -> list[dict[str, Any]]:
+    """The entries of a design point with their bounds, and with their steps if they have some."""
+    nothing = [0] * len(settings["entries"])
+    steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
+    columns = (settings["entries"], settings["lower"], settings["upper"], steps, flags)
+    return [
+        {"name": name, "lower": low, "upper": high}
+        | ({"step": step} if step else {})
+        | ({"log": True} if logarithmic else {})
+        for name, low, high, step, logarithmic in zip(*columns, strict=True)
+    ]
 
 
 def _box_to_plain(name: str, box: Mapping[str, Any]) -> dict[str, Any]:

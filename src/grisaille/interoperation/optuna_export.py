@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 from grisaille.errors import ModelError, ProtocolError, StorageError, shortened
@@ -107,10 +108,9 @@ def _frozen(optuna: Any, state: StudyState, trial: TrialEntry) -> Any:
     if trial.failure:
         attributes["reason"] = trial.failure
     point = data.x or {}
-    bounds = zip(settings["entries"], settings["lower"], settings["upper"], strict=True)
-    ranges = {entry: (low, high) for entry, low, high in bounds}
-    if any(not ranges[entry][0] <= value <= ranges[entry][1] for entry, value in point.items()):
-        point = {}  # chosen when the problem had other bounds, which Optuna cannot show
+    ranges = _distributions(optuna, settings)
+    if any(not _fits(ranges[entry], value) for entry, value in point.items()):
+        point = {}  # chosen when the problem had other bounds or steps: Optuna cannot show it
     constraints = data.constraints or []
     # Optuna accepts no NaN, neither as a value nor as a constraint.
     complete = (
@@ -122,9 +122,7 @@ def _frozen(optuna: Any, state: StudyState, trial: TrialEntry) -> Any:
         state=optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL,
         value=data.objective if complete else None,
         params=point,
-        distributions={
-            entry: optuna.distributions.FloatDistribution(*ranges[entry]) for entry in point
-        },
+        distributions={entry: ranges[entry] for entry in point},
         user_attrs=attributes,
         system_attrs={_CONSTRAINTS: constraints} if complete and constraints else {},
     )
@@ -132,6 +130,34 @@ def _frozen(optuna: Any, state: StudyState, trial: TrialEntry) -> Any:
     made.datetime_start = datetime.datetime.fromtimestamp(trial.started)
     made.datetime_complete = datetime.datetime.fromtimestamp(trial.ended or trial.started)
     return made
+
+
+def _distributions(optuna: Any, settings: Any) -> dict[str, Any]:
+    """What Optuna is to know of each entry: its bounds, its steps, and whether it is logarithmic.
+
+    Optuna knows no steps of a logarithm: such an entry has no steps there.
+    """
+    nothing = [0] * len(settings["entries"])
+    steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
+    made = {}
+    columns = (settings["entries"], settings["lower"], settings["upper"], steps, flags)
+    for entry, low, high, step, logarithmic in zip(*columns, strict=True):
+        options: dict[str, Any] = {"log": True} if logarithmic else {}
+        if step and not logarithmic:
+            options["step"] = step
+            # Optuna wants the last step as upper bound, in decimal numbers.
+            count = math.floor((high - low) / step + 1e-9)
+            high = float(Decimal(str(low)) + count * Decimal(str(step)))
+        made[entry] = optuna.distributions.FloatDistribution(low, high, **options)
+    return made
+
+
+def _fits(distribution: Any, value: float) -> bool:
+    """Whether Optuna takes a value for one of a distribution."""
+    if not distribution.low <= value <= distribution.high:
+        return False
+    steps = float((value - distribution.low) / (distribution.step or math.inf))
+    return abs(steps - round(steps)) < 1e-8
 
 
 def _check_known(name: str, known: dict[int, Any], made: dict[int, Any]) -> None:

@@ -129,10 +129,13 @@ def _is_formula(expression: Expression) -> bool:
 
 
 def _span(variable: Variable) -> str:
-    low, high = variable.lower, variable.upper
-    if low.min() == low.max() and high.min() == high.max():
-        return f"[{low.min():g}, {high.max():g}]"
-    return f"[{low.min():g} .. {high.max():g}]"
+    low, high, step = variable.lower, variable.upper, variable.step
+    same = low.min() == low.max() and high.min() == high.max()
+    span = f"[{low.min():g}, {high.max():g}]" if same else f"[{low.min():g} .. {high.max():g}]"
+    if step is not None:
+        least, most = step.min(), step.max()
+        span += f" in steps of {least:g}" + ("" if least == most else f" .. {most:g}")
+    return span + (" in the logarithm" if variable.log else "")
 
 
 def _text(nodes: list[DrawnNode]) -> str:

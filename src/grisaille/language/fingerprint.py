@@ -123,6 +123,10 @@ def _causal(causal: CausalModel) -> list[str]:
 def _variable(variable: Variable) -> str:
     fields = {"shape": str(variable.shape)} if variable.shape else {}
     fields |= {"lower": _declared(variable.lower), "upper": _declared(variable.upper)}
+    if variable.step is not None:
+        fields["step"] = _declared(variable.step)
+    if variable.log:
+        fields["log"] = "True"
     return _declaration(f"variable {_name(variable.name)}", fields)
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from grisaille.errors import ModelError
 from grisaille.language.atoms import join
 from grisaille.language.black_box import BlackBox
+from grisaille.language.design_space import DesignSpace
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.variable import Variable
 
@@ -77,6 +78,9 @@ class Program:
     Args:
         expressions: What a run computes.
         variables: The variables and their order; by default those found, in order of appearance.
+
+    Attributes:
+        space: The values that a flat design point may have, and its search coordinates.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Program:
         found = [n.expression for n in self.nodes if isinstance(n.expression, Variable)]
         self.variables = tuple(found if variables is None else variables)
         self.columns = self._lay_out_variables()
+        self.space = DesignSpace(self.variables)
         self.calls = self._find_calls()
         self.call_of_node = {call.node: call for call in self.calls}
 

@@ -17,15 +17,8 @@ from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.multistart import MultiStart, search_from
 from grisaille.solvers.polish import with_stationarity
 from grisaille.solvers.proof import NoRelaxation, Proof
-from grisaille.solvers.search_problem import (
-    Scale,
-    SearchProblem,
-    Solution,
-    Solver,
-    evaluate_in_chunks,
-)
+from grisaille.solvers.search_problem import SearchProblem, Solution, Solver, sampled_scale
 
-_SAMPLES = 256
 _STARTS = 12
 _STEPS = 40
 
@@ -120,7 +113,7 @@ class Certified:
                 relaxation = problem.relax()
         except NoRelaxation as reason:
             return replace(best, proof=Proof.unknown(upper, reason=str(reason)))
-        scale = _scale(problem, seed)
+        scale = sampled_scale(problem, seed)
 
         def improve(lower: Tensor, upper: Tensor) -> float:
             nonlocal best
@@ -145,11 +138,3 @@ class Certified:
         if best.stationarity is None:  # branch and bound found it
             best = with_stationarity(problem, scale, best)
         return replace(best, proof=proof)
-
-
-def _scale(problem: SearchProblem, seed: int) -> Scale:
-    """Typical spreads, from a sample of the search space."""
-    engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
-    unit = engine.draw(_SAMPLES, dtype=torch.float64)
-    points = problem.lower + (problem.upper - problem.lower) * unit
-    return Scale.of(*evaluate_in_chunks(problem, points))

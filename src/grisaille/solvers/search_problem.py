@@ -14,6 +14,8 @@ from grisaille.solvers.proof import Proof, Relaxation
 
 # How far a search around a point goes, in widths of the search space.
 _NEARBY = 0.02
+# Points from which typical spreads are worked out.
+_SAMPLES = 256
 # A constraint counts as met when its violation is at most this fraction of its spread.
 FEASIBILITY = 1e-7
 
@@ -80,6 +82,24 @@ def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem
     reach[entries:] = torch.inf
     lower = torch.maximum(problem.lower, point - reach)
     return replace(problem, lower=lower, upper=torch.minimum(problem.upper, point + reach))
+
+
+def with_fixed(problem: SearchProblem, point: Tensor, fixed: Tensor) -> SearchProblem:
+    """The same problem over the other entries only.
+
+    Args:
+        problem: The problem.
+        point: (D,), the values of the entries that are fixed.
+        fixed: (D,), which entries these are.
+    """
+
+    def evaluate(others: Tensor) -> tuple[Tensor, Tensor]:
+        whole = point.expand(len(others), -1).clone()
+        whole[:, ~fixed] = others
+        return problem.evaluate(whole)
+
+    lower, upper = problem.lower[~fixed], problem.upper[~fixed]
+    return SearchProblem(lower, upper, evaluate, problem.continuous)
 
 
 class Solver(Protocol):
@@ -159,3 +179,11 @@ def evaluate_in_chunks(
     with torch.no_grad():
         parts = [problem.evaluate(part) for part in points.split(chunk)]
     return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
+
+
+def sampled_scale(problem: SearchProblem, seed: int) -> Scale:
+    """Typical spreads, from a sample of the search space."""
+    engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
+    unit = engine.draw(_SAMPLES, dtype=torch.float64)
+    points = problem.lower + (problem.upper - problem.lower) * unit
+    return Scale.of(*evaluate_in_chunks(problem, points))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.array_types import Array
+from grisaille.confidence.design_problem import design_problem
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, History, Situation
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
+from grisaille.solvers.search_problem import Evaluate
+from grisaille.strategies.stepped_choice import design_of, settled
 
 # Local searches and points to start them from, per design variable: the effort of the publications
 # on EI-CF and EI-FN.
@@ -37,7 +42,20 @@ class Rival:
         return [box.name for box in problem.boxes if box.is_learned]
 
 
-def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> Solution:
+@dataclass(frozen=True, slots=True)
+class FoundDesign:
+    """The design point of least acquisition.
+
+    Attributes:
+        x: The point to try, on the steps of its variables.
+        least: The acquisition at the best point between the bounds; None if that is not feasible.
+    """
+
+    x: Array
+    least: float | None
+
+
+def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> FoundDesign:
     """The design point of least acquisition, away from where black boxes failed.
 
     Args:
@@ -45,16 +63,18 @@ def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> Solution:
         evaluate: Acquisition, minimized, and constraints of design points (batch, n).
     """
     program, incumbent = knowledge.program, knowledge.incumbent
-    lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
-    problem = SearchProblem(lower, upper, evaluate, program.continuous)
+    problem = design_problem(program, evaluate)
     if knowledge.failures is not None:
         problem = knowledge.failures.avoided_in(problem, knowledge.plausible)
-    hints: Tensor = lower.new_zeros(0, program.size)
+    hints: Tensor = problem.lower.new_zeros(0, program.size)
     if incumbent is not None:
-        hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+        best = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+        hints = program.space.to_search(best)
     # Averages and quantiles of draws have many kinks.
     effort = MultiStart(_STARTS * program.size, _SAMPLES * program.size, again=False, polish=False)
-    return effort.solve(problem, hints, knowledge.situation.trial_seed)
+    solution = effort.solve(problem, hints, knowledge.situation.trial_seed)
+    chosen = settled(problem, solution, knowledge)
+    return FoundDesign(design_of(chosen, knowledge), solution.value if solution.feasible else None)
 
 
 def spreads(history: History) -> tuple[float, Tensor]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -126,8 +125,7 @@ class EIFN(Rival):
             logarithm, constraints = improvement.logarithm(design, unknown)
             return -logarithm, constraints[:, ~unknown]
 
-        solution = search_designs(knowledge, evaluate)
-        x = np.array(solution.point.numpy())
+        x = search_designs(knowledge, evaluate).x
         return Suggestion(TrialKind.ACQUIRED, x, pending=len(situation.pending))
 
     def acquisition(self, knowledge: Knowledge) -> SampledImprovement:

@@ -19,8 +19,11 @@ from grisaille.language.design_points import design_points
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
 from grisaille.records import Situation, Suggestion, TrialKind
+from grisaille.strategies.stepped_choice import is_among, taken_designs
 
 _MOST_POINTS = 20
+# How far the sequence is looked through for a point that is not taken.
+_LATER_POINTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +145,26 @@ def initial_suggestion(situation: Situation, wanted: Initial = None) -> Suggesti
     return Suggestion(TrialKind.INITIAL, point, pending=len(situation.pending))
 
 
-def sobol_point(situation: Situation) -> Array:
-    """The point that a scrambled Sobol sequence of the study's seed has for this trial."""
+def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
+    """The point that a scrambled Sobol sequence of the study's seed has for this trial.
+
+    On the steps of its variables. Where these leave few points, it may be taken already, and then
+    a later point of the sequence is used.
+
+    Args:
+        situation: The situation.
+        is_exact: Whether a point that was tried would give the same answers again; as declared by
+            default.
+    """
     program = situation.problem.program
     engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.design_seed)
     unit: Array = engine.draw(situation.started + 1, dtype=torch.float64)[-1].numpy()
-    return program.lower + (program.upper - program.lower) * unit
+    space = program.space
+    lower, upper = space.search_lower, space.search_upper
+    point = space.spread(lower + (upper - lower) * unit)
+    if space.has_steps and (situation.problem.is_exact if is_exact is None else is_exact):
+        taken = taken_designs(situation)
+        later = engine.draw(_LATER_POINTS, dtype=torch.float64).numpy()
+        points = [point, *(space.spread(lower + (upper - lower) * row) for row in later)]
+        return next((p for p in points if not is_among(space, p, taken)), point)
+    return point

@@ -18,6 +18,7 @@ from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
+from grisaille.solvers.search_problem import SearchProblem, Solution
 from grisaille.strategies.acquisition_search import spreads
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.initial_design import (
@@ -26,6 +27,7 @@ from grisaille.strategies.initial_design import (
     initial_suggestion,
     still_initial,
 )
+from grisaille.strategies.stepped_choice import design_of, settled
 
 # Noise variance of standardized outputs that are free of noise.
 _NOISE_FREE = 1e-6
@@ -98,13 +100,25 @@ class LogEI:
         from botorch.optim import optimize_acqf
 
         program = situation.problem.program
-        lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
+        space = program.space
+        lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
         unit = torch.stack([torch.zeros_like(lower), torch.ones_like(lower)])
         acquisition = _restrained(_acquisition(situation), situation)
-        best, _ = optimize_acqf(
+        best, value = optimize_acqf(
             acquisition, unit, 1, num_restarts=self.restarts, raw_samples=self.raw_samples
         )
-        return np.asarray((lower + (upper - lower) * best[0]).numpy())
+        point = lower + (upper - lower) * best[0]
+        if not space.has_steps:
+            return space.design(point)
+
+        def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
+            worth = acquisition(((points - lower) / (upper - lower)).unsqueeze(1))
+            return -worth, points[:, :0]
+
+        problem = SearchProblem(lower, upper, evaluate, program.continuous)
+        knowledge = Knowledge(situation)
+        found = Solution(point, value=-float(value), violation=0.0, feasible=True, evaluations=0)
+        return design_of(settled(problem, found, knowledge), knowledge)
 
 
 def _acquisition(situation: Situation) -> Any:
@@ -144,8 +158,7 @@ def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
     inputs, outputs = situation.history.data(box.name, program.size, box.outputs)
     center, spread = outputs.mean(0), outputs.std(0)
     spread = np.where(spread > 0, spread, 1.0)
-    width = program.upper - program.lower
-    x = torch.tensor((inputs - program.lower) / width)
+    x = _in_unit_box(program, torch.tensor(inputs))
     y = torch.tensor((outputs - center) / spread)
     noise = torch.full_like(y, _NOISE_FREE) if box.is_exact else None
     model = SingleTaskGP(x, y, train_Yvar=noise, outcome_transform=None)
@@ -165,8 +178,14 @@ def _taken(situation: Situation) -> Tensor:
     points = [p.suggestion.x for p in situation.pending]
     points += [f.inputs for f in situation.history.failures]
     taken = torch.tensor(np.array(points, dtype=float).reshape(-1, program.size))
-    lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
-    return (taken - lower) / (upper - lower)
+    return _in_unit_box(program, taken)
+
+
+def _in_unit_box(program: Program, design: Tensor) -> Tensor:
+    """Design points as parts of the ranges they are searched in."""
+    space = program.space
+    lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
+    return (space.to_search(design) - lower) / (upper - lower)
 
 
 def _restrained(acquisition: Any, situation: Situation) -> Any:
@@ -184,13 +203,14 @@ def _restrained(acquisition: Any, situation: Situation) -> Any:
     bodies = [c.body for c in problem.constraints if not Program([c.body]).calls]
     program = Program([problem.variables[0], *bodies], problem.variables)
     spread = spreads(situation.history)[1][known]
-    lower, upper = torch.tensor(problem.program.lower), torch.tensor(problem.program.upper)
+    space = problem.program.space
+    lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
 
     class Restrained(AcquisitionFunction):  # type: ignore[misc]
         @t_batch_mode_transform(expected_q=1)  # type: ignore[untyped-decorator]
         def forward(self, X: Tensor) -> Tensor:  # noqa: N803 (BoTorch passes it by this name)
             unit = X.squeeze(-2)
-            design = lower + (upper - lower) * unit
+            design = space.to_design(lower + (upper - lower) * unit)
             excess = split_outputs(program.run(design, _unasked))[1] / spread
             room = -excess / _SHARPNESS
             if len(taken):

@@ -69,12 +69,15 @@ class Plan:
     @property
     def states(self) -> list[Array]:
         """The optimistic state s̄_i of each call."""
-        return self.plausible.trace(self.solution.point)[0]
+        states, program = self.plausible.trace(self.solution.point)[0], self.plausible.program
+        if program.space.has_steps:  # rounding must not leave the steps
+            states = [*(dict(enumerate(states)) | program.first_states(self.x)).values()]
+        return states
 
     @property
     def x(self) -> Array:
-        """The design point of the solution."""
-        return _design(self.plausible, self.solution)
+        """The design point of the solution, on the steps."""
+        return self.plausible.program.space.on_steps(_design(self.plausible, self.solution))
 
 
 def bound_of(solution: Solution, knowledge: Knowledge) -> Bound:
@@ -91,4 +94,5 @@ def is_refuted(solution: Solution) -> bool:
 
 
 def _design(plausible: PlausibleSet, solution: Solution) -> Array:
-    return np.array(solution.point[: plausible.program.size].numpy())
+    program = plausible.program
+    return program.space.design(solution.point[: program.size])

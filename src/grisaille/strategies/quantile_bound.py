@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,8 +14,7 @@ from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
-from grisaille.solvers.search_problem import Solution
-from grisaille.strategies.acquisition_search import Rival, search_designs
+from grisaille.strategies.acquisition_search import FoundDesign, Rival, search_designs
 from grisaille.strategies.expected_improvement import check_drawn, check_samples
 from grisaille.strategies.initial_design import (
     as_initial,
@@ -91,11 +89,11 @@ class CUQB(Rival):
         """The next point of the initial design, or the one of the best quantile."""
         if still_initial(situation, self.initial, self.learned(situation.problem)):
             return initial_suggestion(situation, self.initial)
-        solution = self._solve(Knowledge(situation))
-        known = Suggestion(TrialKind.ACQUIRED, np.array(solution.point.numpy()))
+        found = self._solve(Knowledge(situation))
+        known = Suggestion(TrialKind.ACQUIRED, found.x)
         if situation.pending:
             return replace(known, pending=len(situation.pending))
-        return replace(known, bound=Bound(solution.value if solution.feasible else None))
+        return replace(known, bound=Bound(found.least))
 
     def acquisition(self, knowledge: Knowledge) -> SampledQuantiles:
         """The quantiles that the next suggestion is chosen by."""
@@ -109,15 +107,15 @@ class CUQB(Rival):
         situation = replace(situation, pending=())
         if still_initial(situation, self.initial, self.learned(situation.problem)):
             return Bound()
-        solution = self._solve(Knowledge(situation))
-        if solution.feasible:
-            return Bound(solution.value, reason="CUQB takes it from random draws")
+        found = self._solve(Knowledge(situation))
+        if found.least is not None:
+            return Bound(found.least, reason="CUQB takes it from random draws")
         return Bound(
             reason="no point was found that is likely to meet all constraints: by CUQB's rule the "
             "problem is infeasible, which is not proved"
         )
 
-    def _solve(self, knowledge: Knowledge) -> Solution:
+    def _solve(self, knowledge: Knowledge) -> FoundDesign:
         return search_designs(knowledge, self.acquisition(knowledge).values)
 
 

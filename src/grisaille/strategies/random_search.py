@@ -27,16 +27,16 @@ class Blind(Rival):
 
 @dataclass(frozen=True, slots=True)
 class RandomSearch(Blind):
-    """Points drawn uniformly from the box of the variables.
+    """Points drawn uniformly from the box of the variables, or of their logarithms.
 
     What any other strategy must beat (Bergstra and Bengio 2012).
     """
 
     def suggest(self, situation: Situation) -> Suggestion:
-        """A uniform point."""
-        program = situation.problem.program
+        """A uniform point, on the steps."""
+        space = situation.problem.program.space
         generator = np.random.default_rng(situation.trial_seed)
-        x = generator.uniform(program.lower, program.upper)
+        x = space.spread(generator.uniform(space.search_lower, space.search_upper))
         return Suggestion(TrialKind.RANDOM, x, pending=len(situation.pending))
 
 

@@ -30,6 +30,10 @@ def settings_of(
     Seed and evaluation are the stored ones where they are not given.
     """
     labels = labels_to_store(problem)
+    space = problem.program.space
+    grids = {"steps": space.steps.tolist()} if space.has_steps else {}
+    if space.logarithmic.any():
+        grids["logarithmic"] = space.logarithmic.tolist()
     return {
         "name": name,
         "problem": fingerprint(problem),
@@ -40,6 +44,7 @@ def settings_of(
         "entries": design_names(problem),
         "lower": problem.program.lower.tolist(),
         "upper": problem.program.upper.tolist(),
+        **grids,
         "constraints": problem.constraint_names,
         "boxes": {
             box.name: {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.certification.relaxation import relaxed
+from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem, derived
 from grisaille.language.program import Program
@@ -15,23 +16,28 @@ from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.stepped_choice import design_of, settled
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 
 # Most regions to examine for constraints that read no black box, before any trial.
 _MOST_REGIONS = 1000
+# How close a proof for a problem without black boxes is.
+_ABSOLUTE_GAP = 1e-9
+_RELATIVE_GAP = 1e-4
 
 
 def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     """A problem without black boxes needs no learning: search it once, and prove the answer."""
     box = relaxed(PlausibleSet(problem.program, {}, {}))
     search = MultiStart(starts=48, samples=8192, iterations=200)
-    solver = Certified(1e-9, 1e-4, 20_000, search=search)
+    solver = Certified(_ABSOLUTE_GAP, _RELATIVE_GAP, 20_000, search=search)
     solution = solver.solve(box, box.lower.new_zeros(0, problem.program.size), seed)
     proof = solution.proof
     assert proof is not None
-    x = np.array(solution.point.numpy())
+    knowledge = Knowledge(Situation(problem, History(), seed))
+    x = design_of(settled(box, solution, knowledge), knowledge)
     objective, constraints, chain = Chain(problem).outcome(x, {})
     trial = Trial(1, Suggestion(TrialKind.RECOMMENDED, x), objective, constraints, chain, ())
     summary = ProgressSummary(Optimistic(), Situation(problem, History((trial,)), seed))
@@ -42,7 +48,10 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     bound = Bound(
         solution.value if solution.feasible else None, proved, proof.reason, is_declared=True
     )
-    if proof.status is ProofStatus.OPTIMAL and trial.violation == 0:
+    # The proof is one for all numbers between the bounds, of which steps leave only some.
+    gap = max(_ABSOLUTE_GAP, _RELATIVE_GAP * abs(trial.objective))
+    reached = not problem.program.space.has_steps or trial.objective - proof.lower <= gap
+    if proof.status is ProofStatus.OPTIMAL and trial.violation == 0 and reached:
         message = "the problem has no black box: solved at once, and proved"
         return summary.result(Status.OPTIMAL, bound, message)
     return summary.result(Status.NO_BLACK_BOX, bound)

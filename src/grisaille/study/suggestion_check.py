@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from grisaille.errors import ModelError, counted, shortened
@@ -9,8 +11,12 @@ from grisaille.language.problem import Problem
 from grisaille.records import Suggestion, TrialKind
 
 
-def check_suggestion(strategy: object, suggestion: object, problem: Problem) -> None:
-    """Raise ModelError if a strategy, perhaps a user's own, suggests what cannot be tried."""
+def checked_suggestion(strategy: object, suggestion: object, problem: Problem) -> Suggestion:
+    """A suggestion with its design point on the steps of the variables.
+
+    Raises:
+        ModelError: A strategy, perhaps a user's own, suggests what cannot be tried.
+    """
     what = f"strategy {type(strategy).__name__} suggested"
     if not isinstance(suggestion, Suggestion) or not isinstance(suggestion.kind, TrialKind):
         raise ModelError(
@@ -25,3 +31,6 @@ def check_suggestion(strategy: object, suggestion: object, problem: Problem) -> 
     reach = 1e-9 * (program.upper - program.lower)  # rounding
     if ((x < program.lower - reach) | (x > program.upper + reach)).any():
         raise ModelError(f"{what} x={shortened(x)}, which is outside the bounds of the variables")
+    if not program.space.has_steps:
+        return suggestion
+    return replace(suggestion, x=program.space.on_steps(x))

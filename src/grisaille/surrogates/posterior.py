@@ -7,7 +7,7 @@ faster than GPyTorch's lazy operators.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -48,18 +48,26 @@ class Surrogate(Protocol):
         ...
 
 
+def logarithms(states: Tensor, flags: Tensor) -> Tensor:
+    """States (..., d) with the logarithm of those inputs that are flagged, (d,)."""
+    positive = torch.where(flags, states, 1.0).clamp_min(1e-300)
+    return torch.where(flags, positive.log(), states)
+
+
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
     """All parameters of a Gaussian process, for k outputs and d inputs.
 
     Attributes:
-        lengthscale: (k, d), in the inputs' units; of a composite kernel, one per column.
+        lengthscale: (k, d), in the inputs' units, or of their logarithms if these are learned; of
+            a composite kernel, one per column.
         variance: (k,), kernel variance in squared output units.
         noise: (k,), noise variance lambda in squared output units.
         mean: (k,), constant prior mean.
-        center: (d,), the point that is taken as the origin of inputs.
+        center: (d,), the point that is taken as the origin of inputs, or of their logarithms.
         remarks: What was concluded while learning them, in a few words each.
         shares: (k, parts), how the parts of a composite kernel share the variance; else None.
+        logarithmic: (d,), which inputs count by their logarithm; None for none of them.
     """
 
     lengthscale: Tensor
@@ -69,12 +77,15 @@ class Hyperparameters:
     center: Tensor
     remarks: tuple[str, ...] = ()
     shares: Tensor | None = None
+    logarithmic: Tensor | None = None
 
     def scale(self, kernel: Kernel, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d).
 
         For a composite kernel, what it takes as scaled inputs.
         """
+        if self.logarithmic is not None:
+            states = logarithms(states, self.logarithmic)
         if isinstance(kernel, Composite) and self.shares is not None:
             return kernel.scale(states - self.center, self.lengthscale, self.shares)
         return (states - self.center) / self.lengthscale.unsqueeze(1)
@@ -167,6 +178,16 @@ class Posterior:
     def with_predicted(self, state: Tensor) -> Posterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         return self.extended(state, self.predict(state.unsqueeze(0))[0][0])
+
+    def of_logarithms(self) -> Posterior:
+        """The same posterior as a function of the logarithms themselves, where inputs have one."""
+        flags = self.hyperparameters.logarithmic
+        if flags is None:
+            return self
+        same = copy(self)
+        same.inputs = logarithms(self.inputs, flags)
+        same.hyperparameters = replace(self.hyperparameters, logarithmic=None)
+        return same
 
     def misses(self) -> Tensor:
         """How far the mean is from each output it was given, (n, k): lambda alpha."""

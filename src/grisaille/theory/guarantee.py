@@ -19,7 +19,7 @@ from grisaille.surrogates.composite import grows
 from grisaille.theory.amplification import Form, amplification
 from grisaille.theory.information_gain import largest_variance, maximum_information_gain
 from grisaille.theory.lipschitz import Source, known_slopes, lipschitz
-from grisaille.theory.theory import Round, Theory
+from grisaille.theory.theory import Round, Theory, refuse_steps
 
 # More trials than anyone will make.
 _MOST_TRIALS = 1 << 40
@@ -71,6 +71,7 @@ class Guarantee:
         if not program.boxes:
             raise ModelError("the problem has no black box, so there is nothing to guarantee")
         theory.check(program)
+        refuse_steps(program)
         for call in program.calls:
             if not call.first_layer and not (evaluation == "separate" and call.box.separable):
                 raise ModelError(

@@ -10,7 +10,7 @@ from grisaille.language.problem import Problem
 from grisaille.records import History, TrialKind
 from grisaille.theory.amplification import Form, amplification
 from grisaille.theory.lipschitz import KnownSlopes, Lipschitz, known_slopes, lipschitz
-from grisaille.theory.theory import Theory
+from grisaille.theory.theory import Theory, refuse_steps
 
 
 def discrepancy_bounds(
@@ -31,8 +31,12 @@ def discrepancy_bounds(
     Returns:
         (T, 1 + K), for the objective and each constraint; NaN for trials that the algorithm of the
         paper did not choose.
+
+    Raises:
+        ModelError: Variables have steps, so that trials are beside what was optimistic.
     """
     program = problem.program
+    refuse_steps(program)
     constants, known = constants_of(problem, history, beta)
     factors = amplification(program, constants, known, form)
     bounds = np.full((len(history), len(factors)), np.nan)

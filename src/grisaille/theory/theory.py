@@ -219,3 +219,14 @@ class Theory:
         excess = max(1.0, observations / current.horizon)
         root = math.sqrt(2 * (gain + excess + math.log(functions / current.delta)))
         return np.asarray(box.norm_bound + box.noise * root)
+
+
+def refuse_steps(program: Program) -> None:
+    """Raise ModelError if variables have steps: bounds on regret are about other points then."""
+    stepped = [variable.name for variable in program.variables if variable.step is not None]
+    if stepped:
+        raise ModelError(
+            "bounds on regret are about points that solve the auxiliary problem, and variable "
+            f"{stepped[0]!r} has step=, which moves them: leave step= out; result.lower_bound and "
+            "result.upper_bound hold all the same"
+        )

@@ -88,6 +88,10 @@ def test_models_that_are_no_causal_models_are_refused():
         build(mechanism(lambda x: x, "Y", timeout=5)(x))
     with pytest.raises(gs.ModelError, match=r"natural\(X\(\)\) reads natural"):
         build(gs.natural(x))
+    for options, named in (({"step": 0.1}, "step="), ({"log": True}, "log=True")):
+        own = gs.Variable("own", lower=1, upper=2, **options)
+        with pytest.raises(gs.ModelError, match=f"variable 'own' has {named}, .* leave it out"):
+            build(mechanism(lambda x, o: x, "Y")(x, own))
     with pytest.raises(gs.ModelError, match="variable 'X' has the name of something else"):
         build(x + gs.Variable("X", lower=0, upper=1))
     with pytest.raises(gs.ModelError, match=r"runs=0\): pass a whole number"):

@@ -19,6 +19,7 @@ def test_steps_are_taken_in_the_order_of_the_policy():
         "widen_bands",
         "refine",
         "avoid_failures",
+        "keep_to_steps",
         "_visit_states",
         "go_elsewhere",
         "leave_out_expensive",

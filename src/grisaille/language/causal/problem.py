@@ -200,6 +200,12 @@ def _check_model(model: Problem) -> None:
                 "noise acts on what lies downstream; declare process_noise=True, or noise=0"
             )
     for variable in model.variables:
+        if variable.step is not None or variable.log:
+            what = "log=True" if variable.step is None else "step="
+            raise ModelError(
+                f"causal_problem: the model's variable {variable.name!r} has {what}, which "
+                "problems over interventions do not know: leave it out"
+            )
         if variable.name in seen or variable.name == INTERVENTION:
             raise ModelError(
                 f"causal_problem: the model's variable {variable.name!r} has the name of something "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
+from grisaille.confidence.design_problem import design_problem
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
@@ -19,6 +19,7 @@ from grisaille.strategies.practical.recommendation import (
     cautious_solution,
     repeats,
 )
+from grisaille.strategies.stepped_choice import design_of, settled
 
 # How cautious to be, in audited bands: as cautious as the constraints allow.
 _CAUTION = (2.0, 1.0, 0.3, 0.1, 0.01)
@@ -61,7 +62,7 @@ def _most_surely_feasible(knowledge: Knowledge, incumbent: Incumbent) -> Array:
     def point_of(caution: float) -> Array | None:
         bands = knowledge.audited.scaled(caution)
         solution = cautious_solution(knowledge, incumbent, bands)
-        return np.array(solution.point.numpy()) if solution.feasible else None
+        return design_of(solution, knowledge) if solution.feasible else None
 
     most, *_, least = _CAUTION
     found = point_of(most)
@@ -80,19 +81,19 @@ def _most_surely_feasible(knowledge: Knowledge, incumbent: Incumbent) -> Array:
 
 
 def _least_violated(knowledge: Knowledge, incumbent: Incumbent) -> Array:
-    hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+    best = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
     problem, seed = _least_violation(knowledge), knowledge.situation.trial_seed
-    return np.array(_KINKED_SEARCH.solve(problem, hints, seed).point.numpy())
+    solution = _KINKED_SEARCH.solve(problem, knowledge.program.space.to_search(best), seed)
+    return design_of(settled(problem, solution, knowledge), knowledge)
 
 
 def _least_violation(knowledge: Knowledge) -> SearchProblem:
     """Minimize the largest predicted constraint, each in its own size, over x alone."""
-    plausible, program = knowledge.plausible, knowledge.program
+    plausible = knowledge.plausible
     sizes = torch.tensor(knowledge.history.constraint_sizes()).clamp_min(1e-300)
 
     def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
         _, constraints, _ = plausible.predict(design)
         return (constraints / sizes).amax(1), constraints[:, :0]
 
-    n = program.size
-    return SearchProblem(plausible.lower[:n], plausible.upper[:n], evaluate, program.continuous)
+    return design_problem(knowledge.program, evaluate)

@@ -24,6 +24,7 @@ from grisaille.strategies.practical.costs import leave_out_expensive, stay_withi
 from grisaille.strategies.practical.feasibility import seek_feasible_point
 from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap
 from grisaille.strategies.practical.recommendation import recommend, repeats
+from grisaille.strategies.stepped_choice import settled
 
 # How much learned bands are narrowed to choose by; and after how many trials the bound, which these
 # do not give, is worked out with the whole ones.
@@ -136,6 +137,21 @@ def avoid_failures(plan: Plan, knowledge: Knowledge) -> Plan:
     return replace(plan, solution=replace(found, proof=plan.solution.proof))
 
 
+def keep_to_steps(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Take the best plausible point near the solution that is on the steps of its variables.
+
+    The choice is among points, and the bound stays one of everything between the bounds.
+    """
+    if not knowledge.program.space.has_steps:
+        return plan
+    plausible, failures = plan.plausible, knowledge.failures
+    problem = plausible.search_problem()
+    if failures is not None:
+        problem = failures.avoided_in(problem, plausible)
+    found = settled(problem, plan.solution, knowledge)
+    return replace(plan, solution=replace(plan.solution, point=found.point))
+
+
 def go_elsewhere(plan: Plan, knowledge: Knowledge) -> Plan:
     """Try a point that fills space instead of one that would teach nothing.
 
@@ -145,7 +161,7 @@ def go_elsewhere(plan: Plan, knowledge: Knowledge) -> Plan:
     found, situation = plan.suggestion, knowledge.situation
     if not knowledge.is_learned or found.probes or not repeats(found.x, knowledge):
         return plan
-    found = replace(found, kind=TrialKind.RANDOM, x=sobol_point(situation))
+    found = replace(found, kind=TrialKind.RANDOM, x=sobol_point(situation, is_exact=True))
     return replace(plan, suggestion=found)
 
 
@@ -158,6 +174,7 @@ WHERE_TO_GO: tuple[Step, ...] = (
     widen_bands,
     refine,
     avoid_failures,
+    keep_to_steps,
 )
 """Steps that choose the point; before the optimistic states are known (Alg. 1 line 4)."""
 

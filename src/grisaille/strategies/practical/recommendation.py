@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 
 from grisaille.array_types import Array
@@ -16,6 +15,7 @@ from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, nearby
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.gap import gap_of, is_closing
+from grisaille.strategies.stepped_choice import SAME, design_of, is_among, settled
 
 # How many other trials follow a recommendation that was not the best.
 _PAUSE = 3
@@ -23,8 +23,6 @@ _PAUSE = 3
 _MARGIN = 1e-6
 # The part of their deviations and distances that constraints must bear once the gap is closed.
 _SHARP = 0.01
-# Points closer than this part of each range are the same.
-_SAME = 1e-9
 # Points closer than this to a pending one are better chosen when its answers are in.
 _NEAR = 1e-3
 
@@ -79,7 +77,7 @@ def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) ->
         worth_it = 0.0 if closed else (incumbent.objective - promise) / 2
         if gain <= 0 or (not is_closing(situation) and gain < worth_it):
             return None
-    point: Array = np.array(solution.point.numpy())
+    point = design_of(solution, knowledge)
     return None if repeats(point, knowledge) or _is_pending(point, knowledge) else point
 
 
@@ -99,14 +97,16 @@ def cautious_solution(
         margin: A factor of the distance that is kept beyond that.
         is_nearby: Whether to search around the incumbent only.
     """
-    hints = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+    best = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+    hints = knowledge.program.space.to_search(best)
     distance = margin * _MARGIN * knowledge.history.constraint_sizes()
     cautious = plausible.cautious_problem(torch.tensor(distance))
     if is_nearby:
         cautious = nearby(cautious, hints[0], len(hints[0]))
     if knowledge.failures is not None:
         cautious = knowledge.failures.avoided_in(cautious, plausible)
-    return _CAUTIOUS_SEARCH.solve(cautious, hints, knowledge.situation.trial_seed)
+    solution = _CAUTIOUS_SEARCH.solve(cautious, hints, knowledge.situation.trial_seed)
+    return settled(cautious, solution, knowledge)
 
 
 def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
@@ -127,7 +127,7 @@ def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
 
 def repeats(x: Array, knowledge: Knowledge) -> bool:
     """Whether a point was tried, and all black boxes would give the same answers again."""
-    return _is_near(x, [trial.x for trial in knowledge.history], _SAME, knowledge)
+    return _is_near(x, [trial.x for trial in knowledge.history], SAME, knowledge)
 
 
 def _is_pending(x: Array, knowledge: Knowledge) -> bool:
@@ -139,5 +139,4 @@ def _is_pending(x: Array, knowledge: Knowledge) -> bool:
 
 def _is_near(x: Array, others: list[Array], part: float, knowledge: Knowledge) -> bool:
     """Whether a point is so near to another one, in parts of each range, and answers are exact."""
-    reach = part * (knowledge.program.upper - knowledge.program.lower)
-    return knowledge.is_exact and any((np.abs(o - x) <= reach).all() for o in others)
+    return knowledge.is_exact and is_among(knowledge.program.space, x, others, part)
