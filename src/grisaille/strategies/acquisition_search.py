@@ -6,10 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.language.problem import Problem
-from grisaille.records import Bound, History, Situation
+from grisaille.records import History
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
 
@@ -17,24 +15,6 @@ from grisaille.solvers.search_problem import Evaluate, SearchProblem, Solution
 # on EI-CF and EI-FN.
 _STARTS = 10
 _SAMPLES = 100
-
-
-class Rival:
-    """What strategies have in common that learn each black box, and know no bound."""
-
-    __slots__ = ()
-
-    def bound(self, situation: Situation) -> Bound:
-        """None."""
-        return Bound(reason=f"{type(self).__name__} gives no bound")
-
-    def incumbent(self, situation: Situation) -> Incumbent | None:
-        """The best point tried; None before the first trial."""
-        return Knowledge(situation).incumbent
-
-    def learned(self, problem: Problem) -> list[str]:
-        """Names of the black boxes whose hyper-parameters are learned."""
-        return [box.name for box in problem.boxes if box.is_learned]
 
 
 def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> Solution:

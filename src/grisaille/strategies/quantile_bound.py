@@ -10,14 +10,15 @@ from torch import Tensor
 
 from grisaille.checks import is_number
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
+from grisaille.confidence.sampled_network import SampledNetwork
 from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.search_problem import Solution
-from grisaille.strategies.acquisition_search import Rival, search_designs
+from grisaille.strategies.acquisition_search import search_designs
 from grisaille.strategies.expected_improvement import check_drawn, check_samples
 from grisaille.strategies.initial_design import check_initial, initial_suggestion, still_initial
+from grisaille.strategies.strategy import Strategy
 
 
 class SampledQuantiles:
@@ -44,7 +45,7 @@ class SampledQuantiles:
 
 
 @dataclass(frozen=True, slots=True)
-class CUQB(Rival):
+class CUQB(Strategy):
     """Constrained upper quantile bound (Lu and Paulson 2023), here lower, since we minimize.
 
     x^t minimizes the lower quantile of f(x) where the lower quantiles of all g_k(x) are at most 0,
@@ -92,10 +93,7 @@ class CUQB(Rival):
 
     def acquisition(self, knowledge: Knowledge) -> SampledQuantiles:
         """The quantiles that the next suggestion is chosen by."""
-        program = knowledge.program
-        normal = normal_samples(program, self.samples, knowledge.situation.trial_seed)
-        network = SampledNetwork(program, knowledge.beliefs, normal)
-        return SampledQuantiles(network, self.probability)
+        return SampledQuantiles(knowledge.network(self.samples), self.probability)
 
     def bound(self, situation: Situation) -> Bound:
         """The least lower quantile: an estimate."""

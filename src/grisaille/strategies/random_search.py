@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, TrialKind
-from grisaille.strategies.acquisition_search import Rival
 from grisaille.strategies.initial_design import sobol_point
+from grisaille.strategies.strategy import Strategy
 
 
-class Blind(Rival):
+class Blind(Strategy):
     """What strategies have in common that learn nothing to choose by."""
 
     __slots__ = ()
@@ -34,9 +32,7 @@ class RandomSearch(Blind):
 
     def suggest(self, situation: Situation) -> Suggestion:
         """A uniform point."""
-        program = situation.problem.program
-        generator = np.random.default_rng(situation.trial_seed)
-        x = generator.uniform(program.lower, program.upper)
+        x = situation.generator.uniform(situation.lower, situation.upper)
         return Suggestion(TrialKind.RANDOM, x, pending=len(situation.pending))
 
 

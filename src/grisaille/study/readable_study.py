@@ -19,6 +19,7 @@ from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Session
 from grisaille.study.state import StudyState
+from grisaille.study.suggestion_check import suggestion_of
 
 
 class ReadableStudy:
@@ -108,7 +109,7 @@ class ReadableStudy:
         if not is_count(trial) or trial > trials:
             raise ModelError(f"replay({shortened(trial)}): the study has trials 1 to {trials}")
         with one_thread():
-            return self.strategy.suggest(self._session.situation_of(trial))
+            return suggestion_of(self.strategy, self._session.situation_of(trial))
 
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""

@@ -30,6 +30,7 @@ EVERY = 3
 RECORDS = {
     *("Assurance", "BoxCalibration", "CausalModel", "Certificate", "Constraint", "Do"),
     *("Expression", "Failure", "History", "Observation", "Query", "Result", "Status", "Trial"),
+    *("Bound", "Incumbent", "Probe", "Situation", "Strategy", "Suggestion"),
     *("TrialKind", "Declared", "RandomSearch", "SobolSearch", "problems", "black_box", "white_box"),
 }
 CALLABLE = {
@@ -47,6 +48,7 @@ METHODS: dict[str, Any] = {
             *("regret_bound", "violation_bounds", "best_iterate_bound"),
         ),
         gs.Generator: ("suggest", "ingest"),
+        gs.Knowledge: ("predict", "draw"),
         gs.Guarantee: ("regret", "violations", "best_iterate", "infeasible_by"),
     }.items()
     for name in names
