@@ -2,6 +2,8 @@
 
 from . import problems as problems
 from .certification.certificate import Certificate as Certificate
+from .comparison.compare import compare as compare
+from .comparison.comparison import Comparison as Comparison
 from .confidence.audit import BoxCalibration as BoxCalibration
 from .confidence.declared_bands import Declared as Declared
 from .confidence.incumbent import Incumbent as Incumbent
