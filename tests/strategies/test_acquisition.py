@@ -101,7 +101,7 @@ def raises(x: object) -> object:
 )
 def test_a_function_that_is_no_acquisition_is_refused_with_a_sentence(function, message):
     problem = composite()
-    with pytest.raises(gs.ModelError, match=message):
+    with pytest.raises(gs.GrisailleError, match=message):
         gs.Acquisition(function).suggest(after(problem, 4))
 
 

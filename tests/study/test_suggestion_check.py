@@ -56,7 +56,9 @@ def test_what_a_strategy_of_ones_own_raises_is_told_with_its_place():
 
     study = gs.Study(parabola(), strategy=Broken(None))
     message = r"strategy Broken raised KeyError: 'missing' \(test_suggestion_check.py, line \d+\)"
-    with pytest.raises(gs.ModelError, match=f"{message} when it was asked for trial 1") as caught:
+    with pytest.raises(
+        gs.GrisailleError, match=f"{message} when it was asked for trial 1"
+    ) as caught:
         study.run(2, progress=False)
     assert isinstance(caught.value.__cause__, KeyError)
     assert not study.state.trials

@@ -56,7 +56,8 @@ def _code(arguments: list[str] | None) -> int:
     try:
         return int(options.run(options))
     except Exception as error:
-        if not isinstance(error, GrisailleError):  # the user's own, or a mistake of ours
+        # The user's own, such as that of an own strategy, or a mistake of ours.
+        if not isinstance(error, GrisailleError) or type(error) is GrisailleError:
             print(printable("".join(traceback.format_exception(error))), file=sys.stderr)
         return report(error)
     except KeyboardInterrupt as stop:

@@ -22,6 +22,7 @@ from grisaille.checks import (
     is_count,
     is_finite,
     is_whole,
+    takes,
     tuple_of,
 )
 from grisaille.comparison.compared_problem import ComparedProblem
@@ -32,7 +33,7 @@ from grisaille.comparison.results import Results
 from grisaille.comparison.run_folder import RunFolder
 from grisaille.comparison.run_json import RunJson
 from grisaille.comparison.same_start import SameStart
-from grisaille.errors import ModelError, shortened
+from grisaille.errors import ModelError, cut, shortened
 from grisaille.language.problem import Problem
 from grisaille.problems.known_problem import KnownProblem
 from grisaille.records import History, Situation
@@ -149,7 +150,7 @@ def _compared(name: str, problem: AnyProblem, optimum: float | None, seed: int) 
 
 
 def _is_maker(value: object) -> bool:
-    return callable(value) and not isinstance(value, type) and not hasattr(value, "suggest")
+    return callable(value) and not isinstance(value, type) and takes(value, 1)
 
 
 def _strategies(strategies: Any) -> dict[str, StrategyMaker]:
@@ -241,6 +242,13 @@ def _opened(folder: Any) -> Iterator[Path]:
             raise ModelError(
                 f"compare(folder={shortened(folder)}): pass the name of a folder, or None"
             )
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise ModelError(f"compare(folder={shortened(str(folder))}): it is a file") from error
+        except (OSError, ValueError) as error:
+            shown = shortened(str(folder))
+            raise ModelError(f"compare(folder={shown}): {cut(str(error))}") from error
         yield Path(folder)
         return
     with TemporaryDirectory(prefix="grisaille-compare-") as temporary:

@@ -16,7 +16,7 @@ from grisaille.comparison.report import write_report
 from grisaille.comparison.results import Results
 from grisaille.comparison.summary import summary_table
 from grisaille.comparison.tables import runs_csv
-from grisaille.errors import ModelError, shortened
+from grisaille.errors import ModelError, cut, shortened
 
 if TYPE_CHECKING:
     import pandas
@@ -88,10 +88,11 @@ class Comparison:
         if all(run.failed for run in self.results.runs):
             raise ModelError("plot: every run failed, so there is nothing to draw: see table()")
         file = _path("plot", "path", path)
+        file = file if file.suffix else file.with_suffix(".png")
         try:
             draw_regret(self.results, self.strategies, file)
         except (OSError, ValueError) as error:
-            raise ModelError(f"plot(path={shortened(str(path))}): {error}") from error
+            raise ModelError(f"plot(path={shortened(str(path))}): {cut(str(error))}") from error
         return file
 
     def save(self, folder: str | Path | None = None) -> list[Path]:
@@ -110,7 +111,8 @@ class Comparison:
             place.mkdir(parents=True, exist_ok=True)
             return write_report(place, self.results, self.strategies, self.left_out)
         except (OSError, ValueError) as error:
-            raise ModelError(f"save(folder={shortened(str(place))}): {error}") from error
+            shown = shortened(str(place))
+            raise ModelError(f"save(folder={shown}): {cut(str(error))}") from error
 
     def __str__(self) -> str:
         return self.table()

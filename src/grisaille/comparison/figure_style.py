@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
@@ -130,8 +131,6 @@ def spread(places: Sequence[float], apart: float) -> list[float]:
 
 def tidy_regret_axis(axes: Axes, regrets: Array) -> None:
     """A logarithmic axis that fits some regrets, with labels also where it spans little."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     axes.set_yscale("log")
     axes.spines[["top", "right"]].set_visible(False)
     finite = regrets[np.isfinite(regrets)]
@@ -140,10 +139,17 @@ def tidy_regret_axis(axes: Axes, regrets: Array) -> None:
         return
     low, high = finite.min() / 1.5, finite.max() * 1.5
     axes.set_ylim(low, high)
+    label_logarithms(axes.yaxis, low, high)
+
+
+def label_logarithms(axis: Axis, low: float, high: float) -> None:
+    """Write plain numbers on a logarithmic axis that spans little."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     if high / low < 300:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def legend(figure: Figure, styles: Mapping[str, Style]) -> None:

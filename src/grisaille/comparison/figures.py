@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grisaille.comparison.figure_style import (
     Style,
     label_lines,
+    label_logarithms,
     legend,
     style_of,
     tidy_regret_axis,
@@ -129,6 +130,7 @@ def _problem_figure(results: Results, problem: str, styles: Mapping[str, Style])
     _plot(right, results, problem, slow, styles, over_seconds, bands=True)
     lines = _plot(left, results, problem, names, styles, over_evaluations, bands=True)
     right.set_xscale("log")
+    label_logarithms(right.xaxis, *right.get_xlim())
     right.tick_params(labelleft=True)
     left.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     left.set_xlabel("evaluations after the initial design")
@@ -213,7 +215,7 @@ def _visible(regrets: Array, least: float) -> Array:
 def _draw_profiles(results: Results, styles: Mapping[str, Style], folder: Path) -> list[Path]:
     """Data and performance profiles, one row for each kind of problem and one for all."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     kinds = dict(results.structures)
     if len(kinds) > 1:
@@ -243,7 +245,7 @@ def _draw_profiles(results: Results, styles: Mapping[str, Style], folder: Path) 
         for name in _reference_on_top(results, names):
             cells[-1].step(ratios, relative[name], where="post", **styles[name].line)
         cells[-1].set_xscale("log")
-        cells[-1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        label_logarithms(cells[-1].xaxis, ratios[0], ratios[-1])
         cells[-1].set_title(
             f"{kind}: {_TOLERANCES[-1]:.0%} of the regret left ({cases} cases)", fontsize=8
         )

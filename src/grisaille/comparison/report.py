@@ -59,7 +59,7 @@ def tables_page(results: Results, order: Sequence[str], left_out: Sequence[LeftO
     failed = [f"- {run.job}: {run.message}" for run in results.runs if run.failed]
     if failed:
         parts += ["## Failed\n", "\n".join(failed) + "\n"]
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
 
 
 def how_regret_is_measured(results: Results) -> str:

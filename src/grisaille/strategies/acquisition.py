@@ -107,7 +107,7 @@ class Acquisition(Strategy):
             raise
         except Exception as error:
             what = f"acquisition {self._name!r} raised {raised(error)}{place_of(error)}"
-            raise ModelError(what) from error
+            raise GrisailleError(what) from error
 
     def _numbers(self, found: Any, batch: int, dimensions: int) -> Tensor:
         """What the user's function returned, as numbers (batch,) or (batch, any number)."""

@@ -18,7 +18,8 @@ def suggestion_of(strategy: Strategy, situation: Situation) -> Suggestion:
     """What a strategy suggests; a design point alone becomes a suggestion.
 
     Raises:
-        ModelError: It suggests what cannot be tried, or a user's own strategy raised an exception.
+        ModelError: It suggests what cannot be tried.
+        GrisailleError: A user's own strategy raised an exception, which is chained.
     """
     try:
         found: object = strategy.suggest(situation)
@@ -27,7 +28,7 @@ def suggestion_of(strategy: Strategy, situation: Situation) -> Suggestion:
     except Exception as error:
         if type(strategy).__module__.startswith("grisaille."):
             raise
-        raise ModelError(
+        raise GrisailleError(
             f"strategy {type(strategy).__name__} raised {raised(error)}{place_of(error)} when it "
             f"was asked for trial {situation.started + 1}"
         ) from error

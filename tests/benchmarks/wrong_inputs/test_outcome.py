@@ -30,7 +30,7 @@ EVERY = 3
 RECORDS = {
     *("Assurance", "BoxCalibration", "CausalModel", "Certificate", "Constraint", "Do"),
     *("Expression", "Failure", "History", "Observation", "Query", "Result", "Status", "Trial"),
-    *("Bound", "Incumbent", "Probe", "Situation", "Strategy", "Suggestion"),
+    *("Bound", "Incumbent", "Probe", "Situation", "Strategy", "Suggestion", "Comparison"),
     *("TrialKind", "Declared", "RandomSearch", "SobolSearch", "problems", "black_box", "white_box"),
 }
 CALLABLE = {
@@ -49,6 +49,7 @@ METHODS: dict[str, Any] = {
         ),
         gs.Generator: ("suggest", "ingest"),
         gs.Knowledge: ("predict", "draw"),
+        gs.Comparison: ("plot", "save"),
         gs.Guarantee: ("regret", "violations", "best_iterate", "infeasible_by"),
     }.items()
     for name in names
