@@ -69,7 +69,10 @@ def test_a_file_is_compared_with_its_own_strategy(tmp_path, capsys, monkeypatch)
         ([], "name a Python file or a known problem; --list shows these"),
         (["drop_weve"], "no problem 'drop_weve'.*did you mean 'drop_wave'.*or pass a Python file"),
         (["drop_wave", "--strategies", "logei"], "no strategy 'logei'.*did you mean 'LogEI'"),
-        (["drop_wave", "--strategies", ","], "there is nothing to compare"),
+        (
+            ["drop_wave", "--strategies", ","],
+            "--strategies names no strategy: there are Optimistic",
+        ),
         (["drop_wave", "drop_wave"], "two problems are called 'drop_wave'"),
         (["missing.py"], "there is no file 'missing.py'"),
         (["drop_wave", "--trials", "1"], "trials=1"),

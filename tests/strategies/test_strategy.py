@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,3 +76,47 @@ def test_a_class_that_lacks_a_method_is_told_of_the_base_class():
         composite().solve(2, strategy=Half(), progress=False)
     with pytest.raises(gs.ModelError, match=r"gs.Acquisition\(function\) makes a strategy"):
         composite().solve(2, strategy=lambda situation: None, progress=False)
+
+
+PAGE = Path(__file__).parents[2] / "docs/own_strategies.md"
+
+
+@pytest.mark.parametrize(
+    ("record", "prefix"),
+    [
+        (gs.Situation, ""),
+        (gs.Suggestion, ""),
+        (gs.History, "history."),
+        (gs.Trial, "trial."),
+        (gs.Bound, "bound."),
+        (gs.Incumbent, "incumbent."),
+    ],
+)
+def test_every_field_is_on_the_page_about_own_strategies(record, prefix):
+    page = PAGE.read_text(encoding="utf-8")
+    heading = f"## `{record.__name__}`" if not prefix else "## `Situation`"
+    section = page[page.index(heading) :] if prefix else page.split(heading)[1].split("\n## ")[0]
+    names = [field.name for field in fields(record)]
+    if record is gs.Situation:
+        names += [n for n, v in vars(record).items() if isinstance(v, property)]
+    assert [name for name in names if f"`{prefix}{name}`" not in section] == []
+
+
+def test_every_part_of_what_is_known_is_on_the_page():
+    section = PAGE.read_text(encoding="utf-8").split("## `Knowledge`")[1].split("\n## ")[0]
+    public = [name for name in vars(gs.Knowledge) if not name.startswith("_")]
+    for name in (*public, "situation", "beta"):
+        assert f"`{name}`" in section or f"`{name}(" in section, name
+
+
+def test_the_strategies_on_the_page_are_short_and_run():
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names = {"gs": gs}
+    for block in blocks[:2]:
+        code = block.replace("problem.solve(30,", "problem.solve(4, progress=False,")
+        assert len(code.splitlines()) <= 25
+        names["problem"] = composite()
+        exec(code, names)
+    greedy = names["EpsilonGreedy"](every=1)
+    result = composite().solve(3, strategy=greedy, progress=False)
+    assert {str(t.suggestion.kind) for t in result.history} == {"acquired"}

@@ -117,6 +117,8 @@ def _names(text: str | None) -> list[str]:
     if text is None:
         return list(_USUAL)
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise ModelError(f"--strategies names no strategy: there are {', '.join(STRATEGIES)}")
     for name in names:
         if name not in STRATEGIES:
             raise ModelError(_unknown("strategy", name, STRATEGIES))
