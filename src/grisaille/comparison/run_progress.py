@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 @contextmanager
@@ -25,7 +25,8 @@ def run_progress(total: int, shown: bool = True) -> Iterator[Callable[[int], Non
             nonlocal last
             if done - last >= min(20, total // 10) or done == total:
                 last = done
-                print(f"{done} of {total} runs", flush=True)
+                with suppress(OSError):  # whoever reads the lines may be gone: the runs go on
+                    print(f"{done} of {total} runs", flush=True)
 
         yield show
         return
