@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from typing import TypeVar
 
 from grisaille import EvaluationError
+from grisaille.comparison.run_progress import run_progress
 
 Job = TypeVar("Job")
 Value = TypeVar("Value")
@@ -50,7 +49,7 @@ def run_jobs(
     context = get_context("spawn")
     stop = context.Event()
     with (
-        _progress(total) as show,
+        run_progress(total) as show,
         ProcessPoolExecutor(
             processes, context, initializer=_prepare_worker, initargs=(os.getpid(), stop)
         ) as pool,
@@ -85,26 +84,3 @@ def _prepare_worker(parent: int, stop: Event) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that shows how many runs are done: a bar in a terminal, else some lines."""
-    if not sys.stdout.isatty():
-        shown = -20
-
-        def show(done: int) -> None:
-            nonlocal shown
-            if done - shown >= min(20, total // 10) or done == total:
-                shown = done
-                print(f"{done} of {total} runs", flush=True)
-
-        yield show
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    with Progress(
-        "runs", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True)
-    ) as view:
-        task = view.add_task("runs", total=total)
-        yield lambda done: view.update(task, completed=done)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.run_folder import write_whole
 from benchmarks.versions import versions
+from grisaille.comparison.run_folder import write_whole
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -8,22 +8,19 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from benchmarks.collection import HALVES, makers
 from benchmarks.command_line import main_of
-from benchmarks.comparison.make_runs import make_missing_runs, runs_of
-from benchmarks.comparison.plan import Plan, by_reason, make_plan
-from benchmarks.comparison.report import write_report
-from benchmarks.comparison.results import Results
-from benchmarks.comparison.run_json import RunJson
-from benchmarks.comparison.strategies_compared import strategies_compared
-from benchmarks.run_folder import RunFolder
 from grisaille import ModelError
 from grisaille.cli.arguments import count
+from grisaille.cli.compare import KNOWN_PROBLEMS, STRATEGIES
 from grisaille.cli.exit_codes import DONE, FAILURE, handling_termination
-from grisaille.problems import catalogue
+
+if TYPE_CHECKING:
+    from grisaille.comparison.plan import ProblemMaker, StrategyMaker
+    from grisaille.language.problem import Problem
 
 Value = TypeVar("Value")
 
@@ -37,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--collection",
-        choices=["known", *HALVES],
+        choices=["known", "development", "held_out"],
         default="known",
         help="known: the problems of grisaille.problems; development or held_out: the half of the "
         "collection, with noise left out; default: %(default)s",
@@ -79,20 +76,37 @@ def _names(text: str) -> list[str]:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    known = catalogue() if options.collection == "known" else makers(options.collection)
-    problems = _pick("problem", known, options.problems)
-    strategies = _pick("strategy", strategies_compared(), options.strategies)
-    folder = RunFolder(options.folder, RunJson(_command(options)), "--folder")
-    plan = make_plan(problems, strategies, options.seeds, options.evaluations)
     if options.list:
-        return _list(plan, list(problems), list(strategies))
+        _list_names(options)  # at once: what follows loads PyTorch
+    from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT, strategies_compared
+    from benchmarks.versions import versions
+    from grisaille.comparison.make_runs import make_missing_runs, runs_of
+    from grisaille.comparison.plan import by_reason, make_plan
+    from grisaille.comparison.report import write_report
+    from grisaille.comparison.results import Results
+    from grisaille.comparison.run_folder import RunFolder
+    from grisaille.comparison.run_json import RunJson
+
+    problems = _pick("problem", _problems(options.collection), options.problems)
+    strategies: dict[str, StrategyMaker] = _pick(
+        "strategy", strategies_compared(), options.strategies
+    )
+    folder = RunFolder(options.folder, RunJson(_command(options)), "--folder")
+    budget = partial(_budget, options.evaluations)
+    plan = make_plan(problems, strategies, range(options.seeds), budget, versions())
+    if options.list:
+        if plan.left_out:
+            print("\nleft out:")
+        for (strategy, reason), names in by_reason(plan.left_out).items():
+            print(f"  {strategy} on {', '.join(names)}: {reason}")
+        return DONE
     if not options.report:
         try:
             with handling_termination():
                 make_missing_runs(
                     folder,
                     plan,
-                    processes=options.processes,
+                    workers=options.processes,
                     retry=options.retry,
                     replace=options.replace,
                 )
@@ -104,12 +118,40 @@ def _compare(options: argparse.Namespace) -> int:
         raise ModelError(
             f"there are no such runs in {str(options.folder)!r}: leave --report out to make them"
         )
-    files = write_report(options.folder, Results(tuple(runs)), list(strategies), plan.left_out)
+    results = Results(tuple(runs), DEFAULT, BASELINE)
+    files = write_report(options.folder, results, list(strategies), plan.left_out)
     print("Written: " + ", ".join(str(file) for file in files))
     failed = [run for run in runs if run.failed]
     for run in failed:
         print(f"failed: {run.job}: {run.message}", file=sys.stderr)
     return FAILURE if failed else DONE
+
+
+def _problems(collection: str) -> dict[str, ProblemMaker]:
+    """Makers of the problems of a collection, by name."""
+    from benchmarks.collection import makers
+    from grisaille.comparison.compared_problem import ComparedProblem
+    from grisaille.problems import catalogue
+
+    known = catalogue() if collection == "known" else makers(collection)
+    return {
+        name: lambda seed, make=make: ComparedProblem.of(make(seed)) for name, make in known.items()
+    }
+
+
+def _budget(evaluations: int, problem: Problem) -> tuple[int, int]:
+    """2 (d + 1) points of the initial design for d variables (Astudillo and Frazier 2021)."""
+    return 2 * (problem.program.size + 1), evaluations
+
+
+def _list_names(options: argparse.Namespace) -> None:
+    known: Mapping[str, object] = dict.fromkeys(KNOWN_PROBLEMS)
+    if options.collection != "known":
+        known = _problems(options.collection)
+    problems = _pick("problem", known, options.problems)
+    strategies = _pick("strategy", dict.fromkeys(STRATEGIES), options.strategies)
+    print("problems:   " + ", ".join(problems))
+    print("strategies: " + ", ".join(strategies), flush=True)
 
 
 def _command(options: argparse.Namespace) -> str:
@@ -122,16 +164,6 @@ def _command(options: argparse.Namespace) -> str:
             words += [f"--{name}", ",".join(getattr(options, name))]
     words += ["--seeds", str(options.seeds), "--evaluations", str(options.evaluations)]
     return shlex.join(words)
-
-
-def _list(plan: Plan, problems: Sequence[str], strategies: Sequence[str]) -> int:
-    print("problems:   " + ", ".join(problems))
-    print("strategies: " + ", ".join(strategies))
-    if plan.left_out:
-        print("\nleft out:")
-    for (strategy, reason), names in by_reason(plan.left_out).items():
-        print(f"  {strategy} on {', '.join(names)}: {reason}")
-    return DONE
 
 
 def _pick(what: str, known: Mapping[str, Value], wanted: Sequence[str] | None) -> dict[str, Value]:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import grisaille as gs
-from benchmarks.comparison.same_start import SameStart
-from grisaille.strategies.strategy import Strategy
-
-StrategyMaker = Callable[[int], Strategy]
-"""Makes a strategy, given how many points of the initial design it tries first."""
+from grisaille.comparison.plan import StrategyMaker
+from grisaille.comparison.same_start import SameStart
 
 DEFAULT = "Optimistic"
 """The library's own default, which all others are compared with."""

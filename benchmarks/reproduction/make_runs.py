@@ -19,8 +19,8 @@ from benchmarks.reproduction.experiment import (
 )
 from benchmarks.reproduction.report import draw, table
 from benchmarks.reproduction.runs_csv import RunsCsv
-from benchmarks.run_folder import RunFolder
 from benchmarks.versions import versions
+from grisaille.comparison.run_folder import RunFolder
 
 
 def reproduce(

@@ -190,6 +190,7 @@ _RIGHT: dict[str, list[str]] = {
     "export": [STUDY],
     "delete": [STUDY, "--yes"],
     "diagram": ["model.py"],
+    "compare": ["model.py", "--seeds=1", "--trials=2", "--strategies=SobolSearch", "--quiet"],
 }
 
 _RESUMING = ["resume", "worker"]
@@ -200,10 +201,13 @@ _READING = ["status", "show", "result", "export"]
 _RIGHT_AFTER_ALL = {(command, "sqlite:///missing.db") for command in ("status", "create")}
 # What is wrong for each option, and the commands to try it with.
 _NO_OPTIONS: dict[str, tuple[list[str], list[str]]] = {
-    "--trials": (_NO_COUNTS, ["demo", "solve", "resume", "worker", "create", "ask"]),
+    "--trials": (_NO_COUNTS, ["demo", "solve", "resume", "worker", "create", "ask", "compare"]),
+    "--seeds": (_NO_COUNTS, ["compare"]),
+    "--strategies": (["", ",", "optimistic", "Optimistic;LogEI", _LONG, _ESCAPES], ["compare"]),
+    "--folder": (["model.py", "study.db/o", _LONG, "a\0b"], ["compare"]),
     "--max-cost": (_NO_AMOUNTS, ["solve", "resume", "worker", "create"]),
     "--gap-tol": (_NO_AMOUNTS, ["solve", "resume", "create"]),
-    "--workers": (_NO_COUNTS, ["solve", "resume"]),
+    "--workers": (_NO_COUNTS, ["solve", "resume", "compare"]),
     "--timeout": (_NO_AMOUNTS, ["solve", "resume"]),
     "--seed": (_NO_SEEDS, ["demo", "solve", "create"]),
     "--evaluation": (["", "both", "Separate", _LONG, _ESCAPES], ["solve", "create"]),

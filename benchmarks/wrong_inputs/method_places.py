@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 import grisaille as gs
 from benchmarks.wrong_inputs.place import (
@@ -115,7 +116,27 @@ def constructor_places() -> list[Place]:
         place("kernel + value", lambda v: gs.Matern() + v, {"kernel"}, "kernels"),
         place("kernel * value", lambda v: gs.Matern() * v, {"kernel"}, "kernels"),
         place("kernel.on(value)", lambda v: gs.Matern().on(v), COUNT | {"zero"}, "inputs"),
+        # What takes one argument may be right; the rest is known when it is called.
+        place("Acquisition(function=)", gs.Acquisition, {"class", "black box"}),
+        place("Acquisition(initial=)", lambda v: gs.Acquisition(abs, v), _DESIGN),
+        place("Knowledge(situation=)", gs.Knowledge),
+        place("Knowledge(beta=)", lambda v: gs.Knowledge(_situation(), v), _BAND),
+        place("Knowledge.predict(x=)", lambda v: gs.Knowledge(_situation()).predict(v)),
+        place("Knowledge.draw(x=)", lambda v: gs.Knowledge(_situation()).draw(v)),
+        place(
+            "Knowledge.draw(samples=)", lambda v: gs.Knowledge(_situation()).draw(_ONE, v), COUNT
+        ),
     ]
+
+
+_ONE = torch.zeros(1, 1, dtype=torch.float64)
+
+
+def _situation() -> gs.Situation:
+    """A situation in which nothing was tried and nothing is to be learned."""
+    box = gs.BlackBox(np.sin, name="f", noise=0, kernel=KERNEL)
+    problem = gs.Problem(minimize=box(gs.Variable("x", lower=0, upper=1)))
+    return gs.Situation(problem, gs.History(), 0)
 
 
 def _maximum(**options: Any) -> float:

@@ -19,7 +19,12 @@ from benchmarks.wrong_inputs.language_places import (
 )
 from benchmarks.wrong_inputs.method_places import constructor_places, theory_places
 from benchmarks.wrong_inputs.place import Place
-from benchmarks.wrong_inputs.study_places import result_places, solve_places, study_places
+from benchmarks.wrong_inputs.study_places import (
+    compare_places,
+    result_places,
+    solve_places,
+    study_places,
+)
 from benchmarks.wrong_inputs.wrong_values import VALUES, WrongValue
 from grisaille.errors import GrisailleError, shortened
 
@@ -66,6 +71,7 @@ def places() -> list[Place]:
         *solve_places(),
         *study_places(),
         *result_places(),
+        *compare_places(),
     ]
 
 

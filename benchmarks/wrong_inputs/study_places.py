@@ -315,3 +315,40 @@ def result_places() -> list[Place]:
             {"zero"},
         ),
     ]
+
+
+def _compared(**options: Any) -> object:
+    usual: dict[str, Any] = {"problems": {"a": _problem()}, "strategies": [gs.SobolSearch()]}
+    return gs.compare(**{**usual, "seeds": 1, "trials": 2, "progress": False, **options})
+
+
+@functools.cache
+def _comparison() -> gs.Comparison:
+    return _compared()
+
+
+def compare_places() -> list[Place]:
+    """Places of `compare` and of what it returns."""
+    right: dict[str, set[str]] = {
+        "problems": set(),
+        "strategies": set(),
+        "seeds": COUNT | {"numbers", "range", "set", "generator"},
+        "trials": {"whole"},
+        "optimum": NONE | {"dictionary"},
+        "folder": TEXT | {"none", "lines"},
+        "workers": COUNT | NONE,
+        "retry": FLAG,
+        "replace": FLAG,
+        "progress": FLAG | NONE,
+    }
+    return [
+        *(
+            place(f"compare({name}=)", _with(_compared, name), kinds)
+            for name, kinds in right.items()
+        ),
+        place("compare(optimum={})", lambda v: _compared(optimum={"a": v}), FINITE),
+        place("compare(problems={})", lambda v: _compared(problems={"a": v}), {"problem"}),
+        place("compare(strategies={})", lambda v: _compared(strategies={"a": v}), {"strategy"}),
+        place("Comparison.plot(path=)", lambda v: _comparison().plot(v), TEXT | {"lines"}),
+        place("Comparison.save(folder=)", lambda v: _comparison().save(v), TEXT | {"lines"}),
+    ]

@@ -2,8 +2,12 @@
 
 from . import problems as problems
 from .certification.certificate import Certificate as Certificate
+from .comparison.compare import compare as compare
+from .comparison.comparison import Comparison as Comparison
 from .confidence.audit import BoxCalibration as BoxCalibration
 from .confidence.declared_bands import Declared as Declared
+from .confidence.incumbent import Incumbent as Incumbent
+from .confidence.knowledge import Knowledge as Knowledge
 from .errors import AssumptionError as AssumptionError
 from .errors import EvaluationError as EvaluationError
 from .errors import GrisailleError as GrisailleError
@@ -32,14 +36,19 @@ from .language.variable import Variable as Variable
 from .language.white_box import WhiteBox as WhiteBox
 from .language.white_box import white_box as white_box
 from .metrics import Metrics as Metrics
+from .records import Bound as Bound
 from .records import Failure as Failure
 from .records import History as History
 from .records import Observation as Observation
+from .records import Probe as Probe
+from .records import Situation as Situation
+from .records import Suggestion as Suggestion
 from .records import Trial as Trial
 from .records import TrialKind as TrialKind
 from .solvers.certified import Certified as Certified
 from .solvers.grid import Grid as Grid
 from .solvers.multistart import MultiStart as MultiStart
+from .strategies.acquisition import Acquisition as Acquisition
 from .strategies.causal.cbo import CBO as CBO
 from .strategies.causal.cbo import ConstrainedCBO as ConstrainedCBO
 from .strategies.causal.mcbo import MCBO as MCBO
@@ -51,6 +60,7 @@ from .strategies.optimistic import Optimistic as Optimistic
 from .strategies.quantile_bound import CUQB as CUQB
 from .strategies.random_search import RandomSearch as RandomSearch
 from .strategies.random_search import SobolSearch as SobolSearch
+from .strategies.strategy import Strategy as Strategy
 from .study.query import Query as Query
 from .study.result import Assurance as Assurance
 from .study.result import Result as Result

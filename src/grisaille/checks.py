@@ -84,7 +84,13 @@ def check_strategy(what: str, value: object) -> None:
     methods = ("check", "suggest", "bound", "incumbent", "learned")
     missing = [name for name in methods if not has_method(value, name)]
     if missing:
-        lacks = "" if len(missing) == len(methods) else f" It has no method {missing[0]!r}."
+        lacks = (
+            f" It has no method {missing[0]!r}: make its class a subclass of gs.Strategy."
+            if len(missing) < len(methods)
+            else " gs.Acquisition(function) makes a strategy of an acquisition function."
+            if inspect.isfunction(value)
+            else ""
+        )
         raise ModelError(f"{what}: pass a strategy object such as gs.Optimistic().{lacks}")
 
 

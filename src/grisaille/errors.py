@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 import unicodedata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -82,6 +84,14 @@ def raised(error: BaseException) -> str:
     """An exception for messages: its type, and its text if it has one."""
     text = text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def place_of(error: BaseException) -> str:
+    """Where an exception was raised, such as " (own.py, line 12)"; empty if that is not known."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ""
+    return f" ({printable(Path(frames[-1].filename).name)}, line {frames[-1].lineno})"
 
 
 def cut(text: str, most: int = _MOST_OF_A_VALUE) -> str:

@@ -325,6 +325,16 @@ class Situation:
     widening: float = 1.0
 
     @property
+    def lower(self) -> Array:
+        """Lower bounds of the design point, flat, in the order of the problem's variables."""
+        return self.problem.program.lower
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds of the design point, likewise."""
+        return self.problem.program.upper
+
+    @property
     def started(self) -> int:
         """How many trials were suggested before this one."""
         return len(self.history) + len(self.pending) + self.incomplete
@@ -349,6 +359,11 @@ class Situation:
     def trial_seed(self) -> int:
         """Where randomness of this trial comes from: (seed, trial number), nothing else."""
         return int(np.random.SeedSequence([self.seed, self.started]).generate_state(1)[0])
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """A new generator of this trial's random numbers: each time it begins anew."""
+        return np.random.default_rng(self.trial_seed)
 
 
 def _deprecated(old: str, new: str) -> None:

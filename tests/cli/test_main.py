@@ -90,7 +90,8 @@ def test_an_error_of_the_users_own_code_exits_with_3_and_shows_what_was_evaluate
     assert main(["solve", str(file), "--trials", "20", "--quiet"]) == 3
     error = capsys.readouterr().err
     assert "Traceback" in error
-    assert "grisaille: LookupError: no more ideas" in error
+    assert "LookupError: no more ideas\n" in error
+    assert "grisaille: strategy Own raised LookupError: no more ideas (model.py, line" in error
     assert "f 2 in 2 trials" in error
 
 

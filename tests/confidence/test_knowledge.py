@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import grisaille as gs
 from grisaille.confidence import beliefs, plausible_set
@@ -99,3 +100,27 @@ def test_a_study_learns_each_black_box_once_per_trial(counted):
     counted.clear()
     study.run(9, progress=False)
     assert len(counted) <= 4  # before the first of three trials, and after each
+
+
+def test_predictions_go_along_the_chain_at_posterior_means_and_draws_around_them():
+    problem = noisy()
+    history = problem.solve(7, strategy=gs.SobolSearch(), progress=False).history
+    knowledge = Knowledge(Situation(problem, history, 0))
+    x = torch.linspace(-1, 1, 5, dtype=torch.float64).unsqueeze(1)
+    objective, constraints = knowledge.predict(x)
+    y, _ = knowledge.beliefs["f"].predict(x)
+    z, _ = knowledge.beliefs["g"].predict(y)
+    assert objective.tolist() == pytest.approx((z[:, 0] + 0.1 * x[:, 0]).tolist())
+    assert constraints[:, 0].tolist() == pytest.approx((y[:, 0] - 0.5).tolist())
+    drawn, limits = knowledge.draw(x, 512)
+    assert drawn.shape == (512, 5)
+    assert limits.mean(0)[:, 0].tolist() == pytest.approx(constraints[:, 0].tolist(), abs=0.01)
+    assert knowledge.draw(x, 512)[0].tolist() == drawn.tolist()
+
+
+def test_the_best_value_is_that_of_the_incumbent_if_it_is_feasible():
+    problem = noisy()
+    assert Knowledge(Situation(problem, History(), 0)).best is None
+    history = problem.solve(7, strategy=gs.SobolSearch(), progress=False).history
+    knowledge = Knowledge(Situation(problem, history, 0))
+    assert knowledge.best == knowledge.incumbent.objective

@@ -6,10 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import grisaille as gs
 from grisaille.records import Failure, Pending, Situation
 from tests.strategies.strategy_helpers import after, composite, constrained, network
+
+
+def likely_better(knowledge):
+    """The probability of improvement, a user's own acquisition."""
+
+    def value(x):
+        objective, _ = knowledge.draw(x, 16)
+        return torch.sigmoid((knowledge.best - objective) / 0.01).mean(0)
+
+    return value
+
 
 SEARCH = gs.MultiStart(starts=4, samples=256, iterations=20)
 STRATEGIES = {
@@ -20,6 +32,7 @@ STRATEGIES = {
     "CUQB": gs.CUQB(samples=32, initial=3),
     "MCBO": gs.MCBO(solver=SEARCH, initial=3),
     "LogEI": gs.LogEI(restarts=2, raw_samples=32, initial=3),
+    "Acquisition": gs.Acquisition(likely_better, initial=3),
     "RandomSearch": gs.RandomSearch(),
     "SobolSearch": gs.SobolSearch(),
 }

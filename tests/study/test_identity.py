@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
+
+import numpy as np
 import pytest
 
 import grisaille as gs
@@ -88,3 +92,41 @@ def test_nothing_is_written_when_names_are_as_before(tmp_path):
     for _ in range(2):
         with gs.Study(chain(), **where) as study:
             assert len(study._session.events()) == 1
+
+
+class Plain(gs.Strategy):
+    def __init__(self, options: object) -> None:
+        self.options = options
+        self._cache = object()
+
+
+@dataclass(frozen=True)
+class Own(gs.Strategy):
+    options: object = None
+
+
+def mine(knowledge: gs.Knowledge) -> object: ...
+
+
+def wide(knowledge: gs.Knowledge, width: float) -> object: ...
+
+
+@pytest.mark.parametrize(
+    ("strategy", "text"),
+    [
+        (Plain(gs.Optimistic()), "Plain(options=Optimistic())"),
+        (Plain(Plain(3)), "Plain(options=Plain(options=3))"),
+        (Own(), "Own()"),
+        (Own(Plain(mine)), "Own(options=Plain(options=<function mine>))"),
+        (Own(np.array([1.0, 2.0])), "Own(options=array([1., 2.]))"),
+        (gs.Acquisition(mine), "Acquisition(function=<function mine>)"),
+        (gs.Acquisition(lambda k: k, initial=3), "<function <lambda>>, initial=3)"),
+        (
+            gs.Acquisition(functools.partial(wide, width=0.1)),
+            "Acquisition(function=functools.partial(<function wide>, width=0.1))",
+        ),
+    ],
+)
+def test_a_strategy_of_ones_own_is_described_without_addresses(strategy, text):
+    assert described(strategy).endswith(text)
+    assert " at 0x" not in described(strategy)

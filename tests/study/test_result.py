@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.comparison.same_start import SameStart
-
 import grisaille as gs
+from grisaille.comparison.same_start import SameStart
 from grisaille.confidence.audit import Audited
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,32 @@ def at(x: Any, kind: Any = gs.TrialKind.ACQUIRED) -> Suggestion:
     return Suggestion(kind, x)
 
 
+def probing(call: Any, inputs: Any) -> Suggestion:
+    return replace(at(np.array([0.5])), probes=(gs.Probe(call, inputs),))
+
+
+@pytest.mark.parametrize("point", [0.5, [0.5], np.array([0.5]), np.array(0.5), (np.float32(0.5),)])
+def test_a_point_alone_is_a_suggestion(point):
+    study = gs.Study(parabola(), strategy=Own(point))
+    assert study.run(1, progress=False).history.trials[0].x.tolist() == [0.5]
+    assert study.replay(1).x.tolist() == [0.5]
+
+
+def test_what_a_strategy_of_ones_own_raises_is_told_with_its_place():
+    class Broken(Own):
+        def suggest(self, situation: Any) -> Any:
+            return {}["missing"]
+
+    study = gs.Study(parabola(), strategy=Broken(None))
+    message = r"strategy Broken raised KeyError: 'missing' \(test_suggestion_check.py, line \d+\)"
+    with pytest.raises(
+        gs.GrisailleError, match=f"{message} when it was asked for trial 1"
+    ) as caught:
+        study.run(2, progress=False)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert not study.state.trials
+
+
 def test_a_strategy_of_ones_own_may_suggest_any_point_inside():
     result = parabola().solve(2, strategy=Own(at(np.array([3.0]))), progress=False)
     assert [t.x.tolist() for t in result.history] == [[3.0], [3.0]]
@@ -46,7 +72,14 @@ def test_a_strategy_of_ones_own_may_suggest_any_point_inside():
 @pytest.mark.parametrize(
     ("suggestion", "message"),
     [
-        (None, r"suggested None: its suggest\(\) must return a Suggestion"),
+        (None, r"suggested None: its suggest\(\) must return a Suggestion, or a design point"),
+        ("here", r"suggested 'here': its suggest\(\) must return a Suggestion"),
+        ([0.5, 0.5], "it must be an array of 1 number"),
+        (np.nan, "it must be an array of 1 number"),
+        (replace(at(np.array([0.5])), bound=0.5), "bound=0.5: it must be a gs.Bound"),
+        (replace(at(np.array([0.5])), probes=(3,)), "the probe 3: it must be a gs.Probe"),
+        (probing(1, np.array([0.5])), "a probe of call 1, but the problem has calls 0 to 0"),
+        (probing(0, np.array([0.5, 1.0])), "a probe of 'f' at .*: it must be an array of 1 number"),
         (at(np.array([0.0]), "mine"), "whose kind is a gs.TrialKind"),
         (at(np.array([0.0, 1.0])), "it must be an array of 1 number"),
         (at(np.array(0.5)), "it must be an array of 1 number"),
@@ -68,7 +101,7 @@ def test_a_strategy_without_one_of_its_methods_is_refused_by_the_name_of_the_met
     class Half(Own):
         incumbent = None
 
-    with pytest.raises(gs.ModelError, match="It has no method 'incumbent'"):
+    with pytest.raises(gs.ModelError, match="It has no method 'incumbent': make its class"):
         parabola().solve(2, strategy=Half(at(np.array([1.0]))), progress=False)
 
 

@@ -7,7 +7,15 @@ import sys
 import traceback
 from typing import NoReturn
 
-from grisaille.cli import ask_and_tell, check, diagram, export_and_delete, solve, status_and_show
+from grisaille.cli import (
+    ask_and_tell,
+    check,
+    compare,
+    diagram,
+    export_and_delete,
+    solve,
+    status_and_show,
+)
 from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, UNWRITTEN, Terminated, report
 from grisaille.cli.standard_streams import lasting_streams
 from grisaille.errors import GrisailleError, cut, printable, raised
@@ -48,7 +56,8 @@ def _code(arguments: list[str] | None) -> int:
     try:
         return int(options.run(options))
     except Exception as error:
-        if not isinstance(error, GrisailleError):  # the user's own, or a mistake of ours
+        # The user's own, such as that of an own strategy, or a mistake of ours.
+        if not isinstance(error, GrisailleError) or type(error) is GrisailleError:
             print(printable("".join(traceback.format_exception(error))), file=sys.stderr)
         return report(error)
     except KeyboardInterrupt as stop:
@@ -76,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for group in (solve, status_and_show, ask_and_tell, export_and_delete, check, diagram):
+    for group in (solve, status_and_show, ask_and_tell, export_and_delete, check, diagram, compare):
         group.add_commands(commands)
     return parser
 

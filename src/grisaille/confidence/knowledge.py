@@ -5,15 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
+from torch import Tensor
+
 from grisaille.array_types import Array
+from grisaille.checks import check_count, has_method, is_finite
 from grisaille.confidence.audit import BoxCalibration, standardized_errors, widening_factors
-from grisaille.confidence.beliefs import Beliefs, conclusions, contradiction, is_believed_exact
+from grisaille.confidence.beliefs import (
+    Beliefs,
+    accepted,
+    conclusions,
+    contradiction,
+    is_believed_exact,
+    returned,
+)
 from grisaille.confidence.failures import FailedInputs
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.confidence.pending import with_pending
 from grisaille.confidence.plausible_set import BandRule, Beta, PlausibleSet, plausible_set
+from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
+from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
-from grisaille.language.program import Program
+from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History, Situation
 
 CONFIDENCE = 2.0
@@ -26,14 +38,28 @@ _learned_once = lru_cache(maxsize=2)(plausible_set)
 class Knowledge:
     """What a strategy knows in a situation. Each part is worked out when it is first used.
 
+    The objective is always minimized: where the problem maximizes, it is the negative of yours.
+
     Args:
         situation: The situation.
-        beta: Half-width of the confidence bands.
+        beta: Half-width of the confidence bands, in posterior standard deviations: a number, a
+            `Theory` or `Declared()`.
     """
 
     def __init__(self, situation: Situation, beta: Beta = CONFIDENCE) -> None:
+        if not isinstance(situation, Situation):
+            raise ModelError(
+                f"Knowledge(situation={shortened(situation)}): pass the gs.Situation that a "
+                "strategy's suggest() is called with"
+            )
+        if not has_method(beta, "plausible_set") and not (is_finite(beta) and beta > 0):  # type: ignore[operator]
+            raise ModelError(
+                f"Knowledge(beta={shortened(beta)}): beta must be a positive number, a gs.Theory() "
+                "or gs.Declared()"
+            )
         self.situation = situation
         self.beta = beta
+        self._networks: dict[int, SampledNetwork] = {}
 
     @property
     def program(self) -> Program:
@@ -163,6 +189,68 @@ class Knowledge:
             return found
         x = self.history.trials[found.position].x
         return replace(found, upper=self.audited.highest(x))
+
+    @property
+    def best(self) -> float | None:
+        """The least feasible objective so far, minimized; None while nothing feasible is known.
+
+        Where observations are noisy, it is the posterior mean at the best point.
+        """
+        found = self.incumbent
+        return found.objective if found is not None and found.feasible else None
+
+    def predict(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Objective and constraints with each black box at its posterior mean along the chain.
+
+        Args:
+            x: Design points, (batch, n).
+
+        Returns:
+            Objective (batch,), minimized, and constraints (batch, K), met when <= 0.
+        """
+        self._check_points("predict", x)
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            mean, _ = self.beliefs[call.box.name].predict(accepted(call.box, states))
+            return returned(call.box, mean)
+
+        return split_outputs(self.program.run(x, resolve))
+
+    def draw(self, x: Tensor, samples: int = 128) -> tuple[Tensor, Tensor]:
+        """Objective and constraints with each black box drawn from its posterior along the chain.
+
+        A call answers mean + deviation * w, with one quasi-random standard normal number w per
+        draw and output. The numbers w come from the seed and the trial: every call of this method
+        in one situation sees the same draws, which are smooth functions of x.
+
+        Args:
+            x: Design points, (batch, n).
+            samples: How many draws.
+
+        Returns:
+            Objective (samples, batch), minimized, and constraints (samples, batch, K), met when
+            <= 0.
+        """
+        self._check_points("draw", x)
+        return self.network(samples).draw(x)
+
+    def network(self, samples: int) -> SampledNetwork:
+        """The draws behind `draw`."""
+        check_count("draw", "samples", samples)
+        if samples not in self._networks:
+            normal = normal_samples(self.program, samples, self.situation.trial_seed)
+            self._networks[samples] = SampledNetwork(self.program, self.beliefs, normal)
+        return self._networks[samples]
+
+    def _check_points(self, who: str, x: object) -> None:
+        """Raise ModelError unless a value is a tensor of design points."""
+        n = self.program.size
+        if isinstance(x, Tensor) and x.dim() == 2 and x.shape[1] == n and x.is_floating_point():
+            return
+        got = f"x of shape {tuple(x.shape)}" if isinstance(x, Tensor) else f"x={shortened(x)}"
+        raise ModelError(
+            f"{who}({got}): pass design points as a tensor of floats of shape (batch, {n})"
+        )
 
     @cached_property
     def failures(self) -> FailedInputs | None:

@@ -10,12 +10,10 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.confidence.design_problem import design_problem
-from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.language.problem import Problem
-from grisaille.records import Bound, History, Situation
+from grisaille.records import History
 from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Evaluate
+from grisaille.solvers.search_problem import Evaluate, Solution
 from grisaille.strategies.stepped_choice import design_of, settled
 
 # Local searches and points to start them from, per design variable: the effort of the publications
@@ -24,35 +22,22 @@ _STARTS = 10
 _SAMPLES = 100
 
 
-class Rival:
-    """What strategies have in common that learn each black box, and know no bound."""
-
-    __slots__ = ()
-
-    def bound(self, situation: Situation) -> Bound:
-        """None."""
-        return Bound(reason=f"{type(self).__name__} gives none, and gs.Optimistic() does")
-
-    def incumbent(self, situation: Situation) -> Incumbent | None:
-        """The best point tried; None before the first trial."""
-        return Knowledge(situation).incumbent
-
-    def learned(self, problem: Problem) -> list[str]:
-        """Names of the black boxes whose hyper-parameters are learned."""
-        return [box.name for box in problem.boxes if box.is_learned]
-
-
 @dataclass(frozen=True, slots=True)
 class FoundDesign:
     """The design point of least acquisition.
 
     Attributes:
         x: The point to try, on the steps of its variables.
-        least: The acquisition at the best point between the bounds; None if that is not feasible.
+        solution: The best point between the bounds, as the search found it.
     """
 
     x: Array
-    least: float | None
+    solution: Solution
+
+    @property
+    def least(self) -> float | None:
+        """The acquisition at the best point between the bounds; None if that is not feasible."""
+        return self.solution.value if self.solution.feasible else None
 
 
 def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> FoundDesign:
@@ -74,7 +59,7 @@ def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> FoundDesign:
     effort = MultiStart(_STARTS * program.size, _SAMPLES * program.size, again=False, polish=False)
     solution = effort.solve(problem, hints, knowledge.situation.trial_seed)
     chosen = settled(problem, solution, knowledge)
-    return FoundDesign(design_of(chosen, knowledge), solution.value if solution.feasible else None)
+    return FoundDesign(design_of(chosen, knowledge), solution)
 
 
 def spreads(history: History) -> tuple[float, Tensor]:

@@ -10,18 +10,19 @@ from torch import Tensor
 
 from grisaille.checks import check_count
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
+from grisaille.confidence.sampled_network import SampledNetwork
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.rewrite import unknown_outputs
 from grisaille.records import Situation, Suggestion, TrialKind
-from grisaille.strategies.acquisition_search import Rival, search_designs, spreads
+from grisaille.strategies.acquisition_search import search_designs, spreads
 from grisaille.strategies.initial_design import (
     as_initial,
     check_design,
     initial_suggestion,
     still_initial,
 )
+from grisaille.strategies.strategy import Strategy
 
 # Widths of the smoothing of max(improvement, 0) and of the feasibility of a draw, in spreads of
 # what was seen: those of BoTorch's logarithmic acquisition functions.
@@ -83,7 +84,7 @@ class SampledImprovement:
 
 
 @dataclass(frozen=True, slots=True)
-class EIFN(Rival):
+class EIFN(Strategy):
     """Expected improvement for function networks (Astudillo and Frazier 2021).
 
     x^t maximizes E[max(best - f(x), 0)], where f is drawn node by node: each call answers
@@ -130,11 +131,8 @@ class EIFN(Rival):
 
     def acquisition(self, knowledge: Knowledge) -> SampledImprovement:
         """The expected improvement that the next suggestion maximizes."""
-        program, incumbent = knowledge.program, knowledge.incumbent
-        normal = normal_samples(program, self.samples, knowledge.situation.trial_seed)
-        network = SampledNetwork(program, knowledge.beliefs, normal)
-        best = incumbent.objective if incumbent is not None and incumbent.feasible else None
-        return SampledImprovement(network, best, *spreads(knowledge.history))
+        network = knowledge.network(self.samples)
+        return SampledImprovement(network, knowledge.best, *spreads(knowledge.history))
 
 
 @dataclass(frozen=True, slots=True)

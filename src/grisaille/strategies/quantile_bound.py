@@ -10,11 +10,11 @@ from torch import Tensor
 
 from grisaille.checks import is_number
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
+from grisaille.confidence.sampled_network import SampledNetwork
 from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
-from grisaille.strategies.acquisition_search import FoundDesign, Rival, search_designs
+from grisaille.strategies.acquisition_search import FoundDesign, search_designs
 from grisaille.strategies.expected_improvement import check_drawn, check_samples
 from grisaille.strategies.initial_design import (
     as_initial,
@@ -22,6 +22,7 @@ from grisaille.strategies.initial_design import (
     initial_suggestion,
     still_initial,
 )
+from grisaille.strategies.strategy import Strategy
 
 
 class SampledQuantiles:
@@ -48,7 +49,7 @@ class SampledQuantiles:
 
 
 @dataclass(frozen=True, slots=True)
-class CUQB(Rival):
+class CUQB(Strategy):
     """Constrained upper quantile bound (Lu and Paulson 2023), here lower, since we minimize.
 
     x^t minimizes the lower quantile of f(x) where the lower quantiles of all g_k(x) are at most 0,
@@ -97,10 +98,7 @@ class CUQB(Rival):
 
     def acquisition(self, knowledge: Knowledge) -> SampledQuantiles:
         """The quantiles that the next suggestion is chosen by."""
-        program = knowledge.program
-        normal = normal_samples(program, self.samples, knowledge.situation.trial_seed)
-        network = SampledNetwork(program, knowledge.beliefs, normal)
-        return SampledQuantiles(network, self.probability)
+        return SampledQuantiles(knowledge.network(self.samples), self.probability)
 
     def bound(self, situation: Situation) -> Bound:
         """The least lower quantile: an estimate."""

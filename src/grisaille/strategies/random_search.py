@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, TrialKind
-from grisaille.strategies.acquisition_search import Rival
 from grisaille.strategies.initial_design import sobol_point
+from grisaille.strategies.strategy import Strategy
 
 
-class Blind(Rival):
+class Blind(Strategy):
     """What strategies have in common that learn nothing to choose by."""
 
     __slots__ = ()
@@ -35,8 +33,8 @@ class RandomSearch(Blind):
     def suggest(self, situation: Situation) -> Suggestion:
         """A uniform point, on the steps."""
         space = situation.problem.program.space
-        generator = np.random.default_rng(situation.trial_seed)
-        x = space.spread(generator.uniform(space.search_lower, space.search_upper))
+        drawn = situation.generator.uniform(space.search_lower, space.search_upper)
+        x = space.spread(drawn)
         return Suggestion(TrialKind.RANDOM, x, pending=len(situation.pending))
 
 

@@ -37,7 +37,7 @@ def settings_of(
     return {
         "name": name,
         "problem": fingerprint(problem),
-        "strategy": _describe(strategy),
+        "strategy": describe(strategy),
         "seed": int(stored.get("seed", 0) if seed is None else seed),
         "evaluation": evaluation or stored.get("evaluation", "separate"),
         "sense": problem.sense,
@@ -151,7 +151,7 @@ def _shape(box: Data) -> tuple[int, int]:
     return box["inputs"], outputs if isinstance(outputs, int) else len(outputs)
 
 
-def _describe(strategy: object) -> str:
+def describe(strategy: object) -> str:
     """A strategy by its options that are not the default, so that new options change nothing.
 
     An option that was renamed keeps its former name here, in the metadata "stored_as" of its field:
@@ -159,12 +159,21 @@ def _describe(strategy: object) -> str:
     """
     if isinstance(strategy, np.generic):
         strategy = strategy.item()  # equal numbers describe equal strategies
+    if type(strategy).__repr__ is Strategy.__repr__:  # a user's own plain class
+        options = getattr(strategy, "__dict__", {}).items()
+        given = [f"{name}={describe(value)}" for name, value in options if name[0] != "_"]
+        return f"{type(strategy).__name__}({', '.join(given)})"
     if not is_dataclass(strategy) or isinstance(strategy, type):
         # Memory addresses differ from run to run.
         return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(strategy))
     given = [
-        f"{f.metadata.get('stored_as', f.name)}={_describe(getattr(strategy, f.name))}"
+        f"{f.metadata.get('stored_as', f.name)}={describe(getattr(strategy, f.name))}"
         for f in fields(strategy)
-        if f.default is MISSING or getattr(strategy, f.name) != f.default
+        if not _is_default(getattr(strategy, f.name), f.default)
     ]
     return f"{type(strategy).__name__}({', '.join(given)})"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether an option has its default; comparing arrays gives arrays."""
+    return default is not MISSING and bool(np.all(value == default))

@@ -22,7 +22,7 @@ from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Session
 from grisaille.study.state import StudyState
-from grisaille.study.suggestion_check import checked_suggestion
+from grisaille.study.suggestion_check import suggestion_of
 
 if TYPE_CHECKING:
     import pandas
@@ -165,8 +165,7 @@ class ReadableStudy:
                 f"replay({trial}): no strategy decided trial {trial}, it is one of your own"
             )
         with one_thread():
-            suggestion = self.strategy.suggest(self._session.situation_of(trial))
-        return checked_suggestion(self.strategy, suggestion, self.problem)
+            return suggestion_of(self.strategy, self._session.situation_of(trial))
 
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""

@@ -30,7 +30,7 @@ from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.query import Query
 from grisaille.study.result import Status
 from grisaille.study.state import StudyState
-from grisaille.study.suggestion_check import checked_suggestion
+from grisaille.study.suggestion_check import suggestion_of
 from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialEntry, TrialState
 from grisaille.study.waiting import Waiting
 
@@ -249,8 +249,7 @@ class Session:
         started = time.perf_counter()
         try:
             with one_thread():
-                suggestion = interruptible(partial(self.strategy.suggest, situation))
-            suggestion = checked_suggestion(self.strategy, suggestion, self.problem)
+                suggestion = interruptible(partial(suggestion_of, self.strategy, situation))
         except BaseException:
             with self.cleaning_up():
                 self.drop_decision()

@@ -1,36 +1,93 @@
-"""Whether what a strategy suggests can be tried."""
+"""What a strategy suggests, perhaps a user's own: checked before it counts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from grisaille.errors import ModelError, counted, shortened
+from grisaille.array_types import Array
+from grisaille.checks import is_count, real_numbers
+from grisaille.errors import GrisailleError, ModelError, counted, place_of, raised, shortened
 from grisaille.language.problem import Problem
-from grisaille.records import Suggestion, TrialKind
+from grisaille.records import Bound, Probe, Situation, Suggestion, TrialKind
+from grisaille.strategies.strategy import Strategy
 
 
-def checked_suggestion(strategy: object, suggestion: object, problem: Problem) -> Suggestion:
-    """A suggestion with its design point on the steps of the variables.
+def suggestion_of(strategy: Strategy, situation: Situation) -> Suggestion:
+    """What a strategy suggests, on the steps of the variables; a design point becomes a suggestion.
 
     Raises:
-        ModelError: A strategy, perhaps a user's own, suggests what cannot be tried.
+        ModelError: It suggests what cannot be tried.
+        GrisailleError: A user's own strategy raised an exception, which is chained.
     """
+    try:
+        found: object = strategy.suggest(situation)
+    except GrisailleError:
+        raise
+    except Exception as error:
+        if type(strategy).__module__.startswith("grisaille."):
+            raise
+        raise GrisailleError(
+            f"strategy {type(strategy).__name__} raised {raised(error)}{place_of(error)} when it "
+            f"was asked for trial {situation.started + 1}"
+        ) from error
     what = f"strategy {type(strategy).__name__} suggested"
-    if not isinstance(suggestion, Suggestion) or not isinstance(suggestion.kind, TrialKind):
+    if isinstance(found, Suggestion):
+        suggestion = found
+    else:
+        point = _point(what, found)
+        suggestion = Suggestion(TrialKind.ACQUIRED, point, pending=len(situation.pending))
+    _check(what, suggestion, situation.problem)
+    space = situation.problem.program.space
+    return replace(suggestion, x=space.on_steps(suggestion.x)) if space.has_steps else suggestion
+
+
+def _point(what: str, found: Any) -> Array:
+    """What a strategy returned in place of a `Suggestion`, as a design point."""
+    try:
+        return np.atleast_1d(real_numbers(found))
+    except (TypeError, ValueError) as error:
         raise ModelError(
-            f"{what} {shortened(suggestion)}: its suggest() must return a Suggestion of "
-            "grisaille.records, whose kind is a gs.TrialKind"
-        )
+            f"{what} {shortened(found)}: its suggest() must return a Suggestion, or a design point "
+            "as an array"
+        ) from error
+
+
+def _check(what: str, suggestion: Suggestion, problem: Problem) -> None:
+    """Raise ModelError if a suggestion cannot be tried."""
     program, x = problem.program, suggestion.x
+    if not isinstance(suggestion.kind, TrialKind):
+        raise ModelError(
+            f"{what} {shortened(suggestion)}: its suggest() must return a Suggestion whose kind is "
+            "a gs.TrialKind, such as gs.TrialKind.ACQUIRED"
+        )
     if not (isinstance(x, np.ndarray) and x.shape == (program.size,) and np.isfinite(x).all()):
         raise ModelError(
             f"{what} x={shortened(x)}: it must be an array of {counted(program.size, 'number')}"
         )
     reach = 1e-9 * (program.upper - program.lower)  # rounding
     if ((x < program.lower - reach) | (x > program.upper + reach)).any():
-        raise ModelError(f"{what} x={shortened(x)}, which is outside the bounds of the variables")
-    if not program.space.has_steps:
-        return suggestion
-    return replace(suggestion, x=program.space.on_steps(x))
+        raise ModelError(
+            f"{what} x={shortened(x)}, which is outside the bounds of the variables: they go from "
+            f"{shortened(program.lower)} to {shortened(program.upper)}"
+        )
+    if not isinstance(suggestion.bound, Bound):
+        raise ModelError(f"{what} bound={shortened(suggestion.bound)}: it must be a gs.Bound")
+    for probe in suggestion.probes:
+        if not isinstance(probe, Probe):
+            raise ModelError(f"{what} the probe {shortened(probe)}: it must be a gs.Probe")
+        if not is_count(probe.call, 0) or probe.call >= len(program.calls):
+            raise ModelError(
+                f"{what} a probe of call {shortened(probe.call)}, but the problem has calls 0 to "
+                f"{len(program.calls) - 1}"
+            )
+        box = program.calls[probe.call].box
+        inputs = probe.inputs
+        fits = isinstance(inputs, np.ndarray) and inputs.shape == (box.inputs,)
+        if not fits or not np.isfinite(inputs).all():
+            raise ModelError(
+                f"{what} a probe of {box.name!r} at {shortened(inputs)}: it must be an array of "
+                f"{counted(box.inputs, 'number')}"
+            )

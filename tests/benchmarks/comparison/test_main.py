@@ -7,7 +7,7 @@ import re
 import pytest
 from benchmarks.comparison.__main__ import main
 
-from tests.benchmarks.comparison.comparison_helpers import folder_of
+from tests.comparison.comparison_helpers import folder_of
 
 
 def test_the_command_lists_problems_and_strategies(capsys):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.comparison.same_start import SameStart
 from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT, strategies_compared
 
+from grisaille.comparison.same_start import SameStart
 from grisaille.problems import catalogue
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from benchmarks.reproduction.experiment import STEPS, Curve, Job, Method, Setting
 from benchmarks.reproduction.make_runs import shared_settings
 from benchmarks.reproduction.runs_csv import RunsCsv
-from benchmarks.run_folder import RunFolder
+
+from grisaille.comparison.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[3]
 

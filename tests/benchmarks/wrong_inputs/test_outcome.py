@@ -30,16 +30,9 @@ EVERY = 3
 RECORDS = {
     *("Assurance", "BoxCalibration", "CausalModel", "Certificate", "Constraint", "Do"),
     *("Expression", "Failure", "History", "Observation", "Query", "Result", "Status", "Trial"),
-    *(
-        "GrisailleWarning",
-        "TrialKind",
-        "Declared",
-        "RandomSearch",
-        "SobolSearch",
-        "problems",
-        "black_box",
-        "white_box",
-    ),
+    *("Bound", "Incumbent", "Probe", "Situation", "Strategy", "Suggestion", "Comparison"),
+    *("GrisailleWarning", "TrialKind", "Declared", "RandomSearch", "SobolSearch", "problems"),
+    *("black_box", "white_box"),
 }
 CALLABLE = {
     name: getattr(gs, name)
@@ -59,6 +52,8 @@ METHODS: dict[str, Any] = {
             *("regret_bound", "violation_bounds", "best_iterate_bound", "predict", "model"),
         ),
         gs.Generator: ("suggest", "ingest"),
+        gs.Knowledge: ("predict", "draw"),
+        gs.Comparison: ("plot", "save"),
         gs.Guarantee: ("regret", "violations", "best_iterate", "infeasible_by"),
     }.items()
     for name in names

@@ -1,0 +1,1 @@
+"""Strategies side by side on the same problems: `compare`, its runs, tables and figures."""
