@@ -123,6 +123,38 @@ def test_a_fully_bayesian_model_has_the_moments_of_its_mixture():
     np.testing.assert_allclose(covariance[0, 0], [[2.75, 0.25], [0.25, 2.75]])
 
 
+@pytest.mark.parametrize("kind", ["batched", "list"])
+def test_joint_covariances_of_several_outputs_are_those_of_the_model(kind):
+    rng = np.random.default_rng(0)
+    inputs, answers = torch.tensor(rng.random((8, 2))), torch.tensor(rng.random((8, 2)))
+    model = {
+        "batched": lambda: SingleTaskGP(inputs, answers),
+        "list": lambda: ModelListGP(*(SingleTaskGP(inputs, a.unsqueeze(1)) for a in answers.T)),
+    }[kind]()
+    at = torch.tensor(rng.random((4, 3, 2)))
+    surrogate = ModelSurrogate(model, "h", 2)
+    with torch.no_grad():
+        mean, covariance = surrogate.predict_jointly(at)
+        theirs = model.posterior(at)
+        # The difference of the values at two points has this variance, whatever the order.
+        drawn = model.posterior(at).rsample(torch.Size([20_000]))
+    assert (mean.shape, covariance.shape) == ((4, 3, 2), (4, 2, 3, 3))
+    diagonal = covariance.diagonal(dim1=-2, dim2=-1).transpose(1, 2)
+    np.testing.assert_allclose(diagonal, theirs.variance, rtol=1e-4)
+    apart = covariance[..., 0, 0] + covariance[..., 1, 1] - 2 * covariance[..., 0, 1]
+    np.testing.assert_allclose((drawn[:, :, 0] - drawn[:, :, 1]).var(0), apart, rtol=0.1)
+
+
+@pytest.mark.filterwarnings("ignore:A not p.d.")
+def test_a_covariance_that_botorch_does_not_tell_is_not_taken_for_zero():
+    rng = np.random.default_rng(0)
+    model = KroneckerMultiTaskGP(torch.tensor(rng.random((8, 2))), torch.tensor(rng.random((8, 2))))
+    with pytest.raises(
+        ModelError, match="'h' is called more than once, and its model tells no cov"
+    ):
+        ModelSurrogate(model, "h", 2).predict_jointly(torch.tensor(rng.random((4, 3, 2))))
+
+
 def test_a_model_without_derivatives_is_used_as_it_is():
     def posterior(points):
         fixed = points.detach()[..., :1]

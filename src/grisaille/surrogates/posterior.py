@@ -272,15 +272,19 @@ class ModelSurrogate:
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
-        mean, _ = self._moments(states)
-        # BoTorch orders the joint distribution of several outputs point by point, or output by
-        # output, as the model likes; one output at a time has one order only.
-        parts = (
-            [self._posterior(states)]
-            if self.outputs == 1
-            else [self._posterior(states, output_indices=[i]) for i in range(self.outputs)]
-        )
-        return mean, torch.stack([self._covariance(part) for part in parts], 1)
+        posterior = self._posterior(states)
+        mean, _ = self._moments_of(posterior, states)
+        if self.outputs == 1:
+            return mean, self._covariance(posterior).unsqueeze(1)
+        try:
+            parts = [
+                self.model.posterior(states, output_indices=[i])  # type: ignore[attr-defined]
+                for i in range(self.outputs)
+            ]
+            covariances = [self._covariance(part) for part in parts]
+        except ValueError:  # BoTorch's models of independent outputs cannot be asked for one
+            covariances = self._split_covariance(posterior, states.shape[1])
+        return mean, torch.stack(covariances, 1)
 
     def with_predicted(self, state: Tensor) -> ModelSurrogate:
         """The same mean, with narrower deviations if the model can be conditioned; else itself."""
@@ -294,9 +298,9 @@ class ModelSurrogate:
             return self
         return ModelSurrogate(conditioned, self.box, self.outputs, self._jointly)
 
-    def _posterior(self, points: Tensor, **options: object) -> Any:
+    def _posterior(self, points: Tensor) -> Any:
         try:
-            return self.model.posterior(points, **options)  # type: ignore[attr-defined]
+            return self.model.posterior(points)  # type: ignore[attr-defined]
         except Exception as error:
             error.add_note(
                 f"The model of black box {self.box!r} could not predict: it must take float64 "
@@ -306,7 +310,9 @@ class ModelSurrogate:
 
     def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Means and variances (batch, q, k) at (batch, q, d)."""
-        posterior = self._posterior(points)
+        return self._moments_of(self._posterior(points), points)
+
+    def _moments_of(self, posterior: Any, points: Tensor) -> tuple[Tensor, Tensor]:
         # A fully Bayesian model is a mixture, of which each sample has a mean.
         mixed = "mixture_" if hasattr(posterior, "mixture_mean") else ""
         moments = [getattr(posterior, f"{mixed}{name}") for name in ("mean", "variance")]
@@ -328,18 +334,30 @@ class ModelSurrogate:
 
     def _covariance(self, posterior: Any) -> Tensor:
         """Covariances (batch, q, q) of one output."""
-        try:
-            covariance: Tensor = posterior.distribution.covariance_matrix
-        except (AttributeError, NotImplementedError) as error:
+        distribution = getattr(posterior, "distribution", None)
+        # BoTorch's Kronecker posterior has a diagonal in its place.
+        if not hasattr(distribution, "covariance_matrix") or hasattr(
+            posterior, "joint_covariance_matrix"
+        ):
             raise ModelError(
                 f"black box {self.box!r} is called more than once, and its model tells no "
                 "covariance between the calls: its posterior needs distribution.covariance_matrix"
-            ) from error
+            )
+        covariance: Tensor = distribution.covariance_matrix  # type: ignore[union-attr]
         if hasattr(posterior, "mixture_mean"):  # (batch, samples, q, q): covariance of a mixture
             apart = (posterior.mean - posterior.mixture_mean.unsqueeze(1)).squeeze(-1)
             between = apart.unsqueeze(-1) * apart.unsqueeze(-2)
             covariance = (covariance + between).mean(1)
         return covariance
+
+    def _split_covariance(self, posterior: Any, q: int) -> list[Tensor]:
+        """Covariances (batch, q, q) of each output, from the joint one of all of them."""
+        whole = self._covariance(posterior)
+        # GPyTorch orders a joint distribution point by point, or else output by output.
+        if getattr(posterior.distribution, "_interleaved", True):
+            return [whole[:, i :: self.outputs, i :: self.outputs] for i in range(self.outputs)]
+        ranges = [slice(i * q, (i + 1) * q) for i in range(self.outputs)]
+        return [whole[:, part, part] for part in ranges]
 
     def _differentiate(self, states: Tensor) -> None:
         leaf = states.detach().clone().requires_grad_()
