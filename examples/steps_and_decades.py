@@ -16,9 +16,10 @@ def response(celsius, dose):
 
 effect = response(celsius, dose)
 problem = gs.Problem(maximize=effect, subject_to=[celsius * dose**0.1 <= 48])
+strategy = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=256))  # quick
 
 if __name__ == "__main__":
-    result = problem.solve(16, seed=0, progress=False)
+    result = problem.solve(14, strategy=strategy, seed=0, progress=False)
     print(result)
     print(problem.diagram())
     for trial in result.history:
