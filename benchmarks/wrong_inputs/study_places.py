@@ -109,14 +109,8 @@ _LIMITS: dict[str, set[str]] = {
     "callback": FUNCTION | NONE,
     "progress": FLAG | NONE,
 }
-_INSIDE = {
-    "zero",
-    "one",
-    "fraction",
-    "tiny",
-    "whole",
-    "above one",
-}  # the bounds of the only variable
+# Inside the bounds of the only variable: one point, or several.
+_INSIDE = {"zero", "one", "fraction", "tiny", "whole", "above one"} | VECTOR
 _SETTINGS: dict[str, set[str]] = {
     "strategy": {"none", "strategy"},
     "seed": SEED | NONE,
