@@ -10,7 +10,7 @@ import numpy as np
 from grisaille.errors import printable
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
-from grisaille.records import History
+from grisaille.records import History, Trial
 from grisaille.reporting.trial_data import trial_data
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 def design_names(problem: Problem) -> list[str]:
     """A name for each entry of a flat design point: `x[0]`, `x[1]`, `temperature`."""
     return names_of_entries(problem.variables)
+
+
+def outcome_text(problem: Problem, trial: Trial) -> str:
+    """Objective of a complete trial in the user's sense, and its violation if there is one."""
+    violated = f", violation {trial.violation:.2e}" if trial.violation else ""
+    return f"objective {problem.sense * trial.objective:.6g}{violated}"
 
 
 def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
