@@ -121,8 +121,9 @@ def add_commands(commands: Commands) -> None:
 def _create(options: argparse.Namespace) -> int:
     if is_stored(options.storage, options.study):
         raise ModelError(
-            f"there is a study {options.study!r} already: go on with it, give this one another "
-            f"name, or remove the old one with grisaille delete {shlex.quote(options.study)}"
+            f"there is a study {options.study!r} already: go on with it (with --allow-changes if "
+            "the problem has changed since), give this one another name, or remove the old one "
+            f"with grisaille delete {shlex.quote(options.study)}"
         )
     with make_study(load(options.file), options) as study:
         limits = {name: getattr(options, name) for name in LIMITS}

@@ -29,7 +29,11 @@ def typed_inputs(options: argparse.Namespace) -> Any:
     """What a black box was really evaluated at, as typed after `--inputs`; None if it was not."""
     if options.inputs is None:
         return None
-    return parse(options.inputs, f"--inputs {shortened(options.inputs.strip())}")
+    what = f"--inputs {shortened(options.inputs.strip())}"
+    found = parse(options.inputs, what)
+    if found is None:
+        raise ModelError(f"{what} says nothing: leave it out, or write what was set")
+    return found
 
 
 def allow_negative_values(command: argparse.ArgumentParser) -> None:

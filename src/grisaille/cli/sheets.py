@@ -59,8 +59,9 @@ def ask_sheet(study: Study, options: argparse.Namespace) -> int:
     boxes = Counter(sheet["box"])
     counts = ", ".join(f"{box} {many}" for box, many in boxes.items())
     again = f"grisaille tell {shlex.quote(study.name)} --csv {shlex.quote(str(options.csv))}"
-    print(f"{shown}: {counted(len(sheet), 'question')} ({counts}). Fill in the empty columns, or")
-    print("'failed' where there is no answer, and write over inputs that were set otherwise; then")
+    print(
+        printable(f"{shown}: {counted(len(sheet), 'question')} ({counts}); when it is filled in:")
+    )
     print(printable(again))
     return DONE
 

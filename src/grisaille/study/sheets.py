@@ -26,7 +26,7 @@ from grisaille.errors import (
     shortened,
 )
 from grisaille.language.problem import Problem
-from grisaille.reporting.tables import outcome_text
+from grisaille.reporting.tables import design_names, outcome_text
 from grisaille.storage.event_log import Kind
 from grisaille.study.query import Query
 from grisaille.study.sheet_columns import FAILED, FIRST, BoxColumns, settable, sheet_columns
@@ -67,14 +67,16 @@ def sheet_of(problem: Problem, queries: Iterable[Query]) -> pandas.DataFrame:
     rows: list[dict[str, Any]] = []
     for query in queries:
         own = columns[query.box]
-        inputs = settable(problem, boxes[query.box], query.inputs)
+        asked = settable(problem, boxes[query.box], query.inputs)
         row: dict[str, Any] = {"id": query.id, "trial": query.trial, "box": query.box}
-        row.update(zip(own.inputs, inputs, strict=True))
+        row.update(zip(own.inputs, asked, strict=True))
         row.update(dict.fromkeys([*own.outputs, FAILED], ""))
         rows.append(row)
     used = [columns[name] for name in boxes if any(row["box"] == name for row in rows)]
-    inputs_first = [*(n for own in used for n in own.inputs), *(n for o in used for n in o.outputs)]
-    names = list(dict.fromkeys([*FIRST, *inputs_first, FAILED]))
+    entries = set(design_names(problem))
+    inputs = sorted((n for own in used for n in own.inputs), key=lambda name: name not in entries)
+    outputs = [name for own in used for name in own.outputs]
+    names = list(dict.fromkeys([*FIRST, *inputs, *outputs, FAILED]))
     cells = {name: [row.get(name, NOT_ASKED) for row in rows] for name in names}
     # Numbers will be written into the empty columns, so these must be able to hold anything.
     return pandas.DataFrame(

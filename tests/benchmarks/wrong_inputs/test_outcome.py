@@ -41,7 +41,10 @@ METHODS: dict[str, Any] = {
     f"{owner.__name__}.{name}": getattr(owner, name)
     for owner, names in {
         gs.Problem: ("solve", "diagram"),
-        gs.Study: ("ask", "tell", "fail", "release", "observe", "run", "replay", "box"),
+        gs.Study: (
+            *("ask", "tell", "fail", "release", "observe", "run", "replay", "box"),
+            *("ask_sheet", "tell_sheet"),
+        ),
         gs.Result: (
             *("metrics", "plot", "guarantee", "discrepancy_bounds"),
             *("regret_bound", "violation_bounds", "best_iterate_bound"),
