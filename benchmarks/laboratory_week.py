@@ -35,7 +35,7 @@ from grisaille.cli import main as grisaille
 from grisaille.cli.csv_files import read_sheet
 
 QUESTIONS = 30
-PER_SHEET = 3
+PER_SHEET = 2
 STUDY = "spring"
 # What the equipment can set.
 STEPS = {"celsius": 0.5, "hours": 0.05}

@@ -45,9 +45,9 @@ def ask_sheet(study: Study, options: argparse.Namespace) -> int:
     )
     shown = cut(str(options.csv))
     if not len(sheet):
-        still = f": {_listed(before)} are still open" if before else ""
-        hint = ", and --pending writes them again" if before else ""
-        print(f"There is nothing to ask now{still}{hint}; {shown} is not written.")
+        still = f": {_listed(before)} {'is' if len(before) == 1 else 'are'} still open, and "
+        still += f"--pending writes {'it' if len(before) == 1 else 'them'} again"
+        print(f"There is nothing to ask now{still if before else ''}; {shown} is not written.")
         return NOTHING
     try:
         write_table(options.csv, sheet, options.semicolons)
