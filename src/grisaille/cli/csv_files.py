@@ -59,7 +59,8 @@ def read_sheet(path: Path) -> tuple[pandas.DataFrame, list[str]]:
     try:
         text = _decoded(path.read_bytes())
         separator = _separator(text)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        # A quote without an end would swallow the lines below it.
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         lines: list[tuple[int, list[str]]] = []
         begin = 1
         for cells in reader:
