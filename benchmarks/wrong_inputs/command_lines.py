@@ -22,11 +22,12 @@ from benchmarks.wrong_inputs.outcome import (
     Outcome,
     complaint_about,
 )
-from benchmarks.wrong_inputs.wrong_files import PROBLEM, TABLES, WRONG_PROBLEMS
+from benchmarks.wrong_inputs.wrong_files import PROBLEM, SHEETS, TABLES, WRONG_PROBLEMS
 from grisaille.cli import main
 
 STUDY = "s"
 ASKED = "1-1"
+TOLD = "5/1"
 # The text of an exception in a user's file may be this long.
 _MOST_CHARACTERS = 5000
 _HUGE = "9" * 400
@@ -145,6 +146,12 @@ _NO_STREAMS = [
     _ESCAPES,
     '{"id": "' + _LONG + '", "value": 1}',
 ]
+_NO_INPUTS = [*_NO_ANSWERS, '{"y": 1}', '{"x": "a"}', '{"x": [1]}', "NaN"]
+_NO_INPUTS.remove("{}")  # nothing differs from what was asked for
+_NO_POINTS = [
+    "x", "=", "x=", "=3", "y=0.5", "x=abc", "x=[0.5,0.5]", "x=true", "x=null", "x=NaN", "x=9",
+    "x=0.5,0.5", "X=0.5", "", " ", f"x={_HUGE}", _LONG, _ESCAPES,
+]  # fmt: skip
 _NO_PICTURES = ["nowhere/p.png", "folder", "p.abc", "", _LONG + ".png", "study.db/p.png"]
 _NO_OUTPUTS = ["nowhere/o.csv", "folder", "", _LONG + ".csv", "study.db/o.csv"]
 _NO_OPTUNA = [
@@ -187,6 +194,10 @@ _RIGHT: dict[str, list[str]] = {
     "fail": [STUDY, ASKED, "broke", "--file", "model.py"],
     "release": [STUDY, ASKED, "--file", "model.py"],
     "observe": [STUDY, "f", "table.csv", "--file", "model.py"],
+    "answers": [STUDY, "--file", "model.py"],
+    "correct": [STUDY, TOLD, "0.5", "--file", "model.py"],
+    "retract": [STUDY, TOLD, "--file", "model.py"],
+    "enqueue": [STUDY, "x=0.5", "--file", "model.py"],
     "export": [STUDY],
     "delete": [STUDY, "--yes"],
     "diagram": ["model.py"],
@@ -195,6 +206,7 @@ _RIGHT: dict[str, list[str]] = {
 
 _RESUMING = ["resume", "worker"]
 _ANSWERING = ["ask", "tell", "fail", "release", "observe"]
+_ANSWERING += ["answers", "correct", "retract", "enqueue"]
 _READING = ["status", "show", "result", "export"]
 
 # A storage that is made when it is missing.
@@ -211,6 +223,9 @@ _NO_OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "--timeout": (_NO_AMOUNTS, ["solve", "resume"]),
     "--seed": (_NO_SEEDS, ["demo", "solve", "create"]),
     "--evaluation": (["", "both", "Separate", _LONG, _ESCAPES], ["solve", "create"]),
+    "--inputs": (_NO_INPUTS, ["tell", "correct"]),
+    "--box": (["", "g", "F", "f ", _LONG, _ESCAPES], ["answers"]),
+    "--csv": (_NO_OUTPUTS, ["answers"]),
     "--lease": ([*_NO_AMOUNTS, "0"], ["ask"]),
     "-n": (_NO_COUNTS, ["ask"]),
     "--seconds": (_NO_AMOUNTS, ["tell"]),
@@ -263,13 +278,18 @@ def _commands() -> Iterator[WrongCommand]:
     for command in _RIGHT:
         for option in ("--colour", "--trial-count", "-x", "--file=", "--storage", "--n", _ESCAPES):
             yield WrongCommand((command, *_RIGHT[command], option))
-    for command in ("tell", "fail", "release"):
+    for command in ("tell", "fail", "release", "correct", "retract"):
         study, _, *rest = _RIGHT[command]
         for text in _NO_IDS:
             yield WrongCommand((command, study, text, *rest))
     for text in _NO_ANSWERS:
         yield WrongCommand(("tell", STUDY, ASKED, text, "--file", "model.py"))
         yield WrongCommand(("tell", STUDY, ASKED, "-", "--file", "model.py"), text)
+        yield WrongCommand(("correct", STUDY, TOLD, text, "--file", "model.py"))
+    for text in _NO_POINTS:
+        yield WrongCommand(("enqueue", STUDY, text, "--file", "model.py"))
+    for text in ("", " ", "\t\n"):
+        yield WrongCommand(("retract", STUDY, TOLD, text, "--file", "model.py"))
     for text in _NO_STREAMS:
         yield WrongCommand(("tell", STUDY, "-", "--file", "model.py"), text)
     for text in ("", " ", "\t\n"):
@@ -285,6 +305,18 @@ def _commands() -> Iterator[WrongCommand]:
         "study.db/t.csv",
     ]:
         yield WrongCommand(("observe", STUDY, "f", table, "--file", "model.py"))
+        if table != "one_column.csv":  # a table of points
+            yield WrongCommand(("enqueue", STUDY, "--csv", table, "--file", "model.py"))
+        yield WrongCommand(("tell", STUDY, "--csv", table, "--file", "model.py"))
+    for sheet in SHEETS:
+        yield WrongCommand(("tell", STUDY, "--csv", sheet, "--file", "model.py"))
+    for sheet in ("table.csv", "model.py", "folder", "nowhere/s.csv", "", "unrecorded.csv", _LONG):
+        yield WrongCommand(("ask", STUDY, "--csv", sheet, "--file", "model.py"))
+    yield WrongCommand(("ask", STUDY, "--pending", "--file", "model.py"))
+    yield WrongCommand(("ask", STUDY, "--semicolons", "--file", "model.py"))
+    yield WrongCommand(("tell", STUDY, ASKED, "0.5", "--csv", "right.csv", "--file", "model.py"))
+    yield WrongCommand(("enqueue", STUDY, "x=0.5", "--csv", "points.csv", "--file", "model.py"))
+    yield WrongCommand(("enqueue", STUDY, "x=0.5", "x=0.5", "--file", "model.py"))
     for box in ("", "g", "F", "f ", _LONG, _ESCAPES):
         yield WrongCommand(("observe", STUDY, box, "table.csv", "--file", "model.py"))
     for word in ("", "-", "sovle", "SOLVE", "--help-me", "help", "model.py", _LONG, _ESCAPES):
@@ -294,6 +326,16 @@ def _commands() -> Iterator[WrongCommand]:
     yield WrongCommand(("solve", "model.py", "--storage", "sqlite:///study.db"))
     yield WrongCommand(("solve", "model.py", "--allow-changes"))
     yield WrongCommand(("export", STUDY, "--optuna", "sqlite:///o.db", "--format", "csv"))
+
+
+_FILES: dict[str, str | bytes] = {
+    "model.py": PROBLEM,
+    "points.csv": "x\n0.5\n0.75\n",
+    "right.csv": "id,x,f,failed\n1-1,0.5,0.25,\n",
+    **WRONG_PROBLEMS,
+    **TABLES,
+    **SHEETS,
+}
 
 
 class Folder:
@@ -307,12 +349,13 @@ class Folder:
         self.path = path
         (path / "folder").mkdir()
         (path / "folder.py").mkdir()
-        for name, content in {"model.py": PROBLEM, **WRONG_PROBLEMS, **TABLES}.items():
+        for name, content in _FILES.items():
             (path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         (path / "table.csv").write_text("x,f\n0.5,0.25\n0.75,0.5\n")
         for arguments in (
             ["create", "model.py", "--study", STUDY, "--trials", "3"],
             ["ask", STUDY, "--file", "model.py"],
+            ["observe", STUDY, "f", "table.csv", "--file", "model.py"],
         ):
             assert self.run(WrongCommand(tuple(arguments)))[0] == 0
         shutil.copy(path / "study.db", path / "study.db.kept")

@@ -54,7 +54,6 @@ TABLES: dict[str, str | bytes] = {
     "truth.csv": "x,f\n0.5,True\n",
     "date.csv": "x,f\n0.5,2026-01-02\n",
     "complex.csv": "x,f\n0.5,1+2j\n",
-    "semicolons.csv": "x;f\n0.5;0.25\n",
     "commas.csv": 'x,f\n"0,5","0,25"\n',
     "ragged.csv": "x,f\n0.5,0.25\n0.5,0.25,0.75\n",
     "short_rows.csv": "x,f\n0.5\n",
@@ -68,4 +67,28 @@ TABLES: dict[str, str | bytes] = {
     "long_cell.csv": "x,f\n0.5," + "y" * 100_000 + "\n",
     "json.csv": '{"x": 0.5, "f": 0.25}\n',
     "lines.csv": "\n\n\n",
+}
+
+# The study has one open query, 1-1 of black box f at x.
+SHEETS: dict[str, str | bytes] = {
+    "unrecorded.csv": "id,x,f,failed\n1-1,0.5,high,\n",
+    "no_sheet.csv": "query,x,f\n1-1,0.5,0.25\n",
+    "no_query.csv": "id,x,f\n9-9,0.5,0.25\n",
+    "date_id.csv": "id,x,f\n1-Jan,0.5,0.25\n",
+    "no_id.csv": "id,x,f\n,0.5,0.25\n",
+    "no_input.csv": "id,x,f\n1-1,,0.25\n",
+    "no_column.csv": "id,f\n1-1,0.25\n",
+    "no_output.csv": "id,x,failed\n1-1,0.5,\n",
+    "decimal_comma.csv": 'id,x,f\n1-1,0.5,"0,25"\n',
+    "decimal_commas.csv": "id,x,f\n1-1,0,5,0,25\n",
+    "both.csv": "id,x,f,failed\n1-1,0.5,0.25,the pump\n",
+    "dash.csv": "id,x,f\n1-1,0.5,-\n",
+    "infinite.csv": "id,x,f\n1-1,0.5,inf\n",
+    "other_box.csv": "id,box,x,f\n1-1,g,0.5,0.25\n",
+    "other_trial.csv": "id,trial,x,f\n1-1,7,0.5,0.25\n",
+    "two_answers.csv": "id,x,f\n1-1,0.5,0.25\n1-1,0.5,0.5\n",
+    "two_columns.csv": "id,x,x,f\n1-1,0.5,0.5,0.25\n",
+    "torn.csv": 'id,x,f\n1-1,0.5,"0.25\n',
+    "strange.csv": "id,x,f\n1-1,0.5,\x1b[2J\n",
+    "long.csv": "id,x,f\n" + "9" * 20_000 + ",0.5,0.25\n",
 }

@@ -42,7 +42,7 @@ def change(place: str, statement: str) -> None:
 def test_status_lists_the_other_studies_and_marks_a_damaged_one(two, capsys):
     assert main(["status", "--storage", two]) == 3
     printed = capsys.readouterr()
-    assert "whole  3 of 3" in printed.out
+    assert "whole  finished  3 of 3" in printed.out
     assert "torn" not in printed.out
     assert "study 'torn' is damaged: its event 5 is not what was recorded" in printed.err
     assert main(["status", "--storage", two, "--json"]) == 3

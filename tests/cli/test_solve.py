@@ -50,7 +50,7 @@ def test_a_changed_problem_is_refused_with_the_flag_that_allows_it(model, place,
     solved(model(), place)
     file = model(goal="maximize=f(x)")
     assert solved(file, place, trials=4) == 2
-    assert "grisaille resume --allow-changes" in capsys.readouterr().err
+    assert "go on all the same with --allow-changes" in capsys.readouterr().err
     assert main(["resume", "toy", "--storage", place, "--quiet", "--allow-changes"]) == 0
     assert state("toy").settings["sense"] == -1
 

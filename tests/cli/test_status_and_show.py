@@ -23,6 +23,7 @@ def test_status_tells_values_in_the_users_sense(model, place, capsys):
     assert up["name"] == "up"
     assert up["trials"] == {
         "complete": 5,
+        "elsewhere": 0,
         "partial": 0,
         "pending": 0,
         "broken": 0,

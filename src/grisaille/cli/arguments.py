@@ -116,14 +116,20 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "--timeout": {"type": amount, "metavar": "SECONDS", "help": "after which no trial starts"},
     "--allow-changes": {
         "action": "store_true",
-        "help": "go on although the problem or the strategy has changed: answers are kept",
+        "help": "go on although the problem or the strategy has changed: answers are kept, and "
+        "what is new is asked at old points",
+    },
+    "--inputs": {
+        "metavar": "JSON",
+        "help": "what was really done, if not what was asked for: all input numbers, or by name "
+        "those that differ",
     },
     "--plot": {"type": Path, "help": "save a picture of the convergence here"},
     "--quiet": {"action": "store_true", "help": "print the answer only"},
 }
 
 STUDY = ("study", "--storage")
-STUDY_WITH_FILE = (*STUDY, "--file")
+STUDY_WITH_FILE = (*STUDY, "--file", "--allow-changes")
 
 
 def add_shared(command: argparse.ArgumentParser, *names: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shlex
 import sys
 from contextlib import redirect_stdout
@@ -20,14 +19,15 @@ from grisaille.cli.arguments import (
     count,
     positive,
 )
+from grisaille.cli.csv_files import read_table
 from grisaille.cli.exit_codes import DONE, NOTHING, report
+from grisaille.cli.json_values import allow_negative_values, parse, typed_inputs
 from grisaille.cli.problem_file import load
+from grisaille.cli.sheets import InPlaceOfPositionals, ask_sheet, check_ask, tell_sheet
 from grisaille.cli.stored_studies import is_stored, make_study, open_study
-from grisaille.errors import GrisailleError, ModelError, cut, shortened, text_of
+from grisaille.errors import GrisailleError, ModelError, counted, shortened
 
 if TYPE_CHECKING:
-    import pandas
-
     from grisaille.cli.arguments import Commands
     from grisaille.study.query import Query
     from grisaille.study.study import Study
@@ -47,10 +47,11 @@ def add_commands(commands: Commands) -> None:
 
     ask = commands.add_parser(
         "ask",
-        help="take the next evaluations to make, as JSON",
+        help="take the next evaluations to make, as JSON or as a sheet to fill in",
         description='Take the next evaluations to make, as JSON: a list of {"id", "box", '
         '"arguments", "inputs", "trial"}. Nobody else will get them. Nothing left: an empty list, '
-        "and exit code 1.",
+        "and exit code 1. With --csv, as a table for people: rounded inputs, an empty column for "
+        "each output, and one to say why there is no answer.",
     )
     add_shared(ask, *STUDY_WITH_FILE)
     ask.add_argument("-n", type=count, default=1, help="how many; default: %(default)s")
@@ -58,22 +59,41 @@ def add_commands(commands: Commands) -> None:
         "--lease", type=positive, metavar="SECONDS", help="after which others may get them"
     )
     add_trials(ask, "as the study says")
+    ask.add_argument("--csv", type=Path, metavar="FILE", help="write a sheet to fill in")
+    ask.add_argument(
+        "--pending",
+        action="store_true",
+        help="let questions that are still open stand on the sheet, too",
+    )
+    ask.add_argument(
+        "--semicolons",
+        action="store_true",
+        help="write the sheet for spreadsheets that take 0,5 for a number",
+    )
     ask.set_defaults(run=_ask)
 
     tell = commands.add_parser(
         "tell",
-        help="record the answer to a query",
+        help="record the answer to a query, or all answers on a sheet",
         description="Record the answer to a query. VALUE is JSON: a number, a list, or an object "
         'with names of outputs. `tell STUDY -` reads many answers, {"id": "3-1", "value": 0.5} or '
-        '{"id": "3-2", "failed": "why"}, as a list or one per line.',
+        '{"id": "3-2", "failed": "why"}, as a list or one per line. `tell STUDY --csv FILE` reads '
+        "a sheet that ask --csv wrote and people filled in.",
     )
-    # Python's own pattern has no exponents before 3.13, and takes -1e-3 for an option.
-    tell._negative_number_matcher = re.compile(r"-\.?\d")
+    allow_negative_values(tell)
     add_shared(tell, *STUDY_WITH_FILE)
     tell.add_argument("id", metavar="ID", help="id of the query, or - to read from standard input")
     tell.add_argument("value", metavar="VALUE", nargs="?", help="the answer; - to read it")
     tell.add_argument(
         "--seconds", type=amount, help="how long it took; default: since it was asked"
+    )
+    add_shared(tell, "--inputs")
+    tell.add_argument(
+        "--csv",
+        type=Path,
+        metavar="FILE",
+        action=InPlaceOfPositionals,
+        help="record the answers on this sheet, in place of ID and VALUE",
     )
     tell.set_defaults(run=_tell)
 
@@ -101,8 +121,9 @@ def add_commands(commands: Commands) -> None:
 def _create(options: argparse.Namespace) -> int:
     if is_stored(options.storage, options.study):
         raise ModelError(
-            f"there is a study {options.study!r} already: go on with it, give this one another "
-            f"name, or remove the old one with grisaille delete {shlex.quote(options.study)}"
+            f"there is a study {options.study!r} already: go on with it (with --allow-changes if "
+            "the problem has changed since), give this one another name, or remove the old one "
+            f"with grisaille delete {shlex.quote(options.study)}"
         )
     with make_study(load(options.file), options) as study:
         limits = {name: getattr(options, name) for name in LIMITS}
@@ -112,6 +133,10 @@ def _create(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> int:
+    check_ask(options)
+    if options.csv is not None:
+        with open_study(options) as study:
+            return ask_sheet(study, options)
     # What the problem's file prints is not JSON.
     with redirect_stdout(sys.stderr), open_study(options) as study:
         queries = study.ask(options.n, trials=options.trials, lease=options.lease)
@@ -121,6 +146,8 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 def _tell(options: argparse.Namespace) -> int:
+    if options.csv is not None:
+        return tell_sheet(options)
     answers = _answers(options)
     code = DONE
     with open_study(options) as study:
@@ -128,22 +155,25 @@ def _tell(options: argparse.Namespace) -> int:
             try:
                 print(_record(study, answer), flush=True)
             except GrisailleError as error:  # the others may have taken days: they count
-                reported = report(error)
+                reported = report(error, options.study)
                 code = code or reported
     return code
 
 
 def _record(study: Study, answer: dict[str, Any]) -> str:
     """Record an answer or a failure; returns what happened, in words."""
-    from grisaille.cli.study_summary import outcome_text
+    from grisaille.reporting.tables import outcome_text
 
     name = answer["id"]
     if "failed" in answer:
         again = study.fail(name, answer["failed"])
         return f"query {name} failed, and " + ("will be asked again" if again else "is given up")
-    trial = study.tell(name, answer["value"], seconds=answer.get("seconds"))
+    told = {key: answer.get(key) for key in ("inputs", "seconds")}
+    trial = study.tell(name, answer["value"], **told)
     if trial is None:
-        return f"query {name} is answered"
+        entry = study.state.trials[study.state.queries[name].trial]
+        broken = f", but trial {entry.number} breaks off: {entry.reason}" if entry.reason else ""
+        return f"query {name} is answered{broken}"
     outcome = outcome_text(study.problem, trial)
     return f"query {name} is answered, and trial {trial.number} complete: {outcome}"
 
@@ -162,34 +192,40 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _observe(options: argparse.Namespace) -> int:
-    frame = _read_table(options.table)
+    from grisaille.study.external_data import input_names, split_columns
+
+    frame = read_table(options.table)
     with open_study(options) as study:
+        made = _made_elsewhere(study)
         many = study.observe(options.box, frame)
-    print(f"{many} answer{'s' * (many != 1)} of {options.box} added to study {options.study!r}")
+        box = study.box(options.box)
+        columns = split_columns(study.problem, box, list(frame.columns))
+        trials = _made_elsewhere(study) - made
+        # Columns that carry other names were taken in order.
+        wanted = (input_names(study.problem, box), box.output_names or [box.name])
+    print(f"{counted(many, 'answer')} of {options.box} added to study {options.study!r}")
+    for what, found, names in zip(("inputs", "outputs"), columns, wanted, strict=True):
+        known = names if len(names) == len(found) else found
+        taken = [
+            str(column) if column == name else f"{name} from {str(column)!r}"
+            for column, name in zip(found, known, strict=True)
+        ]
+        print(f"  {what:<8} {', '.join(taken)}")
+    print(f"  {'trials':<8} {trials} made of them" + _why_no_trials(options.box, trials, many))
     return DONE
 
 
-def _read_table(table: Path) -> pandas.DataFrame:
-    """The rows of a CSV file, under the names in its first row."""
-    import pandas
+def _made_elsewhere(study: Study) -> int:
+    return sum(entry.is_data for entry in study.state.trials.values())
 
-    shown = cut(str(table))
-    try:
-        frame = pandas.read_csv(table)
-        # pandas itself would give a second column of the same name another one.
-        names = pandas.read_csv(table, header=None, nrows=1, dtype=str).iloc[0].dropna()
-    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
-        raise ModelError(f"{shown} cannot be read as CSV: {cut(str(error))}") from error
-    if all(_is_number(column) for column in frame.columns):
-        raise ModelError(
-            f"{shown} begins with numbers: put a row with the names of the columns first"
-        )
-    if names.duplicated().any():
-        twice = shortened(names[names.duplicated()].iloc[0])
-        raise ModelError(f"{shown} has two columns {twice}: rename one")
-    if not len(frame):
-        raise ModelError(f"{shown} has no row below the names of its columns: add one per answer")
-    return frame
+
+def _why_no_trials(box: str, trials: int, answers: int) -> str:
+    """What the rows are good for that became no trials."""
+    if trials >= answers:
+        return ", and the best of them can be the best point"
+    return (
+        f"; rows without answers of all black boxes, or outside the bounds, teach what {box} does"
+    )
 
 
 def _plain(query: Query) -> dict[str, Any]:
@@ -211,20 +247,22 @@ def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
         if options.value is None:
             raise ModelError(f"tell {options.study} {options.id}: say the answer too, as JSON")
         text = sys.stdin.read() if options.value == "-" else options.value
-        answer = {"id": options.id, "value": _parse(text, f"the answer {shortened(text.strip())}")}
-        return [answer if options.seconds is None else {**answer, "seconds": options.seconds}]
-    if options.value is not None or options.seconds is not None:
+        answer = {"id": options.id, "value": parse(text, f"the answer {shortened(text.strip())}")}
+        given = {"seconds": options.seconds, "inputs": typed_inputs(options)}
+        return [{**answer, **{name: v for name, v in given.items() if v is not None}}]
+    if options.value is not None or options.seconds is not None or options.inputs is not None:
         raise ModelError(
-            "tell STUDY - reads ids, values and seconds from standard input: leave others out"
+            "tell STUDY - reads ids, values, inputs and seconds from standard input: leave others "
+            "out"
         )
     text = sys.stdin.read()
     if text.lstrip().startswith("["):
-        found = _parse(text, "standard input")
+        found = parse(text, "standard input")
     else:
         lines = enumerate(text.splitlines(), 1)
-        found = [_parse(line, f"line {number}") for number, line in lines if line.strip()]
+        found = [parse(line, f"line {number}") for number, line in lines if line.strip()]
     for place, answer in enumerate(found, 1):
-        known = {"id", "value", "failed", "seconds"}
+        known = {"id", "value", "failed", "seconds", "inputs"}
         if (
             not isinstance(answer, dict)
             or not isinstance(answer.get("id"), str)
@@ -233,33 +271,7 @@ def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
         ):
             raise ModelError(
                 f"answer {place} is {shortened(answer)}, nothing is recorded: write "
-                '{"id": "3-1", "value": 0.5}, if you like with "seconds", or '
+                '{"id": "3-1", "value": 0.5}, if you like with "seconds" and "inputs", or '
                 '{"id": "3-1", "failed": "why"}'
             )
     return list(found)
-
-
-def _parse(text: str, what: str) -> Any:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(
-            f'{what} is not JSON ({text_of(error)}): write a number, [1, 2] or {{"name": 1}}'
-        ) from error
-    if _has_truth_value(found):
-        raise ModelError(f"{what} has true or false in it: write numbers")
-    return found
-
-
-def _has_truth_value(found: Any) -> bool:
-    if isinstance(found, dict | list):
-        return any(map(_has_truth_value, found.values() if isinstance(found, dict) else found))
-    return isinstance(found, bool)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
-from grisaille.errors import GrisailleError, ModelError, ProtocolError, raised, text_of
+from grisaille.errors import (
+    GrisailleError,
+    GrisailleWarning,
+    ModelError,
+    ProtocolError,
+    printable,
+    raised,
+    text_of,
+)
 from grisaille.storage.address import masked_addresses
 
 DONE = 0
@@ -25,15 +37,42 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM, which ends a run as Ctrl-C does: its queries are given back."""
 
 
-def report(error: Exception) -> int:
+def report(error: Exception, study: str | None = None) -> int:
     """Print what went wrong, and what a run had found by then; returns the exit code."""
     text = text_of(error) if isinstance(error, GrisailleError) else raised(error)
-    # The address of a database may stand where a study or a file was meant.
-    print(f"grisaille: {masked_addresses(text)}", file=sys.stderr)
+    say(text, study)
     result = getattr(error, "result", None)
     if result is not None and result.nit:
         print(f"\nWhat was evaluated before:\n{result}", file=sys.stderr)
     return MISTAKE if isinstance(error, ModelError | ProtocolError) else FAILURE
+
+
+def say(text: str, study: str | None = None) -> None:
+    """Print a sentence on standard error, in the words of the command line."""
+    name = "STUDY" if study is None else shlex.quote(study)
+    text = re.sub(
+        r"study\.correct\('([^']+)', \.\.\.\)", rf"grisaille correct {name} \1 VALUE", text
+    )
+    text = text.replace("study.answers()", f"grisaille answers {name}")
+    # The address of a database may stand where a study or a file was meant.
+    print(f"grisaille: {masked_addresses(text)}", file=sys.stderr)
+
+
+@contextmanager
+def warnings_as_sentences(study: str | None) -> Iterator[None]:
+    """A context in which remarks about what looks like a mistake are printed as errors are."""
+
+    def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+        if issubclass(category, GrisailleWarning):
+            say(printable(str(message)), study)
+        else:
+            usual(message, category, *more, **named)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", GrisailleWarning)
+        usual = warnings.showwarning
+        warnings.showwarning = show  # as Python's documentation has it
+        yield
 
 
 @contextmanager

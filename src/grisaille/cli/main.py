@@ -11,12 +11,20 @@ from grisaille.cli import (
     ask_and_tell,
     check,
     compare,
+    corrections,
     diagram,
     export_and_delete,
     solve,
     status_and_show,
 )
-from grisaille.cli.exit_codes import INTERRUPTED, TERMINATED, UNWRITTEN, Terminated, report
+from grisaille.cli.exit_codes import (
+    INTERRUPTED,
+    TERMINATED,
+    UNWRITTEN,
+    Terminated,
+    report,
+    warnings_as_sentences,
+)
 from grisaille.cli.standard_streams import lasting_streams
 from grisaille.errors import GrisailleError, cut, printable, raised
 from grisaille.storage.address import masked_addresses
@@ -53,13 +61,15 @@ def _code(arguments: list[str] | None) -> int:
     """Run a command; returns its exit code."""
     options = _parser().parse_args(arguments)
     path = list(sys.path)
+    study: str | None = getattr(options, "study", None)
     try:
-        return int(options.run(options))
+        with warnings_as_sentences(study):
+            return int(options.run(options))
     except Exception as error:
         # The user's own, such as that of an own strategy, or a mistake of ours.
         if not isinstance(error, GrisailleError) or type(error) is GrisailleError:
             print(printable("".join(traceback.format_exception(error))), file=sys.stderr)
-        return report(error)
+        return report(error, study)
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
         print(f"grisaille: {'terminated' if terminated else 'interrupted'}", file=sys.stderr)
@@ -85,7 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for group in (solve, status_and_show, ask_and_tell, export_and_delete, check, diagram, compare):
+    first = (solve, status_and_show, ask_and_tell, corrections, export_and_delete)
+    for group in (*first, check, diagram, compare):
         group.add_commands(commands)
     return parser
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _LIMITS = ("--max-cost", "--gap-tol")
 _VIEWS = ("--plot", "--quiet")
-_WAYS = ("--workers", "--timeout", "--allow-changes", *_VIEWS)
+_WAYS = ("--workers", "--timeout", *_VIEWS)
 
 
 def add_commands(commands: Commands) -> None:
@@ -55,7 +55,7 @@ def add_commands(commands: Commands) -> None:
     solve.add_argument("--study", metavar="NAME", help="record everything under this name")
     solve.add_argument("--storage", **STORAGE)
     add_trials(solve, "as the study says, else 50 or as many as --max-cost pays for")
-    add_shared(solve, *_LIMITS, "--seed", "--evaluation", *_WAYS)
+    add_shared(solve, *_LIMITS, "--seed", "--evaluation", "--allow-changes", *_WAYS)
     solve.set_defaults(run=_solve)
 
     resume = commands.add_parser("resume", help="go on with a study")
@@ -111,7 +111,7 @@ def _solve(options: argparse.Namespace) -> int:
                 strategy=definition.strategy,
                 seed=options.seed or 0,
                 evaluation=options.evaluation or "separate",
-                **_ways(options),
+                **_ways({}, options),
                 **_limits({}, options),
             )
             print(f"\n{result}")
@@ -121,7 +121,8 @@ def _solve(options: argparse.Namespace) -> int:
             limits = _limits(study.state.settings, options)
             if limits["trials"] is None and limits["max_cost"] is None:
                 limits["trials"] = DEFAULT_TRIALS  # stored with the study, so that workers know
-            study.record_settings(file=str(options.file.resolve()), **limits)
+            file = str(options.file.resolve())
+            study.record_settings(file=file, **_known_workers(study, options), **limits)
             return _run(study, options, limits, received)
 
 
@@ -130,7 +131,7 @@ def _resume(options: argparse.Namespace) -> int:
     with handling_termination() as received, open_study(options) as study:
         limits = _known_limits(study, options)
         file = {} if options.file is None else {"file": str(options.file.resolve())}
-        study.record_settings(**file, **limits)
+        study.record_settings(**file, **_known_workers(study, options), **limits)
         return _run(study, options, limits, received)
 
 
@@ -155,7 +156,7 @@ class _Lines:
         self.count = 0
 
     def __call__(self, trial: Trial) -> None:
-        from grisaille.cli.study_summary import outcome_text
+        from grisaille.reporting.tables import outcome_text
 
         self.count += 1
         print(
@@ -169,7 +170,7 @@ def _run(
     study: Study, options: argparse.Namespace, limits: dict[str, Any], received: list[int]
 ) -> int:
     """Run a study, print its result, and tell how to continue if it was stopped."""
-    result = study.run(**_ways(options), **limits)
+    result = study.run(**_ways(study.state.settings, options), **limits)
     print(f"\n{result}")
     code = _finish(result, options.plot, received)
     if code in (INTERRUPTED, TERMINATED):
@@ -179,10 +180,15 @@ def _run(
     return code
 
 
-def _ways(options: argparse.Namespace) -> dict[str, Any]:
+def _known_workers(study: Study, options: argparse.Namespace) -> dict[str, Any]:
+    """How many evaluations at once, to be stored: as in the call, else as before."""
+    return {"workers": options.workers or study.state.settings.get("workers")}
+
+
+def _ways(stored: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """How to run: everything but the limits."""
     return {
-        "workers": options.workers,
+        "workers": options.workers or stored.get("workers"),
         "timeout": options.timeout,
         "progress": False if options.quiet else None,
     }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from grisaille.cli.arguments import STUDY, STUDY_WITH_FILE, add_shared, count
 from grisaille.cli.exit_codes import DONE, FAILURE, NOTHING
 from grisaille.cli.stored_studies import Damaged, Stored, open_study, read_studies, read_study
-from grisaille.errors import printable
+from grisaille.errors import counted, printable
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -79,6 +79,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
     trials = line["trials"]
     return {
         "study": line["name"],
+        "state": "finished" if line["finished"] else "open",
         "complete": str(trials["complete"]) + _of(trials),
         "pending": str(trials["pending"]),
         "broken": str(trials["broken"]),
@@ -86,7 +87,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
         "bound": _number(line["bound"]),
         "bound is": _certainty(line["certified"]),
         "gap": _number(line["gap"], 3),
-        "failures": str(line["failures"]),
+        "failures": str(line["failures"]) + (f", {line['cured']} cured" if line["cured"] else ""),
         "evaluations": str(sum(line["evaluations"].values())),
         "last written": _local(line["written"]),
     }
@@ -197,6 +198,9 @@ def _settings(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
     )
     # Trials without an objective: of expensive boxes only, or of a problem that was changed.
     partial = f"{trials['partial']} partial, " if trials["partial"] else ""
+    more = f", {trials['elsewhere']} made elsewhere" if trials["elsewhere"] else ""
+    finished = ": finished" if what["finished"] else ""
+    cured = f"; {counted(what['cured'], 'attempt')} failed and succeeded when tried again"
     lines = {
         "study": f"{what['name']} in {what['storage']}",
         "file": settings.get("file", "unknown: the study was made elsewhere"),
@@ -205,8 +209,8 @@ def _settings(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
         "strategy": settings.get("strategy", "-"),
         "seed": f"{settings.get('seed', '-')}, evaluation {settings.get('evaluation', '-')}",
         "trials": f"{trials['complete']}{_of(trials)} complete, {partial}"
-        f"{trials['pending']} pending, {trials['broken']} broken",
-        "evaluations": counts or "none",
+        f"{trials['pending']} pending, {trials['broken']} broken{more}{finished}",
+        "evaluations": (counts or "none") + (cured if what["cured"] else ""),
         "cost": f"{what['cost']:g}",
         "written": _local(what["written"]),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from unicodedata import category
 
 from grisaille.cli.problem_file import Definition, is_file, load
 from grisaille.cli.remembered_files import remember, remembered
-from grisaille.errors import ModelError, ProtocolError, StorageError, cut, shortened
+from grisaille.errors import ModelError, ProtocolError, StorageError, cut, printable, shortened
 
 if TYPE_CHECKING:
     from grisaille.storage.database import Database
@@ -111,8 +112,10 @@ def make_study(definition: Definition, options: argparse.Namespace) -> Study:
             allow_changes=getattr(options, "allow_changes", False),
         )
     except ProtocolError as error:  # in the words of the command line
-        message = str(error).replace("allow_changes=True", "grisaille resume --allow-changes")
+        message = str(error).replace("allow_changes=True", "--allow-changes")
         raise ProtocolError(message) from error
+    if study.changes:
+        print(f"grisaille: {printable(study.changes)}", file=sys.stderr)
     if options.file is not None:
         remember(options.storage, options.study, options.file)
     return study

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grisaille.language.declared_unit import unit_text
 from grisaille.study.budget import spent
 from grisaille.study.encoding import number_to_plain, to_plain
 from grisaille.study.state import StudyState
-from grisaille.study.trials_and_queries import QueryEntry, TrialState
+from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialState
 
 if TYPE_CHECKING:
     from grisaille.cli.stored_studies import Stored
-    from grisaille.language.problem import Problem
     from grisaille.records import Trial
 
 
@@ -25,10 +23,13 @@ def summarize(stored: Stored) -> dict[str, Any]:
     best, bound = best_trial(state), last_bound(state)
     history = state.history()
     counts = history.counts()
+    elsewhere = sum(entry.record is not None for entry in state.trials.values() if entry.is_data)
     return {
         "name": stored.name,
+        "finished": is_finished(state),
         "trials": {
-            "complete": state.count(TrialState.COMPLETE),
+            "complete": state.count(TrialState.COMPLETE) - elsewhere,
+            "elsewhere": elsewhere,
             "partial": state.count(TrialState.PARTIAL),
             "pending": state.count(TrialState.PENDING),
             "broken": state.count(TrialState.BROKEN),
@@ -39,6 +40,7 @@ def summarize(stored: Stored) -> dict[str, Any]:
         "certified": None if bound is None else bound[1],
         "gap": None if bound is None or best is None else max(best.objective - bound[0], 0.0),
         "failures": len(history.failures),
+        "cured": cured_attempts(state),
         "cost": spent(state),
         "evaluations": {box: counts.get(box, 0) for box in state.settings.get("boxes", counts)},
         "written": _moment(stored.written),
@@ -76,11 +78,17 @@ def describe(stored: Stored, last: int | None) -> dict[str, Any]:
     }
 
 
-def outcome_text(problem: Problem, trial: Trial) -> str:
-    """Objective of a complete trial in the user's sense, and its violation if there is one."""
-    violated = f", violation {trial.violation:.2e}" if trial.violation else ""
-    name, unit = problem.objective_name or "objective", unit_text(problem.objective_unit)
-    return f"{name} {problem.sense * trial.objective:.6g}{unit}{violated}"
+def is_finished(state: StudyState) -> bool:
+    """Whether all trials that are wanted were made, and nothing is pending."""
+    wanted = state.settings.get("trials")
+    made = wanted is not None and state.made() >= wanted
+    return made and not state.count(TrialState.PENDING)
+
+
+def cured_attempts(state: StudyState) -> int:
+    """How many attempts failed or were lost, and were answered when they were tried again."""
+    told = (query for query in state.queries.values() if query.state is QueryState.TOLD)
+    return sum(query.attempts + query.losses for query in told)
 
 
 def best_trial(state: StudyState) -> Trial | None:

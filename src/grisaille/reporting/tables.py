@@ -11,7 +11,7 @@ from grisaille.errors import printable
 from grisaille.language.declared_unit import unit_text
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
-from grisaille.records import History
+from grisaille.records import History, Trial
 from grisaille.reporting.constraint_table import constraint_lines, tightness
 from grisaille.reporting.trial_data import trial_data
 
@@ -44,6 +44,13 @@ def _constraint_columns(problem: Problem) -> list[str]:
         name if named else f"constraint[{k}]"
         for k, (name, named) in enumerate(zip(problem.constraint_names, has_name, strict=True))
     ]
+
+
+def outcome_text(problem: Problem, trial: Trial) -> str:
+    """Objective of a complete trial in the user's sense, and its violation if there is one."""
+    violated = f", violation {trial.violation:.2e}" if trial.violation else ""
+    name, unit = problem.objective_name or "objective", unit_text(problem.objective_unit)
+    return f"{name} {problem.sense * trial.objective:.6g}{unit}{violated}"
 
 
 def trials_table(problem: Problem, history: History) -> pandas.DataFrame:

@@ -24,7 +24,7 @@ def answers_table(
     """
     import pandas
 
-    names = {box.name: (input_names(problem, box), _output_names(box)) for box in boxes}
+    names = {box.name: (input_names(problem, box), output_names(box)) for box in boxes}
     rows: list[dict[str, Any]] = []
 
     def add(name: str, trial: int | None, source: str, seen: Any) -> None:
@@ -46,7 +46,8 @@ def answers_table(
     return table.astype({"trial": "Int64"})
 
 
-def _output_names(box: BlackBox) -> list[str]:
+def output_names(box: BlackBox) -> list[str]:
+    """What the outputs of a black box are called, in tables and on paper."""
     if box.output_names:
         return list(box.output_names)
     if box.outputs == 1:

@@ -129,6 +129,7 @@ _MORE_SETTINGS: dict[str, Check] = {
     "trials": _or_none(_count),
     "max_cost": _or_none(is_number),
     "gap_tol": _or_none(is_number),
+    "workers": _or_none(_count),
 }
 _ASSEMBLED = _record(
     x=list_of(_finite),

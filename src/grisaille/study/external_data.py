@@ -11,8 +11,10 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.checks import attribute_of, first_strange, is_finite, real_numbers
 from grisaille.errors import ModelError, counted, shortened
+from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
 from grisaille.language.design_points import entry_names
+from grisaille.language.expression import Call, Expression, Operation
 from grisaille.language.problem import Problem
 from grisaille.language.variable import Variable
 
@@ -43,7 +45,7 @@ def observed_rows(
             f"{counted(box.outputs, 'column')} of outputs, too"
         )
     else:
-        x_names, y_names = _split(problem, box, list(x_columns))
+        x_names, y_names = split_columns(problem, box, list(x_columns))
         x = _chosen(box, x_columns, x_names)
         y = _chosen(box, x_columns, y_names)
     if len(x) != len(y):
@@ -74,14 +76,14 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
         return asked
     if isinstance(given, Mapping):
         done = asked.copy()
+        namings = input_namings(problem, box) or [_names_by_source(problem, box)]
         for name, value in given.items():
-            names = next((n for n in input_namings(problem, box) if name in n), None)
+            names = next((n for n in namings if name in n), None)
             if names is None or not is_finite(value):
-                known = " or ".join(f"({_listed(n)})" for n in input_namings(problem, box))
+                known = " or ".join(f"({_listed(n)})" for n in namings)
                 raise ModelError(
-                    f"inputs={shortened(given)}: black box {box.name!r} has the inputs "
-                    f"{known or 'without names: pass all of them in order'}, and each is a finite "
-                    "number"
+                    f"inputs={shortened(given)}: black box {box.name!r} has the inputs {known}, "
+                    "and each is a finite number"
                 )
             done[names.index(name)] = value
         return done
@@ -114,7 +116,7 @@ def _columns(box: BlackBox, given: Any) -> dict[Any, Any] | None:
     return {name: np.atleast_1d(given[name]) if fields else given[name] for name in names}
 
 
-def _split(problem: Problem, box: BlackBox, names: list[Any]) -> tuple[list[Any], list[Any]]:
+def split_columns(problem: Problem, box: BlackBox, names: list[Any]) -> tuple[list[Any], list[Any]]:
     """Which columns of a table are the inputs, and which are the outputs."""
     x_namings, y_namings = input_namings(problem, box), _output_namings(box)
     y_names = _in_order(box, "outputs", names, y_namings)
@@ -223,7 +225,33 @@ def _output_namings(box: BlackBox) -> list[list[str]]:
 def input_names(problem: Problem, box: BlackBox) -> list[str]:
     """What the inputs of a black box are called, in tables and on paper."""
     namings = input_namings(problem, box)
-    return namings[-1] if namings else entry_names("input", (box.inputs,))
+    return namings[-1] if namings else _names_by_source(problem, box)
+
+
+def _names_by_source(problem: Problem, box: BlackBox) -> list[str]:
+    """Names of inputs after the variables and outputs that they are, `input[1]` for others."""
+    calls = [call for call in problem.program.calls if call.box is box]
+    sources = [[n for a in call.arguments for n in _source_names(a)] for call in calls]
+    plain = entry_names("input", (box.inputs,))
+    if any(source != sources[0] for source in sources[1:]):
+        return plain
+    found = [name or plain[place] for place, name in enumerate(sources[0] if sources else plain)]
+    return found if len(set(found)) == len(found) else plain
+
+
+def _source_names(expression: Expression) -> list[str | None]:
+    """For each entry, the variable or the output that it is; None if it is computed."""
+    if isinstance(expression, Variable):
+        return [*entry_names(expression.name, expression.shape)]
+    if isinstance(expression, Call):
+        box = expression.box
+        return [*(box.output_names or entry_names(box.name, expression.shape))]
+    if isinstance(expression, Operation) and expression.atom is atoms.take:
+        inner = _source_names(expression.arguments[0])
+        return [inner[position] for position in expression.parameters[0]]
+    if isinstance(expression, Operation) and expression.atom is atoms.join:
+        return [name for argument in expression.arguments for name in _source_names(argument)]
+    return [None] * expression.size
 
 
 def input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:

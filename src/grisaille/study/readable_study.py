@@ -151,8 +151,12 @@ class ReadableStudy:
         """What has been found so far."""
         summary = self._session.summary(Limits(self._planned()))
         now = summary.situation
+        bound = self._session.bound(now)
+        wanted = self.state.settings.get("trials") or self._planned()
+        if wanted is not None and self.state.made() >= wanted and not now.pending:
+            return summary.result(Status.MAX_TRIALS, bound)
         message = f"as recorded: {len(now.history)} trials complete, {len(now.pending)} under way"
-        return summary.result(Status.RUNNING, self._session.bound(now), message)
+        return summary.result(Status.RUNNING, bound, message)
 
     def replay(self, trial: int) -> Suggestion:
         """Derive the decision for a trial again, from what was known when it was made."""

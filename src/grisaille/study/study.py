@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from grisaille.checks import check_flag
 from grisaille.interrupts import Uninterrupted
 from grisaille.language.problem import Problem
 from grisaille.records import Trial
@@ -23,7 +24,7 @@ from grisaille.study.session import Session
 from grisaille.study.trials_and_queries import TrialEntry
 
 if TYPE_CHECKING:
-    pass
+    import pandas
 
 DEFAULT_STORAGE = "sqlite:///study.db"
 """Where a named study is stored by default."""
@@ -115,6 +116,53 @@ class Study(AnsweredStudy):
                     self.release(query)
             raise
         return found
+
+    def ask_sheet(
+        self,
+        n: int = 1,
+        *,
+        trials: int | None = None,
+        lease: float | None = None,
+        pending: bool = False,
+    ) -> pandas.DataFrame:
+        """Take the next evaluations to make, as a table to print and to fill in.
+
+        One row per query: its id, trial and box, a column per input, an empty one per output, and
+        an empty column `failed` to say why there is no answer. Inputs are rounded to what people
+        can set. Cells that do not belong to the black box of a row hold `-`.
+
+        Args:
+            n: How many.
+            trials: How many trials the study is to have in all, as in `ask`.
+            lease: Seconds after which they may be given to somebody else; None for never.
+            pending: Whether queries that people were asked before and have not answered stand on
+                the sheet, too, before the n new ones.
+        """
+        from grisaille.study.sheets import sheet_of
+
+        check_flag("ask_sheet", "pending", pending)
+        asked = self.state.asked() if pending else []
+        by_people = {entry.id for entry in asked if entry.holder is None}
+        before = [query for query in self.pending if query.id in by_people]
+        return sheet_of(self.problem, [*before, *self.ask(n, trials=trials, lease=lease)])
+
+    def tell_sheet(self, sheet: pandas.DataFrame) -> pandas.DataFrame:
+        """Record what people wrote on a sheet of `ask_sheet`.
+
+        Each row counts on its own: what does not fit is refused, and the rest is recorded. Inputs
+        on the sheet are what was really done, so write over those that were not set as asked. Rows
+        without an answer stay open, and rows that are recorded already change nothing.
+
+        Args:
+            sheet: The table, its rows and columns in any order. Columns besides are left alone.
+
+        Returns:
+            One row per row of the sheet: `id`, `outcome` ("recorded", "failed", "open", "known" or
+            "refused") and `message`, which says what to do if it was refused.
+        """
+        from grisaille.study.sheets import tell_sheet
+
+        return tell_sheet(self, sheet)
 
     def ask_trial(self) -> TrialEntry | None:
         """Take all queries of one trial, to evaluate its chain as a whole.

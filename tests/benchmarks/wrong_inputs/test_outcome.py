@@ -45,7 +45,7 @@ METHODS: dict[str, Any] = {
         gs.Problem: ("solve", "diagram"),
         gs.Study: (
             *("ask", "tell", "correct", "retract", "enqueue", "fail", "release", "observe"),
-            *("run", "replay", "box", "answers", "predict", "model"),
+            *("run", "replay", "box", "answers", "predict", "model", "ask_sheet", "tell_sheet"),
         ),
         gs.Result: (
             *("metrics", "plot", "guarantee", "discrepancy_bounds"),

@@ -1,0 +1,142 @@
+"""CSV files as people and spreadsheets write them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grisaille.errors import ModelError, counted, cut, shortened
+
+if TYPE_CHECKING:
+    import pandas
+
+_SEPARATORS = (",", ";", "\t")
+_DECIMAL_COMMA = re.compile(r"([-+]?\d*),(\d+([eE][-+]?\d+)?)")
+# A spreadsheet would make a date of the id 3-1, and one of the row 12/1.
+_ID = re.compile(r"\d+-p?\d+")
+
+
+def read_table(table: Path) -> pandas.DataFrame:
+    """The rows of a CSV file, under the names in its first row."""
+    import pandas
+
+    shown = cut(str(table))
+    try:
+        data = table.read_bytes()
+        separator = _separator(data.decode("utf-8", errors="replace"))
+        # Where commas do not separate columns, they begin decimals.
+        decimal = "," if separator != "," and b"," in data else "."
+        way: dict[str, Any] = {"sep": separator, "decimal": decimal}
+        frame = pandas.read_csv(io.BytesIO(data), **way)
+        # pandas itself would give a second column of the same name another one.
+        first = pandas.read_csv(io.BytesIO(data), header=None, nrows=1, dtype=str, **way)
+        names = first.iloc[0].dropna()
+    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
+        raise ModelError(f"{shown} cannot be read as CSV: {cut(str(error))}") from error
+    if all(_is_number(column) for column in frame.columns):
+        raise ModelError(
+            f"{shown} begins with numbers: put a row with the names of the columns first"
+        )
+    if names.duplicated().any():
+        twice = shortened(names[names.duplicated()].iloc[0])
+        raise ModelError(f"{shown} has two columns {twice}: rename one")
+    if not len(frame):
+        raise ModelError(f"{shown} has no row below the names of its columns: add one per answer")
+    return frame
+
+
+def read_sheet(path: Path) -> tuple[pandas.DataFrame, list[str]]:
+    """The lines of a sheet as texts, under their line numbers, and what is wrong with others.
+
+    Blank lines are left out. Where commas do not separate the columns, `0,5` is the number 0.5.
+    """
+    import pandas
+
+    shown = cut(str(path))
+    try:
+        text = _decoded(path.read_bytes())
+        separator = _separator(text)
+        # A quote without an end would swallow the lines below it.
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        lines: list[tuple[int, list[str]]] = []
+        begin = 1
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                lines.append((begin, [cell.strip() for cell in cells]))
+            begin = reader.line_num + 1
+    except (OSError, ValueError, csv.Error) as error:
+        raise ModelError(f"{shown} cannot be read as CSV: {cut(str(error))}") from error
+    names = lines[0][1] if lines else []
+    while names and not names[-1]:
+        names = names[:-1]
+    if "id" not in names:
+        raise ModelError(
+            f"{shown} is no sheet of questions: its first row has no column 'id'; grisaille ask "
+            "--csv writes one"
+        )
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise ModelError(f"{shown} has two columns {shortened(twice)}: rename one")
+    rows, numbers, wrong = [], [], []
+    for number, cells in lines[1:]:
+        if any(cells[len(names) :]):
+            wrong.append(
+                f"line {number} has {counted(len(cells), 'cell')}, but there are {len(names)} "
+                'columns: write decimals with a point, and texts with commas in "quotes"'
+            )
+            continue
+        cells = [*cells, *[""] * len(names)][: len(names)]
+        if separator != ",":
+            cells = [_DECIMAL_COMMA.sub(r"\1.\2", c) if _is_decimal(c) else c for c in cells]
+        rows.append(cells)
+        numbers.append(number)
+    index = pandas.Index(numbers, name="line", dtype="int64")
+    return pandas.DataFrame(rows, columns=names, index=index, dtype=object), wrong
+
+
+def write_table(path: Path, frame: pandas.DataFrame, semicolons: bool = False) -> None:
+    """Write a table for people: a spreadsheet must not make dates of its ids.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    ids = [f"query {name}" if _ID.fullmatch(name) else f"row {name}" for name in frame["id"]]
+    way: dict[str, Any] = {"sep": ";", "decimal": ","} if semicolons else {}
+    cells = frame.assign(id=ids)
+    if semicolons:  # columns with marks in them are no columns of numbers
+        cells = cells.map(lambda c: str(c).replace(".", ",") if isinstance(c, float) else c)
+    text = cells.to_csv(index=False, lineterminator="\n", **way)
+    # Without the mark, spreadsheets take UTF-8 for something else.
+    path.write_text(text, encoding="utf-8" if text.isascii() else "utf-8-sig", newline="")
+
+
+def _decoded(data: bytes) -> str:
+    """The text of a file; spreadsheets write UTF-8 with a mark, UTF-16, or Windows' own letters."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252")
+
+
+def _separator(text: str) -> str:
+    """What separates the columns: whatever is most frequent in the first row, outside quotes."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    bare = re.sub(r'"[^"]*"', "", first)
+    return max(_SEPARATORS, key=bare.count)
+
+
+def _is_decimal(text: str) -> bool:
+    return _DECIMAL_COMMA.fullmatch(text) is not None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,92 @@
+"""The columns of a sheet of questions: their names, and numbers that people can set."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grisaille.array_types import Array
+from grisaille.language.black_box import BlackBox
+from grisaille.language.problem import Problem
+from grisaille.reporting.tables import design_names
+from grisaille.study.answers_table import output_names
+from grisaille.study.data_trials import direct_entries
+from grisaille.study.external_data import input_names
+
+FIRST = ("id", "trial", "box")
+FAILED = "failed"
+
+# Inputs are asked for in steps of this part of their range, or of their size where that is less;
+# inputs without a range in so many digits.
+_RESOLUTION = 1e-4
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class BoxColumns:
+    """The columns of one black box: its inputs and its outputs, in order."""
+
+    inputs: list[str]
+    outputs: list[str]
+
+
+def sheet_columns(problem: Problem) -> dict[str, BoxColumns]:
+    """The columns of each black box.
+
+    A name that would mean two things carries the name of its black box: `purification.acid`.
+    """
+    entries = set(design_names(problem))
+    inputs = {box.name: input_names(problem, box) for box in problem.boxes}
+    outputs = {box.name: output_names(box) for box in problem.boxes}
+    read = Counter(name for names in inputs.values() for name in names if name not in entries)
+    written = Counter(name for names in outputs.values() for name in names)
+    taken = {*FIRST, FAILED}
+    twice_read = {name for name, count in read.items() if count > 1}
+    twice_written = {name for name, count in written.items() if count > 1}
+
+    def spelled(box: str, names: Iterable[str], ambiguous: set[str]) -> list[str]:
+        return [f"{box}.{name}" if name in ambiguous else name for name in names]
+
+    return {
+        box: BoxColumns(
+            spelled(box, inputs[box], taken | twice_read | (set(written) - entries)),
+            spelled(box, outputs[box], taken | twice_written | entries),
+        )
+        for box in inputs
+    }
+
+
+def settable(problem: Problem, box: BlackBox, inputs: Array) -> list[float]:
+    """Inputs of a black box, rounded so that people can set them, inside their bounds."""
+    program = problem.program
+    calls = [call for call in program.calls if call.box.name == box.name]
+    entries = [direct_entries(program, call.arguments) for call in calls]
+    rounded = []
+    for place, value in enumerate(inputs.tolist()):
+        read = [entry for own in entries if (entry := own[place]) is not None]
+        if calls and len(read) == len(calls):
+            low = max(float(program.lower[entry]) for entry in read)
+            high = min(float(program.upper[entry]) for entry in read)
+            rounded.append(round_within(value, low, high))
+        else:
+            rounded.append(float(f"{value:.{_DIGITS}g}"))
+    return rounded
+
+
+def round_within(value: float, low: float, high: float) -> float:
+    """A value of a variable, rounded as far as its range allows, and not beyond its bounds."""
+    size = high - low
+    if low > 0 or high < 0:  # it may go over decades
+        size = min(size, abs(value))
+    if not size > 0:
+        return value
+    places = math.ceil(-math.log10(_RESOLUTION * size))
+    step = 10.0**-places
+    nearest = round(value, places)
+    if nearest > high:
+        nearest = round(value - step / 2, places)
+    elif nearest < low:
+        nearest = round(value + step / 2, places)
+    return nearest if low <= nearest <= high else value
