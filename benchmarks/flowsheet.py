@@ -1,9 +1,9 @@
 """How near does each method come to the optimum of a flowsheet, in 40 trials of bare defaults?
 
-The flowsheet has six variables, four constraints that are all active, and a cliff where the reactor
-extinguishes (docs/problems.md). The methods are the default, EI-CF and LogEI of this library, and
+The flowsheet has six variables, four constraints, of which three are active, and a cliff where the
+reactor extinguishes (docs/problems.md). The methods are the default, EI-CF and LogEI of this library, and
 Optuna's GP sampler, which sees the objective and the constraints as numbers. For each seed we store
-the best feasible profit, how far it is from the optimum of the fully known model, and the seconds.
+the best feasible profit, how far it is from the optimum of the fully known model, and the processor seconds.
 
 Run by hand: `python -m benchmarks.flowsheet [--only default] [--seeds 10] [--processes 1]`. Methods
 that are not run keep the rows that are stored.
@@ -39,10 +39,10 @@ def run_one(job: Job) -> Row:
     torch.set_num_threads(1)
     method, seed = job
     known = flowsheet()
-    started = time.perf_counter()
+    started = time.process_time()
     run = _run_optuna if method == OPTUNA else _run_ours
     best = run(known, method, seed)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     profit, violation = (np.nan, np.nan) if best is None else known.measure(best)
     feasible = best is not None and violation <= 0
     return {

@@ -119,14 +119,14 @@ def williams_otto(u):
 
 def flowsheet(x):
     """The hottest steady state of the reactor, at the root of its balance of heat."""
-    c, flow, feed, coolant, volume, recovery = x.T
+    flow, c, feed, coolant, volume, recovery = x.T
     tau, transfer = volume / flow, 3000 * volume ** (2 / 3)
 
     def concentrations(kelvin):
         warmth = (1 / kelvin - 1 / 400) / 8.314e-3
         a = c / (1 + 15 * np.exp(-70 * warmth) * tau)
         # The balance of B is quadratic: b + 2 k2 tau b^2 = c - a.
-        b = 2 * (c - a) / (1 + np.sqrt(1 + 0.16 * np.exp(-80 * warmth) * tau * (c - a)))
+        b = 2 * (c - a) / (1 + np.sqrt(1 + 0.16 * np.exp(-85 * warmth) * tau * (c - a)))
         return a, b
 
     def heat(kelvin):
@@ -150,11 +150,10 @@ def flowsheet(x):
         - 20 * waste
         - 0.7 * vapour
         - 0.04 * flow * (feed - 300)
-        - 5e-6 * np.abs(transfer * (most - coolant))
-        - 30 * flow
-        - 80 * volume**0.6
+        - 20 * flow
+        - 50 * volume**0.6
     )
-    return profit, np.stack([0.985 - purity, most - 385, vapour - 12, waste - 0.5], -1)
+    return profit, np.stack([0.985 - purity, most - 390, vapour - 8, waste - 0.2], -1)
 
 
 def drop_wave(x):
