@@ -117,6 +117,45 @@ def williams_otto(u):
     return -profit, np.stack([a - 0.12, g - 0.08], -1)
 
 
+def flowsheet(x):
+    """The hottest steady state of the reactor, at the root of its balance of heat."""
+    flow, c, feed, coolant, volume, recovery = x.T
+    tau, transfer = volume / flow, 3000 * volume ** (2 / 3)
+
+    def concentrations(kelvin):
+        warmth = (1 / kelvin - 1 / 400) / 8.314e-3
+        a = c / (1 + 15 * np.exp(-70 * warmth) * tau)
+        # The balance of B is quadratic: b + 2 k2 tau b^2 = c - a.
+        b = 2 * (c - a) / (1 + np.sqrt(1 + 0.16 * np.exp(-85 * warmth) * tau * (c - a)))
+        return a, b
+
+    def heat(kelvin):
+        a, b = concentrations(kelvin)
+        made = 80e3 * (c - a) + 20e3 * (c - a - b)
+        return flow * made - 2000 * flow * (kelvin - feed) - transfer * (kelvin - coolant)
+
+    least, most = np.minimum(feed, coolant) - 1, np.maximum(feed + 50 * c, coolant) + 1
+    for count in (400, *[16] * 11):  # ever finer, above the highest root but the last step
+        kelvin = most - (most - least) * np.linspace(0, 1, count + 1)[:, None]
+        first = np.argmax(heat(kelvin) > 0, axis=0)
+        rows = np.arange(len(x))
+        least, most = kelvin[first, rows], kelvin[np.maximum(first - 1, 0), rows]
+    a, b = concentrations(most)
+    left, product, waste = flow * a, flow * b, flow * (c - a - b) / 2
+    purity = product / (product + (1 - recovery) * left + 0.1 * waste)
+    vapour = recovery * left * (0.8 + 0.2 / (1 - recovery))
+    profit = (
+        160 * product
+        - 90 * (c * flow - recovery * left)
+        - 20 * waste
+        - 0.7 * vapour
+        - 0.04 * flow * (feed - 300)
+        - 20 * flow
+        - 50 * volume**0.6
+    )
+    return profit, np.stack([0.985 - purity, most - 390, vapour - 8, waste - 0.2], -1)
+
+
 def drop_wave(x):
     r = np.sqrt((x**2).sum(-1))
     return free((1 + np.cos(12 * r)) / (2 + 0.5 * r**2))
@@ -213,6 +252,7 @@ FIXED: dict[str, Formula] = {
         bazaraa,
         sinusoidal,
         williams_otto,
+        flowsheet,
         drop_wave,
         ackley,
         rosenbrock,

@@ -13,6 +13,7 @@ from grisaille.problems.paper_examples import (
     shifted_square,
     sum_of_squares,
 )
+from grisaille.problems.plant import flowsheet
 from grisaille.problems.reactor import williams_otto
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "constrained_toy_graph",
     "drop_wave",
     "environmental",
+    "flowsheet",
     "goldstein_price",
     "langermann",
     "lp_with_embedded_gp",

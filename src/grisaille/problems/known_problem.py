@@ -81,7 +81,7 @@ class KnownProblem:
             )
         if self.truth is not None:
             return self.truth(point)
-        outputs = self.problem.program.run(torch.tensor(point).unsqueeze(0), _call)
+        outputs = self.problem.program.run(torch.tensor(point).unsqueeze(0), call_boxes)
         return measured(self.problem, *split_outputs(outputs))
 
 
@@ -111,6 +111,6 @@ def measured(problem: Problem, objective: Tensor, constraints: Tensor) -> tuple[
     return problem.sense * float(objective[0]), float(worst)
 
 
-def _call(call: BoxCall, states: Tensor) -> Tensor:
+def call_boxes(call: BoxCall, states: Tensor) -> Tensor:
     """The real function of a black box, at states (batch, inputs)."""
     return torch.tensor(np.array([call.box.evaluate(state) for state in states.numpy()]))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from grisaille.problems import causal, composite, constrained, networks, paper_examples, reactor
+from grisaille.problems import (
+    causal,
+    composite,
+    constrained,
+    networks,
+    paper_examples,
+    plant,
+    reactor,
+)
 from grisaille.problems.known_problem import KnownProblem
 
 Maker = Callable[[int], KnownProblem]
@@ -30,6 +38,7 @@ _FIXED: tuple[Callable[[], KnownProblem], ...] = (
     constrained.bazaraa,
     constrained.sinusoidal,
     reactor.williams_otto,
+    plant.flowsheet,
     networks.drop_wave,
     networks.ackley,
     networks.rosenbrock,

@@ -66,7 +66,9 @@ def settable(problem: Problem, box: BlackBox, inputs: Array) -> list[float]:
     rounded = []
     for place, value in enumerate(inputs.tolist()):
         read = [entry for own in entries if (entry := own[place]) is not None]
-        if calls and len(read) == len(calls):
+        if any(program.space.steps[entry] for entry in read):
+            rounded.append(value)  # it can be set as it is
+        elif calls and len(read) == len(calls):
             low = max(float(program.lower[entry]) for entry in read)
             high = min(float(program.upper[entry]) for entry in read)
             rounded.append(round_within(value, low, high))
