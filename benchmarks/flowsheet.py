@@ -1,9 +1,10 @@
 """How near does each method come to the optimum of a flowsheet, in 40 trials of bare defaults?
 
 The flowsheet has six variables, four constraints, of which three are active, and a cliff where the
-reactor extinguishes (docs/problems.md). The methods are the default, EI-CF and LogEI of this library, and
-Optuna's GP sampler, which sees the objective and the constraints as numbers. For each seed we store
-the best feasible profit, how far it is from the optimum of the fully known model, and the processor seconds.
+reactor extinguishes (docs/problems.md). The methods are the default, EI-CF and LogEI of this
+library, and Optuna's GP sampler, which sees the objective and the constraints as numbers. For each
+seed we store the best feasible profit, how far it is from the optimum of the fully known model, and
+the processor seconds.
 
 Run by hand: `python -m benchmarks.flowsheet [--only default] [--seeds 10] [--processes 1]`. Methods
 that are not run keep the rows that are stored.
