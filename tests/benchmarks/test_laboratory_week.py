@@ -1,4 +1,4 @@
-"""A short week in the simulated laboratory: `python -m benchmarks.laboratory_week` plays whole ones."""
+"""A short week in the simulated laboratory; the benchmark plays whole ones."""
 
 from __future__ import annotations
 
