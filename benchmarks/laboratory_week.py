@@ -186,8 +186,7 @@ class Week:
     corrected: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     changed: bool = False
-    news: bool = False
-    trials: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._bench = Bench(self.seed)
@@ -222,10 +221,11 @@ class Week:
     def _want_colour(self) -> None:
         """Write the new black box and its limit into the recipe."""
         (self.terminal.folder / "recipe.py").write_text(COLOURED + self.extra)
-        self.changed = self.news = True
+        self.changed = True
         # From now on, a trial takes two questions.
         left = (self.questions - self.asked - OLD_POINTS) // 2
-        self.trials = ["--trials", str(self.asked - len(self.failed) + left)]
+        trials = self.asked - len(self.failed) + left
+        self.changes = ["--allow-changes", "--trials", str(trials)]
         self.terminal.say('In recipe.py: colouring(celsius, hours) <= 30, a black box "colouring"')
 
     def _sheet(self) -> bool:
@@ -236,11 +236,9 @@ class Week:
         """
         path = self.terminal.folder / "sheet.csv"
         n = min(PER_SHEET, self.questions - self.asked)
-        allow, self.news = (["--allow-changes"] if self.news else []), False
+        changes, self.changes = self.changes, []
         sheet_of = ["--csv", "sheet.csv"]
-        if self.terminal.run("ask", STUDY, *sheet_of, "-n", str(n), *self.trials, *allow, code=1)[
-            0
-        ]:
+        if self.terminal.run("ask", STUDY, *sheet_of, "-n", str(n), *changes, code=1)[0]:
             return False
         sheet = read_sheet(path)[0]
         self.asked += len(sheet)
