@@ -77,7 +77,7 @@ def _run_optuna(known: KnownProblem, _method: str, seed: int) -> np.ndarray | No
         point = np.array([trial.suggest_float(*bound) for bound in bounds])
         outputs = program.run(torch.tensor(point).unsqueeze(0), call_boxes)
         minimized, constraints = split_outputs(outputs)
-        for label, body in zip(known.problem.constraint_labels, constraints[0], strict=True):
+        for label, body in zip(known.problem.constraint_names, constraints[0], strict=True):
             trial.set_constraint(label, float(body))
         return float(minimized[0])
 

@@ -35,7 +35,9 @@ from grisaille.cli import main as grisaille
 from grisaille.cli.csv_files import read_sheet
 
 QUESTIONS = 30
-PER_SHEET = 3
+PER_SHEET = 2  # three sheets a day
+# At so many old points a new black box is asked first.
+OLD_POINTS = 6
 STUDY = "spring"
 # What the equipment can set.
 STEPS = {"celsius": 0.5, "hours": 0.05}
@@ -184,7 +186,7 @@ class Week:
     corrected: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     changed: bool = False
-    news: bool = False
+    changes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._bench = Bench(self.seed)
@@ -208,7 +210,8 @@ class Week:
     def _begin(self) -> None:
         folder = self.terminal.folder
         (folder / "recipe.py").write_text((COLOURED if self.clean else RECIPE) + self.extra)
-        self.terminal.run("create", "recipe.py", "--study", STUDY)
+        trials = self.questions // 2 if self.clean else self.questions
+        self.terminal.run("create", "recipe.py", "--study", STUDY, "--trials", str(trials))
         bench = Bench(1000)  # the same old batches in every week
         batches = [bench.measure("synthesis", list(point)) for point in OLD]
         old = pandas.DataFrame(OLD, columns=["celsius", "hours"]).join(pandas.DataFrame(batches))
@@ -218,7 +221,11 @@ class Week:
     def _want_colour(self) -> None:
         """Write the new black box and its limit into the recipe."""
         (self.terminal.folder / "recipe.py").write_text(COLOURED + self.extra)
-        self.changed = self.news = True
+        self.changed = True
+        # From now on, a trial takes two questions.
+        left = (self.questions - self.asked - OLD_POINTS) // 2
+        trials = self.asked - len(self.failed) + left
+        self.changes = ["--allow-changes", "--trials", str(trials)]
         self.terminal.say('In recipe.py: colouring(celsius, hours) <= 30, a black box "colouring"')
 
     def _sheet(self) -> bool:
@@ -229,9 +236,9 @@ class Week:
         """
         path = self.terminal.folder / "sheet.csv"
         n = min(PER_SHEET, self.questions - self.asked)
-        allow, self.news = (["--allow-changes"] if self.news else []), False
+        changes, self.changes = self.changes, []
         sheet_of = ["--csv", "sheet.csv"]
-        if self.terminal.run("ask", STUDY, *sheet_of, "-n", str(n), *allow, code=1)[0]:
+        if self.terminal.run("ask", STUDY, *sheet_of, "-n", str(n), *changes, code=1)[0]:
             return False
         sheet = read_sheet(path)[0]
         self.asked += len(sheet)
@@ -366,7 +373,7 @@ def main(seeds: int, in_process: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--seeds", type=int, default=10, help="default: %(default)s")
     parser.add_argument(
         "--processes", action="store_true", help="a process per command: slower by their imports"
     )

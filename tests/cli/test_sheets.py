@@ -88,8 +88,9 @@ def test_another_answer_names_the_command_that_corrects_it(call):
     assert "grisaille correct lab 1-1 VALUE records it" in output.err
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize(
+    ("encoding", "separator"), [("utf-8-sig", ";"), ("utf-16", "\t"), ("cp1252", ";")]
+)
 def test_sheets_of_european_spreadsheets_are_read(call, encoding, separator):
     assert call("ask", "--csv", "sheet.csv", "-n", "2", "--semicolons")[0] == 0
     lines = Path("sheet.csv").read_text().splitlines()

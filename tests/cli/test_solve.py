@@ -55,6 +55,22 @@ def test_a_changed_problem_is_refused_with_the_flag_that_allows_it(model, place,
     assert state("toy").settings["sense"] == -1
 
 
+def test_resume_remembers_how_many_evaluate_at_once(model, place, state, monkeypatch):
+    from grisaille.study.study import Study
+
+    seen = []
+    run = Study.run
+    monkeypatch.setattr(
+        Study, "run", lambda s, **ways: seen.append(ways["workers"]) or run(s, **ways)
+    )
+    solved(model(), place, "toy", 1)
+    assert "workers" not in state("toy").settings
+    for more in (["--workers", "2", "--timeout", "0"], ["--timeout", "0"]):
+        main(["resume", "toy", "--storage", place, "--trials", "2", "--quiet", *more])
+    assert seen == [None, 2, 2]
+    assert state("toy").settings["workers"] == 2
+
+
 def test_options_of_a_recorded_study_need_its_name(model, capsys):
     assert main(["solve", model(), "--storage", "sqlite:///a.db"]) == 2
     assert "name it with --study" in capsys.readouterr().err

@@ -215,3 +215,35 @@ def test_show_names_steps_and_logarithms_beside_the_bounds(place, capsys):
     assert main(["show", "grid", "--storage", place]) == 0
     text = capsys.readouterr().out
     assert "over t in [300, 400] in steps of 0.5, k in [0.001, 1000] in the logarithm" in text
+
+
+def test_a_finished_study_is_not_called_running(model, place, capsys):
+    file = model()
+    solved(file, place, "toy", 2)
+    capsys.readouterr()
+    assert main(["status", "--storage", place]) == 0
+    assert "toy    finished  2 of 2" in capsys.readouterr().out
+    assert main(["show", "toy", "--storage", place]) == 0
+    assert "2 of 2 complete, 0 pending, 0 broken: finished" in capsys.readouterr().out
+    assert main(["result", "toy", "--storage", place]) == 0
+    assert "status       max_trials: all trials were made" in capsys.readouterr().out
+    assert main(["resume", "toy", "--storage", place, "--trials", "3", "--timeout", "0"]) == 0
+    capsys.readouterr()
+    assert main(["status", "--storage", place]) == 0
+    assert "toy    open   2 of 3" in capsys.readouterr().out
+    assert main(["result", "toy", "--storage", place]) == 0
+    assert "status       running: as recorded: 2 trials complete" in capsys.readouterr().out
+
+
+def test_attempts_that_a_retry_cured_are_counted(model, place, tmp_path: Path, capsys):
+    mark = tmp_path / "mark"
+    work = f"assert os.path.exists({str(mark)!r}) or open({str(mark)!r}, 'w').close()"
+    assert solved(model(work=work), place, "toy", 2) == 0
+    capsys.readouterr()
+    assert main(["status", "--storage", place, "--json"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)
+    assert (line["failures"], line["cured"]) == (0, 1)
+    assert main(["status", "--storage", place]) == 0
+    assert "0, 1 cured" in capsys.readouterr().out
+    assert main(["show", "toy", "--storage", place]) == 0
+    assert "; 1 attempt failed and succeeded when tried again" in capsys.readouterr().out

@@ -58,7 +58,7 @@ def add_commands(commands: Commands) -> None:
     ask.add_argument(
         "--lease", type=positive, metavar="SECONDS", help="after which others may get them"
     )
-    add_trials(ask, "as the study says")
+    add_trials(ask, "as when it was created or asked last")
     ask.add_argument("--csv", type=Path, metavar="FILE", help="write a sheet to fill in")
     ask.add_argument(
         "--pending",
@@ -136,13 +136,21 @@ def _ask(options: argparse.Namespace) -> int:
     check_ask(options)
     if options.csv is not None:
         with open_study(options) as study:
+            _keep_trials(study, options)
             return ask_sheet(study, options)
     # What the problem's file prints is not JSON.
     with redirect_stdout(sys.stderr), open_study(options) as study:
+        _keep_trials(study, options)
         queries = study.ask(options.n, trials=options.trials, lease=options.lease)
     lines = ",\n".join("  " + json.dumps(_plain(query)) for query in queries)
     print(f"[\n{lines}\n]" if lines else "[]")
     return DONE if queries else NOTHING
+
+
+def _keep_trials(study: Study, options: argparse.Namespace) -> None:
+    """Store how many trials there are to be, so that it need not be said again."""
+    if options.trials is not None:
+        study.record_settings(trials=options.trials)
 
 
 def _tell(options: argparse.Namespace) -> int:

@@ -18,6 +18,9 @@ from grisaille.study.data_trials import inside_bounds
 from grisaille.study.event_writer import Writer
 from grisaille.study.trials_and_queries import TrialEntry, TrialState
 
+# Points that are no farther apart, in ranges of the variables, count as one.
+_NEAR = 0.01
+
 
 def recompute(writer: Writer) -> str:
     """Compute all trials again from the recorded answers; returns what became of them, in words.
@@ -80,7 +83,8 @@ def _chosen(
     """The trials to ask more of, in the order in which they matter.
 
     Pending ones; then in turn the best one by the former problem, and the one that is farthest from
-    all chosen so far, because a new black box must be learned everywhere.
+    all chosen so far, because a new black box must be learned everywhere. An optimizer tries the
+    best point again and again: one answer there is enough.
     """
     chosen = [number for number in lacking if records[number] is None]
     scale = problem.program.upper - problem.program.lower
@@ -90,7 +94,10 @@ def _chosen(
         far = len(chosen) % 2 == 1
         number = max(by_merit, key=lambda n: _distance(trials[n].suggestion.x / scale, points))
         chosen.append(number if far else by_merit[0])
-        by_merit.remove(chosen[-1])
+        last = trials[chosen[-1]].suggestion.x / scale
+        by_merit = [
+            n for n in by_merit if _distance(trials[n].suggestion.x / scale, [last]) > _NEAR
+        ]
     return chosen
 
 
