@@ -6,7 +6,8 @@ People get sheets of questions, set what their equipment can set, and type what 
 batches are older than the study. Two numbers are typed wrong, one experiment fails, and half-way
 the customer wants a limit on the colour, which nobody has measured so far. The week is compared
 with a clean one of as many questions, and every number that was typed is looked up afterwards.
-Prints the transcript of the first week. A seed is that of the noise at the bench.
+Prints the transcript of the first week. A seed is that of the noise at the bench; fewer than ten
+write no result.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ QUESTIONS = 30
 PER_SHEET = 2  # three sheets a day
 # At so many old points a new black box is asked first.
 OLD_POINTS = 6
+SEEDS = 10
 STUDY = "spring"
 # What the equipment can set.
 STEPS = {"celsius": 0.5, "hours": 0.05}
@@ -367,13 +369,14 @@ def main(seeds: int, in_process: bool) -> None:
     within = sum(run["within the gap of the clean week"] for run in runs.values())
     print(f"{within} of {seeds} weeks end within the gap of the clean one; {best_profit():.6f} is")
     print("the best that the true functions allow")
-    content = {"true optimum": best_profit(), "within the gap": within, "seeds": runs}
-    write_result("laboratory_week", content)
+    if seeds >= SEEDS:
+        content = {"true optimum": best_profit(), "within the gap": within, "seeds": runs}
+        write_result("laboratory_week", content)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10, help="default: %(default)s")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="default: %(default)s")
     parser.add_argument(
         "--processes", action="store_true", help="a process per command: slower by their imports"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +24,17 @@ def summarize(stored: Stored) -> dict[str, Any]:
     best, bound = best_trial(state), last_bound(state)
     history = state.history()
     counts = history.counts()
+    made = Counter(entry.state for entry in state.trials.values() if not entry.is_data)
     elsewhere = sum(entry.record is not None for entry in state.trials.values() if entry.is_data)
     return {
         "name": stored.name,
         "finished": is_finished(state),
         "trials": {
-            "complete": state.count(TrialState.COMPLETE) - elsewhere,
+            "complete": made[TrialState.COMPLETE],
             "elsewhere": elsewhere,
-            "partial": state.count(TrialState.PARTIAL),
+            "partial": made[TrialState.PARTIAL],
             "pending": state.count(TrialState.PENDING),
-            "broken": state.count(TrialState.BROKEN),
+            "broken": made[TrialState.BROKEN],
             "wanted": state.settings.get("trials"),
         },
         "best": None if best is None else sense * best.objective,
