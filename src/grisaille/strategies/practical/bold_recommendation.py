@@ -1,4 +1,4 @@
-"""Points that are believed good, and feasible with less certainty than a recommendation asks for."""
+"""Points that are believed good, and feasible with less certainty than recommendations need."""
 
 from __future__ import annotations
 
