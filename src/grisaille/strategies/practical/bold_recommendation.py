@@ -13,14 +13,17 @@ from grisaille.strategies.stepped_choice import design_of
 
 # The part of their deviations that constraints must bear.
 _CAUTION = 0.3
+_OWN = (TrialKind.NARROWED, TrialKind.OPTIMISTIC)
+# So many of the algorithm's own points in a row must have missed the constraints.
+_MISSED = 2
 
 
 def recommend_boldly(plan: Plan, knowledge: Knowledge) -> Plan:
-    """Every other trial, try the best point that meets the constraints with some certainty.
+    """Where the algorithm's own points miss the constraints, try one that is likelier to meet them.
 
-    Where learned bands are wide, what they promise lies far beyond the constraints: the algorithm's
-    own points then miss these one after another. And a recommendation, which must bear the whole
-    deviations, can only creep. A third of the deviations is risk enough to learn where the
+    Where learned bands are wide, what they promise lies far beyond the constraints, and points that
+    are chosen by them miss these one after another. A recommendation, which must bear the whole
+    deviations, can only creep. So every other trial then goes between the two. A third of the deviations is risk enough to learn where the
     constraints are, and caution enough to meet them often.
     """
     if not _is_due(plan, knowledge):
@@ -45,4 +48,6 @@ def _is_due(plan: Plan, knowledge: Knowledge) -> bool:
         return False
     if incumbent is None or not incumbent.feasible or len(knowledge.history) % 2 == 0:
         return False
-    return not gap_of(plan, knowledge).is_nearly_closed
+    own = [t for t in knowledge.history if t.suggestion.kind in _OWN][-_MISSED:]
+    missed = len(own) == _MISSED and all(trial.violation > 0 for trial in own)
+    return missed and not gap_of(plan, knowledge).is_nearly_closed
