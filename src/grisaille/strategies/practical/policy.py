@@ -20,7 +20,6 @@ from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.band_widening import widen_bands
-from grisaille.strategies.practical.bold_recommendation import recommend_boldly
 from grisaille.strategies.practical.costs import leave_out_expensive, stay_within_budget
 from grisaille.strategies.practical.feasibility import seek_feasible_point
 from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap
@@ -171,7 +170,6 @@ Step = Callable[[Plan, Knowledge], Plan]
 WHERE_TO_GO: tuple[Step, ...] = (
     seek_feasible_point,
     repeat_best,
-    recommend_boldly,
     recommend,
     widen_bands,
     refine,
@@ -183,9 +181,7 @@ WHERE_TO_GO: tuple[Step, ...] = (
 WHAT_TO_EVALUATE: tuple[Step, ...] = (go_elsewhere, leave_out_expensive, stay_within_budget)
 """Steps that choose the evaluations, once the optimistic states are known."""
 
-EXPLOITING: frozenset[Step] = frozenset(
-    {seek_feasible_point, recommend_boldly, recommend, go_elsewhere}
-)
+EXPLOITING: frozenset[Step] = frozenset({seek_feasible_point, recommend, go_elsewhere})
 """Steps that only `Optimistic(exploit=True)` takes: they leave the algorithm's own points.
 
 `repeat_best` leaves them, too, but for one trial only."""
