@@ -26,7 +26,8 @@ misfit = np.sum((simulator(rate, decay, delay) - measured) ** 2)
 problem = gs.Problem(minimize=misfit)
 
 if __name__ == "__main__":
-    result = problem.solve(trials=14, seed=0, progress=False)
+    strategy = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=256))  # quick
+    result = problem.solve(trials=10, strategy=strategy, seed=0, progress=False)
     print(result)
     print(f"rate {result[rate]:.3f}, decay {result[decay]:.3f}, delay {result[delay]:.3f}")
     print(f"left per point: {np.sqrt(result.fun / 50):.4f}, of which 0.01 is noise of the curve")

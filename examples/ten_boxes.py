@@ -28,5 +28,5 @@ problem = gs.Problem(minimize=impurity + cost)
 
 if __name__ == "__main__":
     strategy = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=256))  # quick
-    result = problem.solve(trials=24, seed=0, strategy=strategy, progress=False)
+    result = problem.solve(trials=22, seed=0, strategy=strategy, progress=False)
     print(result)

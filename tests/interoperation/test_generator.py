@@ -178,13 +178,16 @@ def test_an_answer_outside_its_declared_range_is_refused():
 def test_results_without_an_id_add_observations_along_their_chain():
     generator = tank_generator()
     result = answered(generator.study.problem, {"flow[0]": 0.5, "flow[1]": 0.5})
-    generator.ingest([result, {**result, "_id": math.nan, "gain": math.nan}])
-    loose = generator.study.history.loose
-    assert [o.box for o in loose] == ["mix", "gain", "mix"]
-    assert loose[0].inputs.tolist() == [0.5, 0.5]
-    assert loose[1].inputs.tolist() == [0.75]
-    assert loose[1].outputs.tolist() == [3 - 0.25**2]
-    assert states(generator) == []
+    with pytest.warns(gs.GrisailleWarning, match="row 1 is row 2/1 again"):
+        generator.ingest([result, {**result, "_id": math.nan, "gain": math.nan}])
+    trial, again = generator.study.history  # their whole chains are answered
+    assert again.objective == trial.objective
+    assert trial.suggestion.kind is gs.TrialKind.DATA
+    mix, gain = trial.observations
+    assert (mix.box, mix.inputs.tolist()) == ("mix", [0.5, 0.5])
+    assert (gain.box, gain.inputs.tolist()) == ("gain", [0.75])
+    assert gain.outputs.tolist() == [3 - 0.25**2]
+    assert not generator.study.history.loose
     with pytest.raises(gs.ModelError, match=r"has no value of 'flow\[1\]'"):
         generator.ingest([{"flow[0]": 0.5, "heat": 1.0, "acid": 0.1, "gain": 2.0}])
     with pytest.raises(gs.ModelError, match="has no value of 'gain'"):

@@ -142,7 +142,8 @@ def noisy_study_with_given_answers():
     theory = gs.Theory(delta=0.05, horizon=3, gain="observed")
     study = gs.Study(problem, strategy=gs.Optimistic(beta=theory, solver=gs.Grid(11)))
     inputs = np.linspace(0.5, 1.5, 40)  # some lie outside the domain
-    study.observe("f", inputs, np.zeros(40))
+    with pytest.warns(gs.GrisailleWarning, match="outside the bounds of the variables"):
+        study.observe("f", inputs, np.zeros(40))
     study.run(2, progress=False)
     study.observe("f", [-1.0], [0.0])
     study.run(3, progress=False)

@@ -70,7 +70,7 @@ def retract(writer: Writer, name: str, reason: str) -> None:
 
 def assemble(writer: Writer) -> int:
     """Write the trials that observed rows make by now; returns how many there are."""
-    rows = writer.state.rows()
+    rows = writer.state.rows() if writer.makes_trials else {}
     taken = {row for entry in writer.state.trials.values() for row in entry.rows}
     free = {name: seen for name, seen in rows.items() if name not in taken}
     trials = assembled(writer.problem, rows, free) if free else []

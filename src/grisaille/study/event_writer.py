@@ -75,6 +75,7 @@ class Writer:
         problem: The problem.
         chain: Its chain.
         retries: How often a failed evaluation is tried again.
+        makes_trials: Whether observed rows that answer a whole chain become trials.
     """
 
     turn: Turn
@@ -82,6 +83,7 @@ class Writer:
     problem: Problem
     chain: Chain
     retries: int
+    makes_trials: bool
 
     def append(self, kind: Kind, data: dict[str, Any]) -> None:
         """Write one event."""

@@ -33,6 +33,7 @@ from grisaille.study.state import StudyState
 from grisaille.study.suggestion_check import suggestion_of
 from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialEntry, TrialState
 from grisaille.study.waiting import Waiting
+from grisaille.theory.theory import Theory
 
 Value = TypeVar("Value")
 
@@ -336,12 +337,17 @@ class Session:
         arguments = tuple(self.boxes[entry.box].split(entry.inputs))
         return Query(entry.id, entry.box, arguments, entry.inputs, entry.trial)
 
+    def _writer(self, turn: Turn, state: StudyState) -> Writer:
+        # The theorems are about trials that the algorithm chose; other answers are given to it.
+        by_theory = isinstance(getattr(self.strategy, "beta", None), Theory)
+        return Writer(turn, state, self.problem, self._chain, self._retries, not by_theory)
+
     def write(self, record: Callable[[Writer], Value]) -> Value:
         """Write to the log while nobody else can; waits if the connection is lost."""
 
         def record_in(turn: Turn, state: StudyState) -> Value:
             refuse_changed(self._opened_with, state.settings, "problem")
-            return record(Writer(turn, state, self.problem, self._chain, self._retries))
+            return record(self._writer(turn, state))
 
         return self._access.write(record_in)
 
@@ -353,7 +359,7 @@ class Session:
         """
 
         def record(turn: Turn, state: StudyState) -> tuple[Trial | None, bool]:
-            writer = Writer(turn, state, self.problem, self._chain, self._retries)
+            writer = self._writer(turn, state)
             changed = is_changed(self._opened_with, state.settings, "problem")
             return writer.keep(state.queries[query.id], outputs, seconds, changed)
 
@@ -379,11 +385,7 @@ class Session:
                 weakref.finalize(self, self._heartbeat.stop)  # for studies that nobody closes
 
     def _situation(
-        self,
-        state: StudyState,
-        remaining: int | None,
-        budget: float | None,
-        gap_tol: float | None,
+        self, state: StudyState, remaining: int | None, budget: float | None, gap_tol: float | None
     ) -> Situation:
         return Situation(
             self.problem,
