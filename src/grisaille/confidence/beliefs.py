@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.array_types import Array
+from grisaille.array_types import Array, Flags
 from grisaille.checks import has_method
 from grisaille.confidence.logarithmic_inputs import (
     in_logarithms,
@@ -270,6 +270,8 @@ def input_domain(program: Program, box: BlackBox) -> tuple[Array, Array]:
     ends = [[np.concatenate(e) for e in zip(*map(known_range, c), strict=True)] for c in calls]
     lower = np.min([low for low, _ in ends], axis=0)
     upper = np.max([high for _, high in ends], axis=0)
+    labels = label_inputs(box)
+    lower, upper = np.where(labels, 0.0, lower), np.where(labels, 1.0, upper)
     if box.input_lower is not None:
         usable = np.isfinite(box.input_lower)
         # No logarithm is below that of the variable, whatever else the black box accepts.
@@ -278,6 +280,16 @@ def input_domain(program: Program, box: BlackBox) -> tuple[Array, Array]:
     if box.input_upper is not None:
         upper = np.where(np.isfinite(box.input_upper), box.input_upper, upper)
     return lower, upper
+
+
+def label_inputs(box: BlackBox) -> Flags:
+    """Which flat inputs of a black box belong to a choice of labels, (d,)."""
+    assert box.argument_shapes is not None
+    sizes = [int(np.prod(shape)) for shape in box.argument_shapes]
+    flags = [
+        np.full(size, bool(labels)) for size, labels in zip(sizes, box.argument_labels, strict=True)
+    ]
+    return np.concatenate([np.zeros(0, dtype=bool), *flags])
 
 
 def known_range(expression: Expression) -> tuple[Array, Array]:

@@ -22,4 +22,18 @@ def design_problem(program: Program, evaluate: Evaluate) -> SearchProblem:
         return evaluate(space.to_design(points))
 
     lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
-    return SearchProblem(lower, upper, evaluate_searched, program.continuous)
+    whole, nominal = whole_entries(program, len(lower))
+    return SearchProblem(
+        lower, upper, evaluate_searched, program.continuous, whole=whole, nominal=nominal
+    )
+
+
+def whole_entries(program: Program, entries: int) -> tuple[Tensor | None, Tensor | None]:
+    """Which entries of a point that starts with a design point are whole, and which nominal."""
+    space = program.space
+    if not space.whole.any():
+        return None, None
+    flags = torch.zeros(2, entries, dtype=torch.bool)
+    flags[0, : program.size] = torch.tensor(space.whole)
+    flags[1, : program.size] = torch.tensor(space.nominal)
+    return flags[0], flags[1]

@@ -23,7 +23,7 @@ from grisaille.confidence.beliefs import (
     disturbance,
 )
 from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals
-from grisaille.confidence.design_problem import design_problem
+from grisaille.confidence.design_problem import design_problem, whole_entries
 from grisaille.confidence.process_noise import Band, Disturbances
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
@@ -74,7 +74,15 @@ class PlausibleSet:
 
     def search_problem(self) -> SearchProblem:
         """The auxiliary problem (Alg. 2 line 2) as a box with inequalities."""
-        return SearchProblem(self.lower, self.upper, self.evaluate, self.program.continuous)
+        whole, nominal = whole_entries(self.program, len(self.lower))
+        return SearchProblem(
+            self.lower,
+            self.upper,
+            self.evaluate,
+            self.program.continuous,
+            whole=whole,
+            nominal=nominal,
+        )
 
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""

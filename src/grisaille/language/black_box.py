@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ from grisaille.language.user_function import (
     name_of,
     output_shape,
 )
+from grisaille.language.variable import Choice, Integer
 
 # Longer arguments are shown in messages by their first and last numbers.
 _MOST_SHOWN = 50
@@ -172,6 +174,8 @@ class BlackBox:
             f"black box {self.name!r}", unit, self.output_shape, self.output_names
         )
         self._argument_shapes: tuple[Shape, ...] | None = None
+        self._labels: tuple[tuple[str, ...], ...] = ()
+        self._whole: tuple[bool, ...] = ()
         functionlike = functools_target(fn)
         if functionlike is not None:
             self.__doc__ = functionlike.__doc__
@@ -211,7 +215,36 @@ class BlackBox:
                     f"black box {self.name!r} has no function (fn=None): it is evaluated outside"
                 )
             return self.fn(*args, **kwargs)
-        return self.record(tuple(as_expression(a) for a in self._bind(args, kwargs)))
+        bound = self._bind(args, kwargs)
+        self._settle_kinds(bound)
+        return self.record(
+            tuple(a.indicators if isinstance(a, Choice) else as_expression(a) for a in bound)
+        )
+
+    def _settle_kinds(self, arguments: tuple[Any, ...]) -> None:
+        """Note which arguments are labels, or whole numbers in every call."""
+        labels = tuple(a.labels if isinstance(a, Choice) else () for a in arguments)
+        whole = tuple(isinstance(a, Integer) for a in arguments)
+        if self._argument_shapes is None:
+            self._labels, self._whole = labels, whole
+        if len(labels) == len(self._labels):
+            for number, (new, old) in enumerate(zip(labels, self._labels, strict=True)):
+                if new != old:
+                    raise self._fault(
+                        f"takes {_kind(old)} as argument {number + 1}, got {_kind(new)}: every "
+                        "call needs the same kinds, because one surrogate serves them all"
+                    )
+            self._whole = tuple(map(operator.and_, whole, self._whole))
+
+    @property
+    def argument_labels(self) -> tuple[tuple[str, ...], ...]:
+        """The labels of each argument that is a choice; nothing for one that is not.
+
+        Among the flat inputs, a choice is one number per label: 1 for the chosen one, else 0.
+        """
+        if not self._labels and self._argument_shapes is not None:
+            return ((),) * len(self._argument_shapes)
+        return self._labels
 
     def record(self, arguments: tuple[Expression, ...]) -> Call:
         """A call with these expressions; the first call fixes the shapes of all later ones."""
@@ -266,17 +299,24 @@ class BlackBox:
             raise ProtocolError(f"black box {self.name!r} was never called with an expression")
         values: list[Any] = []
         start = 0
-        for shape in self.argument_shapes:
+        for number, shape in enumerate(self.argument_shapes):
             size = int(np.prod(shape))
             part = inputs[start : start + size]
-            values.append(float(part[0]) if shape == () else np.array(part).reshape(shape))
             start += size
+            if self.argument_labels[number]:
+                values.append(self.argument_labels[number][int(np.argmax(part))])
+                continue
+            if self._whole and self._whole[number] and (part == np.rint(part)).all():
+                part = part.astype(int)
+            values.append(part[0].item() if shape == () else np.array(part).reshape(shape))
         return values
 
     def describe(self, inputs: Array) -> str:
         """Flat inputs as text, argument by argument."""
         return ", ".join(
-            np.array2string(np.asarray(v), precision=6, threshold=_MOST_SHOWN)
+            v
+            if isinstance(v, str)
+            else np.array2string(np.asarray(v), precision=6, threshold=_MOST_SHOWN)
             for v in self.split(inputs)
         )
 
@@ -359,6 +399,10 @@ def black_box(fn: Callable[..., Any], /, **options: Any) -> BlackBox:
     Takes the options of `BlackBox`.
     """
     return BlackBox(fn, **options)
+
+
+def _kind(labels: tuple[str, ...]) -> str:
+    return f"a choice of {', '.join(map(repr, labels))}" if labels else "numbers"
 
 
 def _counts(shapes: tuple[Shape, ...]) -> str:

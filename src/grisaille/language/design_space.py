@@ -36,6 +36,9 @@ class DesignSpace:
         steps: (n,), their lengths; 0 where every number between the bounds may be tried.
         stepped: (n,), which entries have steps.
         logarithmic: (n,), which entries are searched in the logarithm.
+        whole: (n,), which entries are whole numbers for searches and proofs as well: integers, and
+            the positions of labels.
+        nominal: (n,), which of these are positions of labels, whose order has no meaning.
         search_lower: (n,), `lower` in search coordinates.
         search_upper: (n,).
     """
@@ -46,6 +49,10 @@ class DesignSpace:
         steps = _flat([np.zeros(v.shape) if v.step is None else v.step for v in variables])
         flags = [np.full(v.size, v.log) for v in variables]
         self.logarithmic: Flags = np.concatenate([np.zeros(0, dtype=bool), *flags])
+        flags = [np.full(v.size, v.is_whole) for v in variables]
+        self.whole: Flags = np.concatenate([np.zeros(0, dtype=bool), *flags])
+        flags = [np.full(v.size, bool(v.labels)) for v in variables]
+        self.nominal: Flags = np.concatenate([np.zeros(0, dtype=bool), *flags])
         self.steps = steps
         self.stepped: Flags = steps > 0
         self._steps = np.where(self.stepped, steps, 1.0)

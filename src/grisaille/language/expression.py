@@ -60,6 +60,8 @@ class Expression:
     """
 
     __slots__ = ("arguments", "name", "shape", "unit")
+    is_number = True
+    """Whether it can be calculated with; a choice of labels cannot."""
     shape: Shape
     arguments: tuple[Expression, ...]
     name: str | None
@@ -185,12 +187,12 @@ class Expression:
     def __le__(self, other: Any) -> Constraint:
         from grisaille.language.constraint import Constraint
 
-        return Constraint(self, as_expression(other))
+        return Constraint(as_expression(self), as_expression(other))
 
     def __ge__(self, other: Any) -> Constraint:
         from grisaille.language.constraint import Constraint
 
-        return Constraint(as_expression(other), self, flipped=True)
+        return Constraint(as_expression(other), as_expression(self), flipped=True)
 
     def __lt__(self, other: Any) -> NoReturn:
         raise ModelError(STRICT)
@@ -313,6 +315,11 @@ def is_relation(value: Constraint) -> ModelError:
 def as_expression(value: Any) -> Expression:
     """The expression itself, or a number or array as a constant."""
     if isinstance(value, Expression):
+        if not value.is_number:
+            raise ModelError(
+                f"{value!r} is a choice among labels, not a number: compare it with a label, as in "
+                f"{value!r} == {value.labels[0]!r}, which is 1 or 0, or pass it to a black box"  # type: ignore[attr-defined]
+            )
         return value
     from grisaille.language.constraint import Constraint
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from grisaille.checks import check_name, is_count, is_flag, real_numbers
 from grisaille.errors import ModelError, shortened
+from grisaille.language import atoms
 from grisaille.language.atoms import Shape
 from grisaille.language.declared_unit import declared_unit
-from grisaille.language.expression import Expression
+from grisaille.language.expression import Constant, Expression, Operation, join, operate
 
 ROUNDING = 1e-9
 """A value may miss a whole number of steps by this part of one."""
@@ -37,6 +39,11 @@ class Variable(Expression):
 
     __slots__ = ("log", "lower", "step", "upper")
     name: str
+
+    is_whole = False
+    """Whether its values are whole numbers, which searches and proofs know."""
+    labels: tuple[str, ...] = ()
+    """What its values stand for, if it is a choice; else nothing."""
 
     def __init__(
         self,
@@ -122,6 +129,135 @@ class Variable(Expression):
             ) from error
         numbers.setflags(write=False)
         return numbers
+
+
+class Integer(Variable):
+    """A whole number, or an array of them, that the optimizer chooses.
+
+    It is a number in every expression, and a black box receives an `int`.
+
+    Args:
+        name: Its name in messages and tables; unique within a problem.
+        shape: `()` for a scalar, an integer for a vector, or a tuple.
+        lower: The least value, a number or an array of that shape.
+        upper: The greatest value, likewise; above `lower` in every entry.
+        unit: Its unit, or a list with one for each entry; "" for a plain number.
+    """
+
+    __slots__ = ()
+    is_whole = True
+
+    def __init__(
+        self,
+        name: str,
+        shape: int | Sequence[int] = (),
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        unit: str | Sequence[str | None] | None = None,
+    ) -> None:
+        super().__init__(name, shape, lower=lower, upper=upper, unit=unit)
+        given = self.lower, self.upper
+        self.lower, self.upper = np.ceil(self.lower), np.floor(self.upper)
+        wrong = np.argwhere(~(self.lower < self.upper))
+        if len(wrong):
+            entry = tuple(int(i) for i in wrong[0])
+            where = f" at entry {list(entry)}" if entry else ""
+            ends = f"between {given[0][entry]:g} and {given[1][entry]:g}{where}"
+            if self.lower[entry] > self.upper[entry]:
+                raise ModelError(
+                    f"integer {name!r} has no whole number {ends}: pass bounds that have at least "
+                    "two between them"
+                )
+            raise ModelError(
+                f"integer {name!r} has only {self.lower[entry]:g} {ends}: use a plain number for a "
+                "fixed value"
+            )
+        for bound in (self.lower, self.upper):
+            bound.setflags(write=False)
+        self.step = self._checked_step(1.0)
+
+
+class Choice(Variable):
+    """One of several labels that the optimizer chooses.
+
+    `catalyst == "A"` is 1 where the label is "A" and 0 elsewhere, so that costs and constraints of
+    each label can be written. A black box receives the label itself.
+
+    Args:
+        name: Its name in messages and tables; unique within a problem.
+        labels: The labels to choose from, at least two different texts. Their order has no meaning.
+
+    Attributes:
+        labels: The labels. A flat design point holds the position of the chosen one, from 0.
+    """
+
+    __slots__ = ("labels",)
+    is_number = False
+    is_whole = True
+
+    def __init__(self, name: str, labels: Sequence[str]) -> None:
+        check_name("a choice", name, "gs.Choice('catalyst', ['A', 'B'])")
+        self.labels = _checked_labels(name, labels)
+        super().__init__(name, lower=0, upper=len(self.labels) - 1, unit="", step=1)
+
+    def position(self, label: Any) -> int:
+        """Where a label stands among the labels.
+
+        Raises:
+            ModelError: It is not among them.
+        """
+        if isinstance(label, str) and label in self.labels:
+            return self.labels.index(label)
+        raise no_such_label(self.name, label, self.labels)
+
+    def __eq__(self, other: object) -> Any:
+        """1 where the label is this one, else 0."""
+        return self._is(self.position(other))
+
+    def __ne__(self, other: object) -> Any:
+        """0 where the label is this one, else 1."""
+        made = 1 - self.__eq__(other)
+        made.name, made.unit = f"({self.name} != {other!r})", ""
+        return made
+
+    __hash__ = Expression.__hash__
+
+    @property
+    def indicators(self) -> Expression:
+        """One number per label: 1 for the chosen one, 0 for the others."""
+        made = join([self._is(place) for place in range(len(self.labels))], np.stack)
+        made.name, made.unit = self.name, ""
+        return made
+
+    def _is(self, place: int) -> Expression:
+        # Between two positions, where only relaxations look, it falls linearly from 1 to 0.
+        away = Operation(atoms.subtract, (self, Constant(float(place))))
+        made = operate(atoms.maximum, 1 - abs(away), 0.0)
+        made.name, made.unit = f"({self.name} == {self.labels[place]!r})", ""
+        return made
+
+
+def no_such_label(name: str, label: object, labels: Sequence[str]) -> ModelError:
+    """What is wrong with a label that a choice does not have."""
+    near = difflib.get_close_matches(label, labels, 1) if isinstance(label, str) else []
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return ModelError(
+        f"choice {name!r} has no label {shortened(label)}{hint}: its labels are "
+        + ", ".join(map(repr, labels))
+    )
+
+
+def _checked_labels(name: str, labels: Any) -> tuple[str, ...]:
+    several = not isinstance(labels, str) and isinstance(labels, Iterable)
+    found = tuple(labels) if several else ()
+    texts = all(isinstance(label, str) and label for label in found)
+    if len(found) < 2 or not texts or len(set(found)) < len(found):
+        raise ModelError(
+            f"choice {name!r} has labels {shortened(labels)}: pass at least two different texts, "
+            "such as ['A', 'B']"
+        )
+    return found
 
 
 def _dimensions(name: str, shape: Any) -> Shape:

@@ -35,6 +35,11 @@ class SearchProblem:
             that no gradient suggests.
         relax: Makes the bounds over regions that a global search needs, or raises `NoRelaxation`;
             None if there are none.
+        whole: (D,), which entries of a point must be whole numbers; None if none must. Objective
+            and constraints have values between whole numbers, too. The bounds of such entries are
+            whole.
+        nominal: (D,), which of these are numbers of things without an order, so that any two of
+            them are neighbours; None if none are.
     """
 
     lower: Tensor
@@ -42,6 +47,8 @@ class SearchProblem:
     evaluate: Evaluate
     continuous: bool = True
     relax: Callable[[], Relaxation] | None = None
+    whole: Tensor | None = None
+    nominal: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem, derived
 from grisaille.language.program import Program
+from grisaille.language.variable import Choice
 from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial, TrialKind
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
@@ -68,7 +69,8 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     if not known:
         return None
     # The objective does not matter; this one keeps all variables, in their order.
-    anything: Any = sum((np.sum(v) for v in problem.variables[1:]), np.sum(problem.variables[0]))
+    first, *others = (v.indicators if isinstance(v, Choice) else v for v in problem.variables)
+    anything: Any = sum(map(np.sum, others), np.sum(first))
     demands = derived(1, anything, known)
     box = relaxed(PlausibleSet(demands.program, {}, {}))
     nothing = box.lower.new_zeros(0, program.size)
