@@ -34,6 +34,7 @@ from .language.problem import Problem as Problem
 from .language.rewrite import collapse as collapse
 from .language.variable import Choice as Choice
 from .language.variable import Integer as Integer
+from .language.variable import Unknown as Unknown
 from .language.variable import Variable as Variable
 from .language.white_box import WhiteBox as WhiteBox
 from .language.white_box import white_box as white_box

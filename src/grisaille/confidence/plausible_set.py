@@ -30,6 +30,10 @@ from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
 
 
+# The part of an equality's tolerance that a recommendation leaves to errors of the prediction.
+_SURE_PART = 0.9
+
+
 class PlausibleSet:
     """All (x, eta): design points with intermediate values that the bands allow.
 
@@ -200,9 +204,13 @@ class PlausibleSet:
             margin: (K,), a distance to keep beyond that, so that rounding cannot spoil it.
         """
 
+        # An equality never holds with certainty: it is to be met as well as predictions allow.
+        tolerances = torch.tensor(self.program.equality_tolerances)
+        kept = torch.where(tolerances > 0, _SURE_PART * tolerances, margin)
+
         def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
             objective, constraints, deviation = self.predict(design)
-            return objective, constraints + deviation + margin
+            return objective, constraints + deviation + kept
 
         return design_problem(self.program, evaluate)
 
@@ -232,7 +240,8 @@ class PlausibleSet:
 
         Returns:
             Objective (batch,), constraints (batch, K), their deviations (batch, K): how far they
-            may rise, which is beta standard deviations to first order.
+            may rise, which is beta standard deviations to first order; 0 for equalities, which
+            are judged by their prediction.
         """
         batch = len(design)
         # Without constraints nothing needs a deviation, and one pass is enough.
@@ -250,6 +259,8 @@ class PlausibleSet:
         rise = torch.maximum(constraints[1 : m + 1], constraints[m + 1 :]) - constraints[0]
         # The floor keeps the root differentiable for constraints that no black box reaches.
         deviation = (rise.clamp_min(0).square().sum(0) + 1e-30).sqrt()
+        equal = torch.tensor(self.program.equality_tolerances > 0)
+        deviation = torch.where(equal, 0.0, deviation) if equal.any() else deviation
         return objective[:batch], constraints[0], deviation
 
 

@@ -19,10 +19,15 @@ from grisaille.language.expression import (
 )
 
 
-class Constraint:
-    """A relation `left <= right`: a constraint of a problem, or the condition of `np.where`.
+EQUALITY_TOLERANCE = 1e-4
+"""By how much the two sides of an equality may differ, if nothing else is said."""
 
-    `a & b` holds where both hold, `a | b` where one holds.
+
+class Constraint:
+    """A relation `left <= right` or `left == right`: a constraint of a problem.
+
+    An inequality is also the condition of `np.where`: `a & b` holds where both hold, `a | b` where
+    one holds.
 
     Attributes:
         left: The side that must not be larger.
@@ -30,11 +35,23 @@ class Constraint:
         flipped: Whether it was written `right >= left`.
         name: What it is called in texts and tables; None if it is written as a formula.
         unit: Its declared unit; None if there is none.
-        tolerance: By how much `left` may be larger all the same.
-        body: `left - right - tolerance`, at most 0 where the relation counts as met.
+        tolerance: By how much `left` may be larger all the same; or, in an equality, differ.
+        is_equality: Whether both sides must be equal. A problem takes it as two inequalities.
+        is_half: Whether it is one of these two.
+        body: `left - right - tolerance`, at most 0 where an inequality counts as met.
     """
 
-    __slots__ = ("body", "flipped", "left", "name", "right", "tolerance", "unit")
+    __slots__ = (
+        "body",
+        "flipped",
+        "is_equality",
+        "is_half",
+        "left",
+        "name",
+        "right",
+        "tolerance",
+        "unit",
+    )
 
     def __init__(
         self,
@@ -43,16 +60,42 @@ class Constraint:
         flipped: bool = False,
         name: str | None = None,
         unit: Unit = None,
-        tolerance: float = 0.0,
+        tolerance: float | None = None,
+        is_equality: bool = False,
+        is_half: bool = False,
     ) -> None:
         self.left = left
         self.right = right
         self.flipped = flipped
         self.name = name
         self.unit = unit
+        self.is_equality = is_equality
+        self.is_half = is_half
+        if tolerance is None:
+            tolerance = EQUALITY_TOLERANCE if is_equality else 0.0
         self.tolerance = tolerance
         body = left if _is_zero(right) else -right if _is_zero(left) else left - right
         self.body = body - tolerance if tolerance else body
+
+    @property
+    def residual(self) -> Expression:
+        """`left - right`, without any tolerance."""
+        return self.left - self.right
+
+    def halves(self) -> tuple[Constraint, Constraint]:
+        """An equality as two inequalities, which are met if the sides differ by the tolerance."""
+        own = self.describe() if self.name is None else self.name
+        common = {"is_equality": False, "is_half": True}
+        return (
+            self.replaced(name=f"{own} (too large)", **common),
+            self.replaced(
+                left=self.right,
+                right=self.left,
+                flipped=True,
+                name=f"{own} (too small)",
+                **common,
+            ),
+        )
 
     def __and__(self, other: Constraint) -> Constraint:
         return self._combined(atoms.maximum, "&", other)
@@ -66,6 +109,9 @@ class Constraint:
                 f"({self!r}) {sign} {shortened(other)}: both sides must be comparisons of "
                 f"expressions, each in parentheses, such as (y <= 1) {sign} (z >= 0)"
             )
+        for one in (self, other):
+            if one.is_equality:
+                raise is_equality_as_condition(one)
         return Constraint(operate(atom, self.body, other.body), Constant(0.0))
 
     def __bool__(self) -> NoReturn:
@@ -97,12 +143,22 @@ class Constraint:
 
     def describe(self, write: Callable[[Expression], str] = repr) -> str:
         """The relation in the direction it was written in, its sides as `write` writes them."""
+        if self.is_equality:
+            return f"{write(self.left)} == {write(self.right)}"
         if self.flipped:
             return f"{write(self.right)} >= {write(self.left)}"
         return f"{write(self.left)} <= {write(self.right)}"
 
     def __repr__(self) -> str:
         return self.describe() if self.name is None else f"{self.name}: {self.describe()}"
+
+
+def is_equality_as_condition(constraint: Constraint) -> ModelError:
+    """What is wrong with an equality where a condition is needed."""
+    return ModelError(
+        f"{constraint!r} is an equality, which numbers hardly ever meet exactly: as a condition, "
+        "write abs(a - b) <= tolerance"
+    )
 
 
 def _is_zero(expression: Expression) -> bool:

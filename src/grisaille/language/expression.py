@@ -49,8 +49,8 @@ def _both_orders(atom: Atom) -> tuple[Operator, Operator]:
 class Expression:
     """A symbolic value, built from variables, black boxes, operators and NumPy functions.
 
-    Expressions support `+ - * / ** @`, indexing, slicing, iteration, NumPy functions, and `<=` and
-    `>=`, which make a `Constraint`.
+    Expressions support `+ - * / ** @`, indexing, slicing, iteration, NumPy functions, and `<=`,
+    `>=` and `==`, which make a `Constraint`.
 
     Attributes:
         shape: NumPy shape of the value; `()` for a scalar.
@@ -201,13 +201,14 @@ class Expression:
         raise ModelError(STRICT)
 
     def __eq__(self, other: object) -> Any:
-        raise ModelError(
-            f"{self!r} == ... cannot be recorded: write an equality as abs(a - b) <= tolerance, or "
-            "substitute one side for the other"
-        )
+        from grisaille.language.constraint import Constraint
+
+        return Constraint(as_expression(self), as_expression(other), is_equality=True)
 
     def __ne__(self, other: object) -> Any:
-        return self.__eq__(other)
+        raise ModelError(
+            f"{self!r} != ... cannot be recorded: constraints are written a <= b, a >= b or a == b"
+        )
 
     # Identity, so that expressions can key dictionaries in spite of __eq__.
     __hash__ = object.__hash__

@@ -11,7 +11,7 @@ import numpy as np
 from grisaille.checks import is_number, is_one_of
 from grisaille.errors import ModelError, shortened, text_of
 from grisaille.language import atoms
-from grisaille.language.constraint import Constraint
+from grisaille.language.constraint import Constraint, is_equality_as_condition
 from grisaille.language.expression import (
     Expression,
     as_expression,
@@ -94,6 +94,8 @@ def _where(condition: Any, yes: Any, no: Any) -> Expression:
             f"np.where needs a comparison such as y <= 0 as its condition, got "
             f"{shortened(condition)}"
         )
+    if condition.is_equality:
+        raise is_equality_as_condition(condition)
     return operate(atoms.where, condition.body, yes, no)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grisaille.array_types import Array
 from grisaille.errors import ModelError
@@ -21,6 +22,11 @@ from grisaille.language.subject_to import (
     with_tolerances,
 )
 from grisaille.language.unit_check import check_units, shown_units
+from grisaille.language.unknowns import (
+    check_unknowns,
+    checked_equations,
+    with_usual_tolerance,
+)
 from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
@@ -36,16 +42,21 @@ class Problem:
     Args:
         minimize: The objective, a scalar expression; or
         maximize: the objective to maximize.
-        subject_to: Constraints `a <= b` or `a >= b`: one, a list, or a dictionary of names and
+        subject_to: Constraints `a <= b`, `a >= b` or `a == b`: one, a list, or a dictionary of names and
             constraints; arrays count entry by entry.
+        equations: Equalities `a == b` that determine the unknowns (`Unknown`); the same as in
+            `subject_to`, where they may also stand.
         feasibility_tol: By how much `a` may be larger than `b`, in the units of the constraint: one
-            number for all constraints, or a dictionary of names and numbers, 0 for the others.
+            number for all constraints, or a dictionary of names and numbers. By default 0, and
+            1e-4 for the sides of an equality, which may differ by that; for an equation `t == ...`
+            of an unknown, 1e-5 of the distance between its bounds.
             Search, bounds and verdicts all count a constraint as met up to this.
 
     Attributes:
         objective: The objective as the user wrote it.
         sense: 1 when minimizing, -1 when maximizing.
-        constraints: The constraints as the user wrote them.
+        constraints: The constraints as the user wrote them, each equality as two inequalities.
+        equalities: The equalities as the user wrote them.
         program: `sense * objective` and then the body of each constraint, compiled.
     """
 
@@ -55,13 +66,17 @@ class Problem:
         minimize: Any = None,
         maximize: Any = None,
         subject_to: Constraint | Iterable[Constraint] | Mapping[str, Constraint] = (),
+        equations: Constraint | Iterable[Constraint] | Mapping[str, Constraint] = (),
         feasibility_tol: float | Mapping[str, float] | None = None,
     ) -> None:
         if (minimize is None) == (maximize is None):
             raise ModelError("a problem needs one objective: pass either minimize= or maximize=")
         objective = _scalar(as_expression(minimize if maximize is None else maximize))
-        constraints = with_tolerances(constraints_of(subject_to), feasibility_tol)
+        closing = checked_equations(constraints_of(equations, "equations"))
+        several = (*constraints_of(subject_to), *closing)
+        constraints = with_tolerances(tuple(map(with_usual_tolerance, several)), feasibility_tol)
         self._set_up(1 if maximize is None else -1, objective, constraints)
+        check_unknowns(self.variables, self.equalities)
         check_units(self)
 
     def _set_up(
@@ -69,9 +84,15 @@ class Problem:
     ) -> None:
         self.sense = sense
         self.objective = objective
-        self.constraints = constraints
+        self.equalities = tuple(c for c in constraints if c.is_equality)
+        self.constraints = tuple(
+            part for c in constraints for part in (c.halves() if c.is_equality else (c,))
+        )
         signed = self.objective if self.sense == 1 else -self.objective
-        self.program = Program([signed, *(c.body for c in self.constraints)])
+        self.program = Program(
+            [signed, *(c.body for c in self.constraints)],
+            equality_tolerances=np.where(self._are_halves, self.tolerances, 0.0),
+        )
         # A causal model may have no variable: its exogenous variables still vary.
         if not self.program.variables and not self.program.calls:
             raise ModelError(
@@ -146,6 +167,12 @@ class Problem:
         """By how much each scalar constraint may be violated, (K,), in its own units."""
         several = [np.full(c.body.size, float(c.tolerance)) for c in self.constraints]
         return np.concatenate([np.zeros(0), *several])
+
+    @property
+    def _are_halves(self) -> NDArray[np.bool_]:
+        """Which scalar constraints are one half of an equality, (K,)."""
+        several = [np.full(c.body.size, c.is_half) for c in self.constraints]
+        return np.concatenate([np.zeros(0, dtype=bool), *several])
 
     def solve(
         self,
@@ -235,7 +262,8 @@ class Problem:
     def __repr__(self) -> str:
         verb = "minimize" if self.sense == 1 else "maximize"
         lines = [f"{verb} {definition(self.objective)}"]
-        lines += [f"  subject to {c!r}{tolerance_text(c)}" for c in self.constraints]
+        written = [*(c for c in self.constraints if not c.is_half), *self.equalities]
+        lines += [f"  subject to {c!r}{tolerance_text(c)}" for c in written]
         return "\n".join(lines)
 
 

@@ -78,13 +78,18 @@ class Program:
     Args:
         expressions: What a run computes.
         variables: The variables and their order; by default those found, in order of appearance.
+        equality_tolerances: (K,), by how much the sides of an equality may differ, for constraints
+            that are one half of one; 0 for others. By default all are others.
 
     Attributes:
         space: The values that a flat design point may have, and its search coordinates.
     """
 
     def __init__(
-        self, expressions: Sequence[Expression], variables: Sequence[Variable] | None = None
+        self,
+        expressions: Sequence[Expression],
+        variables: Sequence[Variable] | None = None,
+        equality_tolerances: NDArray[np.float64] | None = None,
     ) -> None:
         self.nodes: list[Node] = []
         self.position: dict[Expression, int] = {}
@@ -96,6 +101,10 @@ class Program:
         self.columns = self._lay_out_variables()
         self.space = DesignSpace(self.variables)
         self.calls = self._find_calls()
+        rows = sum(e.size for e in expressions[1:])
+        self.equality_tolerances = (
+            np.zeros(rows) if equality_tolerances is None else equality_tolerances
+        )
         self.call_of_node = {call.node: call for call in self.calls}
 
     @property

@@ -18,17 +18,17 @@ Given = Constraint | Iterable[Constraint] | Mapping[str, Constraint]
 _SINGLE = (Constraint, Expression, str, bytes)
 
 
-def constraints_of(given: Given) -> tuple[Constraint, ...]:
-    """What is passed as `subject_to=`, as constraints with their names."""
+def constraints_of(given: Given, who: str = "subject_to") -> tuple[Constraint, ...]:
+    """What is passed as `subject_to=` or `equations=`, as constraints with their names."""
     items: Any = given
     if isinstance(items, Mapping):
         return tuple(
-            _with_name(name, _checked(constraint, f"subject_to[{shortened(name)}]"))
+            _with_name(name, _checked(constraint, f"{who}[{shortened(name)}]"))
             for name, constraint in items.items()
         )
     single = isinstance(items, _SINGLE) or not isinstance(items, Iterable)
-    several: tuple[Any, ...] = (items,) if single else tuple_of("subject_to", items)
-    return tuple(_checked(one, f"subject_to[{number}]") for number, one in enumerate(several))
+    several: tuple[Any, ...] = (items,) if single else tuple_of(who, items)
+    return tuple(_checked(one, f"{who}[{number}]") for number, one in enumerate(several))
 
 
 def with_tolerances(
@@ -50,7 +50,7 @@ def with_tolerances(
                 "subject_to={'name': a <= b})"
             )
     return tuple(
-        c if c.name is None else c.replaced(tolerance=float(given.get(c.name, 0.0)))
+        c if c.name is None else c.replaced(tolerance=float(given.get(c.name, c.tolerance)))
         for c in constraints
     )
 
@@ -94,6 +94,6 @@ def _checked(constraint: Any, where: str) -> Constraint:
         )
     if not isinstance(constraint, Constraint):
         raise ModelError(
-            f"{where} is {shortened(constraint)}: constraints are written a <= b or a >= b"
+            f"{where} is {shortened(constraint)}: constraints are written a <= b, a >= b or a == b"
         )
     return constraint

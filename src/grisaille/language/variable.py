@@ -42,6 +42,8 @@ class Variable(Expression):
 
     is_whole = False
     """Whether its values are whole numbers, which searches and proofs know."""
+    is_unknown = False
+    """Whether equations determine it, so that it is not a decision."""
     labels: tuple[str, ...] = ()
     """What its values stand for, if it is a choice; else nothing."""
 
@@ -176,6 +178,34 @@ class Integer(Variable):
         for bound in (self.lower, self.upper):
             bound.setflags(write=False)
         self.step = self._checked_step(1.0)
+
+
+class Unknown(Variable):
+    """A value that equations determine, such as a recycle stream; it is not a decision.
+
+    `subject_to=[t == separator(reactor(x, t))]` closes a loop: the unknown t is what comes back.
+
+    Args:
+        name: Its name in messages and tables; unique within a problem.
+        shape: `()` for a scalar, an integer for a vector, or a tuple.
+        lower: The least value that a solution may have, a number or an array of that shape.
+        upper: The greatest value, likewise. Solutions outside the bounds do not count.
+        unit: Its unit, or a list with one for each entry; "" for a plain number.
+    """
+
+    __slots__ = ()
+    is_unknown = True
+
+    def __init__(
+        self,
+        name: str,
+        shape: int | Sequence[int] = (),
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        unit: str | Sequence[str | None] | None = None,
+    ) -> None:
+        super().__init__(name, shape, lower=lower, upper=upper, unit=unit)
 
 
 class Choice(Variable):

@@ -1,0 +1,97 @@
+"""Unknowns and the equations that determine them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from grisaille.array_types import Array
+from grisaille.errors import ModelError, counted
+from grisaille.language import atoms
+from grisaille.language.constraint import EQUALITY_TOLERANCE, Constraint
+from grisaille.language.expression import Expression, Operation
+from grisaille.language.program import Program
+from grisaille.language.variable import Unknown, Variable
+
+# The part of an unknown's range by which both sides of its equation may differ.
+_PART_OF_RANGE = 1e-5
+
+
+def unknowns_of(expression: Expression) -> list[Unknown]:
+    """The unknowns that an expression reads."""
+    return [v for v in Program([expression]).variables if isinstance(v, Unknown)]
+
+
+def checked_equations(equations: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
+    """What is passed as `equations=`.
+
+    Raises:
+        ModelError: One is not an equality, or reads no unknown.
+    """
+    for equation in equations:
+        if not equation.is_equality:
+            raise ModelError(
+                f"equations= has {equation!r}: an equation is written a == b; put other "
+                "constraints in subject_to="
+            )
+        if not unknowns_of(equation.residual):
+            raise ModelError(
+                f"equation {equation!r} reads no unknown, so it determines none: put it in "
+                "subject_to=, or write it with a gs.Unknown"
+            )
+    return equations
+
+
+def check_unknowns(variables: Iterable[Variable], equalities: Sequence[Constraint]) -> None:
+    """Raise ModelError if equations do not determine every unknown.
+
+    Each entry of an unknown needs a scalar equation of its own that reads it.
+    """
+    unknowns = [v for v in variables if isinstance(v, Unknown)]
+    if not unknowns:
+        return
+    rows = [unknowns_of(e.residual) for e in equalities for _ in range(e.residual.size)]
+    entries = [u for u in unknowns for _ in range(u.size)]
+    reads = [[any(u is other for other in row) for u in entries] for row in rows]
+    table = csr_matrix(np.array(reads, dtype=int).reshape(len(rows), len(entries)))
+    matched = maximum_bipartite_matching(table, perm_type="row") if rows else []
+    free = [u for u, row in zip(entries, matched, strict=True) if row < 0] if rows else entries
+    if free:
+        unknown = free[0]
+        have = sum(any(unknown is other for other in row) for row in rows)
+        raise ModelError(
+            f"unknown {unknown.name!r} has {counted(unknown.size, 'number')} and is read "
+            f"by {counted(have, 'equation')}, which do not determine it: add subject_to="
+            f"[{unknown.name} == ...], or make it a gs.Variable if it is a decision"
+        )
+
+
+def with_usual_tolerance(constraint: Constraint) -> Constraint:
+    """An equation `t == ...` with a tolerance that fits the range of the unknown t."""
+    unknown = solved_for(constraint)
+    if unknown is None or constraint.tolerance != EQUALITY_TOLERANCE:
+        return constraint
+    return constraint.replaced(tolerance=_PART_OF_RANGE * float(np.min(_width(unknown))))
+
+
+def solved_for(constraint: Constraint) -> Expression | None:
+    """The side of an equality that is an unknown, or entries of one; None if neither is."""
+    if not constraint.is_equality:
+        return None
+    return next((side for side in (constraint.left, constraint.right) if _is_unknown(side)), None)
+
+
+def _is_unknown(side: Expression) -> bool:
+    if isinstance(side, Operation) and side.atom is atoms.take:
+        return isinstance(side.arguments[0], Unknown)
+    return isinstance(side, Unknown)
+
+
+def _width(side: Expression) -> Array:
+    if isinstance(side, Operation):
+        return _width(side.arguments[0]).ravel()[list(side.parameters[0])]
+    assert isinstance(side, Unknown)
+    return np.asarray(side.upper - side.lower)
