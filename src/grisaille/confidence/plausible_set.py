@@ -29,7 +29,6 @@ from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
 
-
 # The part of an equality's tolerance that a recommendation leaves to errors of the prediction.
 _SURE_PART = 0.9
 
@@ -203,7 +202,6 @@ class PlausibleSet:
         Args:
             margin: (K,), a distance to keep beyond that, so that rounding cannot spoil it.
         """
-
         # An equality never holds with certainty: it is to be met as well as predictions allow.
         tolerances = torch.tensor(self.program.equality_tolerances)
         kept = torch.where(tolerances > 0, _SURE_PART * tolerances, margin)

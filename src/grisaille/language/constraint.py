@@ -18,7 +18,6 @@ from grisaille.language.expression import (
     operate,
 )
 
-
 EQUALITY_TOLERANCE = 1e-4
 """By how much the two sides of an equality may differ, if nothing else is said."""
 

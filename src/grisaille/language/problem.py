@@ -42,8 +42,8 @@ class Problem:
     Args:
         minimize: The objective, a scalar expression; or
         maximize: the objective to maximize.
-        subject_to: Constraints `a <= b`, `a >= b` or `a == b`: one, a list, or a dictionary of names and
-            constraints; arrays count entry by entry.
+        subject_to: Constraints `a <= b`, `a >= b` or `a == b`: one, a list, or a dictionary of
+            names and constraints; arrays count entry by entry.
         equations: Equalities `a == b` that determine the unknowns (`Unknown`); the same as in
             `subject_to`, where they may also stand.
         feasibility_tol: By how much `a` may be larger than `b`, in the units of the constraint: one

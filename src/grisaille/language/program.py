@@ -108,6 +108,11 @@ class Program:
         self.call_of_node = {call.node: call for call in self.calls}
 
     @property
+    def reads(self) -> tuple[Variable, ...]:
+        """The variables that it really reads, in order of appearance."""
+        return tuple(n.expression for n in self.nodes if isinstance(n.expression, Variable))
+
+    @property
     def size(self) -> int:
         """Number of entries of all variables: the length of a flat design point."""
         return sum(v.size for v in self.variables)

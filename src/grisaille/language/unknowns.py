@@ -95,3 +95,12 @@ def _width(side: Expression) -> Array:
         return _width(side.arguments[0]).ravel()[list(side.parameters[0])]
     assert isinstance(side, Unknown)
     return np.asarray(side.upper - side.lower)
+
+
+def read_by_boxes(program: Program) -> set[Unknown]:
+    """The unknowns that a black box reads, directly or through known parts."""
+    found: set[Unknown] = set()
+    for call in program.calls:
+        variables = Program(call.arguments, program.variables).reads
+        found |= {v for v in variables if isinstance(v, Unknown)}
+    return found

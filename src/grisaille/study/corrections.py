@@ -45,7 +45,7 @@ def correct(writer: Writer, name: str, outputs: Array, inputs: Array | None) -> 
             if moved is not None:
                 writer.append(Kind.MOVED, moved)
         _let_chain_follow(writer, trial)
-        reopen(writer, trial, _assignment(writer, trial))
+        writer.reopen(trial, _assignment(writer, trial))
     except EvaluationError as error:
         writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
         return None
@@ -77,26 +77,6 @@ def assemble(writer: Writer) -> int:
     if trials:
         writer.append(Kind.ASSEMBLED, {"trials": trials})
     return len(trials)
-
-
-def reopen(writer: Writer, trial: TrialEntry, found: Assignment, rank: int | None = None) -> None:
-    """Write which answers serve a trial now, and ask for what is missing."""
-    calls = found.calls()
-    missing = dict(found.missing)
-    for query in trial.queries:  # what is being evaluated for these inputs goes on
-        for call, inputs in list(missing.items()):
-            box = writer.problem.program.calls[call].box.name
-            if query.is_open and query.box == box and are_same(query.wanted, inputs):
-                calls.setdefault(query.id, []).append(call)
-                del missing[call]
-    event: dict[str, Any] = {
-        "trial": trial.number,
-        "calls": calls,
-        "given": {str(call): to_plain(outputs) for call, outputs in found.given.items()},
-        "ready": writer.queries_for(trial, missing, set(calls)),
-        "rank": rank,
-    }
-    writer.append(Kind.REOPENED, event)
 
 
 def no_answer(writer: Writer, name: str) -> ProtocolError:

@@ -13,18 +13,24 @@ from grisaille.errors import EvaluationError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import Observation, Suggestion, Trial
+from grisaille.study.loops import Loops
 
 Answers = Mapping[int, Array]
 """Outputs of calls, by their position among the calls of the program."""
 
 
 class Chain:
-    """Computes the known parts of a problem between the answers of its black boxes."""
+    """Computes the known parts of a problem between the answers of its black boxes.
+
+    Attributes:
+        loops: Its unknowns, and how they follow from the answers.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._position = {call.key: i for i, call in enumerate(problem.program.calls)}
         self._inputs: dict[int, Program] = {}
+        self.loops = Loops(problem)
 
     def ready(self, x: Array, answers: Answers) -> dict[int, Array]:
         """Inputs of the calls that can be evaluated next, by call.

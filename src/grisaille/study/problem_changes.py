@@ -13,7 +13,7 @@ from grisaille.records import Trial
 from grisaille.storage.event_log import Kind
 from grisaille.strategies.initial_design import usual_points
 from grisaille.study.assignment import Assignment, KnownAnswers, assign, same_inputs
-from grisaille.study.corrections import assemble, reopen
+from grisaille.study.corrections import assemble
 from grisaille.study.data_trials import inside_bounds
 from grisaille.study.event_writer import Writer
 from grisaille.study.trials_and_queries import TrialEntry, TrialState
@@ -42,14 +42,14 @@ def recompute(writer: Writer) -> str:
         if found is not None and found.missing:
             asking[number] = found
         elif found is not None:
-            reopen(writer, trial, found)
+            writer.reopen(trial, found)
             writer.finish(trial)
         else:
             writer.append(Kind.COMPLETED, {"trial": number, "objective": None})
     chosen = _chosen(problem, state.trials, records, list(asking))
     for number, found in asking.items():
         if number in chosen:
-            reopen(writer, state.trials[number], found, rank=chosen.index(number))
+            writer.reopen(state.trials[number], found, rank=chosen.index(number))
         else:
             writer.append(Kind.COMPLETED, {"trial": number, "objective": None})
     assemble(writer)

@@ -89,6 +89,7 @@ class TrialOutcomes:
     def move(self, data: Data) -> None:
         """Let a trial be at the point that was really tried; open queries follow."""
         entry = self.trials[data["trial"]]
+        entry.visited.append(entry.suggestion.x)
         entry.suggestion = replace(entry.suggestion, x=from_plain(data["x"]))
         for name, inputs in data["queries"].items():
             query = self.queries[name]

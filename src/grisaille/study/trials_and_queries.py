@@ -102,6 +102,7 @@ class TrialEntry:
         given: Outputs of calls that were answered elsewhere, by call.
         rows: Names of the observed rows that it is made of, if it was tried elsewhere.
         rank: Its place among the trials that a changed problem asks more of; None for others.
+        visited: Where it was before it moved, such as the rounds of a loop before the latest one.
     """
 
     number: int
@@ -121,6 +122,7 @@ class TrialEntry:
     given: dict[int, Array] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
     rank: int | None = None
+    visited: list[Array] = field(default_factory=list)
     asked_x: Array = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,174 @@
+"""Closing loops: the values of unknowns that the answers of black boxes determine.
+
+Unknowns that no black box reads are solved for as soon as all answers are there. The others are
+torn streams: under chained evaluation, the chain is evaluated again and again until what comes back
+is what went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+from torch import Tensor
+
+from grisaille.array_types import Array
+from grisaille.errors import ModelError
+from grisaille.language.constraint import Constraint
+from grisaille.language.expression import Expression
+from grisaille.language.problem import Problem
+from grisaille.language.program import BoxCall, Program
+from grisaille.language.unknowns import read_by_boxes, solved_for, unknowns_of
+from grisaille.language.variable import Unknown
+
+MOST_ROUNDS = 30
+"""How often the chain of a trial is evaluated until its loop counts as not converging."""
+
+# How many earlier rounds an extrapolation uses (Anderson acceleration).
+_DEPTH = 3
+
+
+class Loops:
+    """The unknowns of a problem, and the equations that determine them.
+
+    Args:
+        problem: The problem.
+
+    Attributes:
+        torn: Flat positions of the unknowns that black boxes read.
+        known: Flat positions of the others, which known equations determine after all answers.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._position = {call.key: i for i, call in enumerate(problem.program.calls)}
+        read = read_by_boxes(problem.program)
+        unknowns = [v for v in problem.variables if isinstance(v, Unknown)]
+        self.torn = self._places([u for u in unknowns if u in read])
+        self.known = self._places([u for u in unknowns if u not in read])
+        later = {u for u in unknowns if u not in read}
+        equations = [e for e in problem.equalities if set(unknowns_of(e.residual)) & set(unknowns)]
+        # An equation that reads both kinds serves those that are solved for afterwards.
+        self._closing = [e for e in equations if not set(unknowns_of(e.residual)) & later]
+        self._later = [e for e in equations if set(unknowns_of(e.residual)) & later]
+        self._images: Program | None = None
+        self._image_places: list[int] = []
+
+    def __bool__(self) -> bool:
+        return bool(len(self.torn) or len(self.known))
+
+    def check_chained(self) -> None:
+        """Raise ModelError if a loop cannot be iterated: its equations are not solved for it."""
+        self._fixed_point()
+
+    def solved(self, x: Array, answers: Mapping[int, Array]) -> Array:
+        """The design point with those unknowns solved for that no black box reads.
+
+        Where the equations have several solutions, it is one near the point; where they have none
+        within the bounds, it is the point that comes closest.
+        """
+        if not len(self.known):
+            return x
+        program = Program([e.residual for e in self._later], self._problem.variables)
+        lower, upper = self._problem.program.lower, self._problem.program.upper
+        places = torch.tensor(self.known)
+
+        def residuals(values: Tensor) -> Tensor:
+            point = torch.tensor(x).index_copy(0, places, values)
+            return torch.cat([r.reshape(-1) for r in self._run(program, point, answers)])
+
+        def at(values: Array) -> Array:
+            with torch.no_grad():
+                missed: Array = residuals(torch.tensor(values)).numpy()
+            return np.asarray(np.nan_to_num(missed, nan=1e6))
+
+        def slopes(values: Array) -> Array:
+            slope = torch.autograd.functional.jacobian(residuals, torch.tensor(values))
+            return np.asarray(np.nan_to_num(np.asarray(slope)))
+
+        low, high = lower[self.known], upper[self.known]
+        margin = 1e-12 * (high - low)
+        start = np.clip(x[self.known], low + margin, high - margin)
+        found = least_squares(at, start, slopes, (low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        moved = x.copy()
+        moved[self.known] = found.x
+        return moved
+
+    def mismatch(self, x: Array, answers: Mapping[int, Array]) -> tuple[float, Constraint | None]:
+        """By how much the worst equation of a loop misses its tolerance, and which one it is."""
+        worst: tuple[float, Constraint | None] = (0.0, None)
+        for equation in self._closing:
+            program = Program([equation.residual], self._problem.variables)
+            (residual,) = self._run(program, torch.tensor(x), answers)
+            excess = float(residual.abs().max()) - float(equation.tolerance)
+            if not excess <= worst[0]:
+                worst = (excess, equation)
+        return worst
+
+    def image(self, x: Array, answers: Mapping[int, Array]) -> Array:
+        """What comes back of the torn streams, flat, for what goes in."""
+        program, places = self._fixed_point()
+        parts = self._run(program, torch.tensor(x), answers)
+        back = np.concatenate([p.reshape(-1).numpy() for p in parts])
+        order = {place: i for i, place in enumerate(places)}
+        return back[[order[place] for place in self.torn.tolist()]]
+
+    def next_point(self, points: Sequence[Array], images: Sequence[Array]) -> Array:
+        """Where to evaluate the chain next, by Anderson acceleration.
+
+        Args:
+            points: The design points so far, the latest one last.
+            images: What came back at each.
+        """
+        inside = np.array([p[self.torn] for p in points[-_DEPTH - 1 :]])
+        back = np.array(images[-_DEPTH - 1 :])
+        misses = back - inside
+        following = back[-1]
+        if len(misses) > 1:
+            steps, changes = np.diff(back, axis=0), np.diff(misses, axis=0)
+            weights = np.linalg.lstsq(changes.T, misses[-1], rcond=1e-10)[0]
+            following = back[-1] - weights @ steps
+        program = self._problem.program
+        lower, upper = program.lower[self.torn], program.upper[self.torn]
+        x = points[-1].copy()
+        x[self.torn] = np.clip(following, lower, upper)
+        return x
+
+    def _fixed_point(self) -> tuple[Program, list[int]]:
+        """What computes the torn streams anew, and their flat positions."""
+        if self._images is None:
+            sides: list[Expression] = []
+            places: list[int] = []
+            for equation in self._closing:
+                unknown = solved_for(equation)
+                if unknown is None:
+                    continue
+                sides.append(equation.right if unknown is equation.left else equation.left)
+                number = torch.arange(self._problem.program.size, dtype=torch.float64)
+                program = Program([unknown], self._problem.variables)
+                (where,) = self._run(program, number, {})
+                places += [int(place) for place in where.reshape(-1)]
+            if sorted(places) != self.torn.tolist():
+                names = ", ".join(v.name for v in self._problem.variables if v.is_unknown)
+                raise ModelError(
+                    f"evaluation='chained' goes around a loop until {names} come back unchanged: "
+                    "write each equation of the loop as t == ..., once for each unknown t, or use "
+                    "evaluation='separate'"
+                )
+            self._images = Program(sides, self._problem.variables)
+            self._image_places = places
+        return self._images, self._image_places
+
+    def _places(self, unknowns: list[Unknown]) -> NDArray[np.int64]:
+        columns = [self._problem.program.columns[u] for u in unknowns]
+        every = np.arange(self._problem.program.size)
+        return np.sort(np.concatenate([every[:0], *(every[c] for c in columns)]))
+
+    def _run(self, program: Program, x: Tensor, answers: Mapping[int, Array]) -> list[Tensor]:
+        def resolve(call: BoxCall, _states: Tensor) -> Tensor:
+            return torch.tensor(answers[self._position[call.key]]).unsqueeze(0)
+
+        return program.run(x.unsqueeze(0), resolve)
