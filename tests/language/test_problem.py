@@ -90,7 +90,7 @@ def test_array_constraints_count_entry_by_entry():
         (np.float64(1) <= 2, r"subject_to\[1\] is np.True_, a plain value"),
         (np.ones(2) <= 3, r"subject_to\[1\] is array\(\[ True,  True\]\), a plain value"),
         (np.zeros(2), r"subject_to\[1\] is array\(.*\), a plain value"),
-        (None, r"subject_to\[1\] is None: constraints are written a <= b or a >= b"),
+        (None, r"subject_to\[1\] is None: constraints are written a <= b, a >= b or a == b"),
         (0.0, r"subject_to\[1\] is 0.0: constraints are written"),
         ("y <= 1", r"subject_to\[1\] is 'y <= 1': constraints are written"),
     ],

@@ -6,7 +6,7 @@ that the picture has as many nodes as a person would draw.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from grisaille.checks import is_one_of
@@ -16,17 +16,19 @@ from grisaille.language.declared_unit import unit_text
 from grisaille.language.expression import Call, Expression, Operation
 from grisaille.language.formula_text import definition, formula
 from grisaille.language.subject_to import tolerance_text
+from grisaille.language.unknowns import solved_for
 from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
     from grisaille.language.problem import Problem
 
-Kind = Literal["variable", "black", "white", "goal"]
+Kind = Literal["variable", "unknown", "black", "white", "goal"]
 
 _MERMAID_STYLES = """\
     classDef black fill:#222,color:#fff,stroke:#000
     classDef white fill:#fff,color:#000,stroke:#555
     classDef variable fill:#eee,color:#000,stroke:#555
+    classDef unknown fill:#eee,color:#000,stroke:#000,stroke-dasharray:4
     classDef goal fill:#bbb,color:#000,stroke:#000"""
 
 
@@ -87,7 +89,8 @@ def draw(problem: Problem) -> list[DrawnNode]:
         if isinstance(expression, Variable):
             size = f"[{expression.size}]" if expression.shape else ""
             range_text = f"{_span(expression)}{unit_text(expression.unit)}"
-            add(expression, "variable", f"{expression.name}{size} in {range_text}", ())
+            kind: Kind = "unknown" if expression.is_unknown else "variable"
+            add(expression, kind, f"{expression.name}{size} in {range_text}", ())
         elif isinstance(expression, Call):
             arguments = [canonical[key_of[a]] for a in expression.arguments]
             for argument in arguments:
@@ -106,12 +109,42 @@ def draw(problem: Problem) -> list[DrawnNode]:
     verb = "minimize" if problem.sense == 1 else "maximize"
     label = f"{verb} {definition(problem.objective, names)}"
     nodes.append(DrawnNode("goal", label, leaves(problem.objective)))
-    for constraint in problem.constraints:
+    for equation in problem.equalities:  # what comes back of an unknown closes a loop
+        unknown = solved_for(equation)
+        if unknown is not None:
+            source = equation.right if unknown is equation.left else equation.left
+            for place in leaves(unknown):
+                back = tuple(dict.fromkeys((*nodes[place].reads, *leaves(source))))
+                nodes[place] = replace(nodes[place], reads=back)
+    written = iter(problem.equalities)
+    for part in problem.constraints:
+        if part.is_half and part.flipped:
+            continue  # the second half of an equality, which is drawn once
+        constraint = next(written) if part.is_half else part
         name = "" if constraint.name is None else f"{constraint.name}: "
         relation = constraint.describe(lambda side: formula(side, names))
         label = f"subject to {name}{relation}{tolerance_text(constraint)}"
-        nodes.append(DrawnNode("goal", label, leaves(constraint.body)))
-    return nodes
+        nodes.append(DrawnNode("goal", label, leaves(part.body)))
+    return _with_torn_streams(nodes)
+
+
+def _with_torn_streams(nodes: list[DrawnNode]) -> list[DrawnNode]:
+    """Say of each unknown whether it is torn: whether what comes back depends on what goes in."""
+    drawn = list(nodes)
+    for place, node in enumerate(nodes):
+        if node.kind != "unknown":
+            continue
+        seen: set[int] = set()
+        stack = [p for p in node.reads if nodes[p].kind != "goal"]
+        while stack:
+            other = stack.pop()
+            if other not in seen:
+                seen.add(other)
+                stack.extend(nodes[other].reads)
+        torn = place in seen
+        word = "torn stream" if torn else "solved for"
+        drawn[place] = replace(node, label=f"{node.label}, {word}")
+    return drawn
 
 
 def _is_formula(expression: Expression) -> bool:
@@ -139,7 +172,7 @@ def _span(variable: Variable) -> str:
 
 
 def _text(nodes: list[DrawnNode]) -> str:
-    marks = {"variable": "( )", "black": "███", "white": "[ ]", "goal": "==>"}
+    marks = {"variable": "( )", "unknown": "(~)", "black": "███", "white": "[ ]", "goal": "==>"}
     numbers = [str(i + 1) for i in range(len(nodes))]
     width = len(numbers[-1])
     lines = []
@@ -147,24 +180,28 @@ def _text(nodes: list[DrawnNode]) -> str:
         reads = ", ".join(numbers[p] for p in node.reads)
         source = f"   <- {reads}" if reads else ""
         lines.append(f"{number:>{width}}  {marks[node.kind]}  {node.label}{source}")
-    legend = "( ) variable   ███ black box   [ ] white box   ==> goal   <- reads"
+    unknown = "(~) unknown   " if any(node.kind == "unknown" for node in nodes) else ""
+    legend = f"( ) variable   {unknown}███ black box   [ ] white box   ==> goal   <- reads"
     return "\n".join([*lines, "", legend])
 
 
 def _mermaid(nodes: list[DrawnNode]) -> str:
-    shapes = {"variable": ("([", "])"), "goal": ("{{", "}}")}
+    shapes = {"variable": ("([", "])"), "unknown": ("([", "])"), "goal": ("{{", "}}")}
     lines = ["flowchart LR"]
     for i, node in enumerate(nodes):
         opening, closing = shapes.get(node.kind, ("[", "]"))
         label = node.label.replace('"', "'").replace("<", "&lt;").replace(">", "&gt;")
         lines.append(f'    n{i}{opening}"{label}"{closing}:::{node.kind}')
     lines += [f"    n{p} --> n{i}" for i, node in enumerate(nodes) for p in node.reads]
-    return "\n".join([*lines, _MERMAID_STYLES])
+    used = {node.kind for node in nodes}
+    styles = [s for s in _MERMAID_STYLES.splitlines() if "unknown" not in s or "unknown" in used]
+    return "\n".join([*lines, *styles])
 
 
 def _dot(nodes: list[DrawnNode]) -> str:
     styles = {
         "variable": 'shape=ellipse style=filled fillcolor="#eeeeee"',
+        "unknown": 'shape=ellipse style="filled,dashed" fillcolor="#eeeeee"',
         "black": 'shape=box style=filled fillcolor="#222222" fontcolor=white',
         "white": "shape=box",
         "goal": 'shape=hexagon style=filled fillcolor="#bbbbbb"',

@@ -85,6 +85,12 @@ class Problem:
         self.sense = sense
         self.objective = objective
         self.equalities = tuple(c for c in constraints if c.is_equality)
+        for equality in self.equalities:
+            if not equality.tolerance > 0:
+                raise ModelError(
+                    f"equality {equality!r} has feasibility_tol=0: no answer meets it exactly; "
+                    "pass a number above 0, or leave it out for the usual one"
+                )
         self.constraints = tuple(
             part for c in constraints for part in (c.halves() if c.is_equality else (c,))
         )

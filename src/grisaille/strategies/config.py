@@ -14,6 +14,7 @@ from grisaille.language.rewrite import COLLAPSED, collapse
 from grisaille.records import Bound, Situation, Suggestion
 from grisaille.solvers.search_problem import Solver
 from grisaille.strategies.collapsed_history import collapsed
+from grisaille.strategies.expected_improvement import refuse_unknowns
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.surrogates.kernel_checks import check_kernel
 from grisaille.theory.theory import Theory
@@ -57,6 +58,7 @@ class CONFIG:
 
     def check(self, problem: Problem) -> None:
         """Every problem with a black box will do; a `Theory` asks for its constants."""
+        refuse_unknowns("CONFIG", problem)
         self._optimism.check(self._collapse(problem))
 
     def suggest(self, situation: Situation) -> Suggestion:

@@ -21,6 +21,7 @@ from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.search_problem import SearchProblem, Solution
 from grisaille.strategies.acquisition_search import spreads
 from grisaille.strategies.collapsed_history import collapsed
+from grisaille.strategies.expected_improvement import refuse_unknowns
 from grisaille.strategies.initial_design import (
     as_initial,
     check_design,
@@ -66,6 +67,7 @@ class LogEI:
 
     def check(self, problem: Problem) -> None:
         """Every problem whose objective reads a black box."""
+        refuse_unknowns("LogEI", problem)
         check_design(self.initial, problem)
         if not unknown_outputs(problem)[0]:
             raise ModelError(

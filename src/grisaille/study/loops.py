@@ -62,7 +62,8 @@ class Loops:
 
     def check_chained(self) -> None:
         """Raise ModelError if a loop cannot be iterated: its equations are not solved for it."""
-        self._fixed_point()
+        if len(self.torn):
+            self._fixed_point()
 
     def solved(self, x: Array, answers: Mapping[int, Array]) -> Array:
         """The design point with those unknowns solved for that no black box reads.

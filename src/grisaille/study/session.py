@@ -101,6 +101,8 @@ class Session:
                     self.changes = recompute(writer)
 
         stored = self.state().settings
+        if (evaluation or stored.get("evaluation")) == "chained":
+            self._chain.loops.check_chained()
         # Usually there is nothing to write, and reading is enough.
         if not (stored and check_same_study(stored, settings_now(stored), allow_changes)):
             self.write(record)
