@@ -21,11 +21,8 @@ def test_chained_evaluation_ends_at_the_fixed_point_and_counts_every_call():
     problem = looped(lambda x, t: np.cos(t) * x)
     result = problem.solve(5, strategy=QUICK, evaluation="chained", progress=False)
     for trial in result.history:
-        x, t = (
-            dict(zip([v.name for v in problem.variables], trial.x, strict=True)).values()
-            if (problem.variables[0].name == "x")
-            else trial.x[::-1]
-        )
+        values = dict(zip([v.name for v in problem.variables], trial.x, strict=True))
+        x, t = values["x"], values["t"]
         assert t == pytest.approx(np.cos(t) * x, abs=1e-4)
         assert trial.violation == 0
     assert result.evaluations["phi"] > len(result.history)
@@ -55,8 +52,8 @@ def test_a_loop_without_a_fixed_point_fails_with_a_sentence_and_never_goes_on_fo
 
     study = gs.Study(looped(jump), strategy=QUICK, evaluation="chained")
     with pytest.raises(EvaluationError) as caught:
-        study.run(trials=2, progress=False)
-    assert len(calls) <= 2 * MOST_ROUNDS
+        study.run(trials=8, progress=False)
+    assert len(calls) <= 8 * MOST_ROUNDS
     assert "the loop does not converge" in str(caught.value)
     assert "loop" in str(caught.value)
 
@@ -110,7 +107,7 @@ def test_a_killed_loop_goes_on_where_it_was(tmp_path):
     )
     for _ in range(5):  # in the middle of a loop
         (query,) = study.ask()
-        study.tell(query.id, phi(*query.arguments.values()))
+        study.tell(query.id, phi(*query.arguments))
     again = gs.Study(
         looped(phi), name="a", storage=storage, strategy=QUICK, evaluation="chained", seed=1
     )
