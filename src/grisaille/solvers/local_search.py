@@ -142,7 +142,7 @@ def _all_finite(value: Tensor, rows: Tensor) -> Tensor:
     return torch.isfinite(value) & torch.isfinite(rows).all(1)
 
 
-def _have_better_neighbour(unit: Tensor, merit: Tensor, whole: Tensor | None) -> Tensor:
+def _have_better_neighbour(unit: Tensor, merit: Tensor, whole: Tensor | None = None) -> Tensor:
     """Which points have a better one so near that both are taken to be in one valley.
 
     Those with different whole numbers never are.
