@@ -17,13 +17,16 @@ class Lipschitz:
         functions: The objective, then constraints: points (batch, D) to (batch,).
         slopes: A Lipschitz constant of each.
         forbidden: Regions (batch, D) twice to whether they contain no point of the problem.
+        groups: Variables that play different roles; all play the same if left out.
+        whole: (D,), which variables are whole numbers.
     """
 
-    def __init__(self, lower, upper, functions, slopes, forbidden=None, groups=None):
+    def __init__(self, lower, upper, functions, slopes, forbidden=None, groups=None, whole=None):
         self.lower = torch.tensor(lower, dtype=torch.float64)
         self.upper = torch.tensor(upper, dtype=torch.float64)
         self.constraints = len(functions) - 1
         self.groups = groups or [list(range(len(self.lower)))]
+        self.whole = None if whole is None else torch.tensor(whole)
         self.functions = functions
         self.slopes = torch.tensor(slopes, dtype=torch.float64)
         self.forbidden = forbidden

@@ -17,6 +17,7 @@ from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.proof import ProofStatus, RefutedRegion, Regions
+from grisaille.solvers.search_problem import rounded
 
 _CHUNK = 256
 _SAMPLES = 4096
@@ -101,12 +102,12 @@ class Certificate:
         relaxation = PlausibleRelaxation(plausible)
         lower = torch.stack([region.lower for region in self.regions])
         upper = torch.stack([region.upper for region in self.regions])
-        whole = bool(
+        covers = bool(
             (lower.amin(0) <= relaxation.lower).all() and (upper.amax(0) >= relaxation.upper).all()
         )
         return (
-            whole
-            and _is_partition(lower, upper)
+            covers
+            and _is_partition(lower, upper, relaxation.whole)
             and self._all_refuted(relaxation, lower, upper)
             and self._sampled_points_violate(plausible)
         )
@@ -138,6 +139,7 @@ class Certificate:
         engine = torch.quasirandom.SobolEngine(len(plausible.lower), scramble=True, seed=0)
         unit = engine.draw(_SAMPLES, dtype=torch.float64)
         points = plausible.lower + (plausible.upper - plausible.lower) * unit
+        points = rounded(plausible.search_problem(), points)
         # Half of them lie at the ends of the bands, where constraints are most easily met.
         n = self.problem.program.size
         points[::2, n:] = points[::2, n:].sign()
@@ -161,7 +163,7 @@ class _Subset:
         self._rows = [0, *(1 + k for k in subset)]
         self.lower, self.upper = relaxation.lower, relaxation.upper
         self.constraints = len(subset)
-        self.groups = relaxation.groups
+        self.groups, self.whole = relaxation.groups, relaxation.whole
 
     def over(self, lower: Tensor, upper: Tensor) -> Regions:
         """Examine a batch of regions, (regions, D) twice."""
@@ -204,8 +206,15 @@ def _refutes(relaxation: _Subset, regions: int) -> bool:
     return proof.status is ProofStatus.INFEASIBLE
 
 
-def _is_partition(lower: Tensor, upper: Tensor) -> bool:
-    """Whether regions fill their bounding region without a hole, by cuts that no region crosses."""
+def _is_partition(lower: Tensor, upper: Tensor, whole: Tensor | None = None) -> bool:
+    """Whether regions fill their bounding region without a hole, by cuts that no region crosses.
+
+    Args:
+        lower: (regions, D).
+        upper: (regions, D).
+        whole: (D,), which variables are whole numbers: the part between two of these is no hole.
+    """
+    steps = np.zeros(lower.shape[1]) if whole is None else whole.numpy().astype(float)
     stack = [(lower.numpy(), upper.numpy(), lower.amin(0).numpy(), upper.amax(0).numpy())]
     while stack:
         low, high, start, end = stack.pop()
@@ -213,22 +222,32 @@ def _is_partition(lower: Tensor, upper: Tensor) -> bool:
             if not (low[0] <= start).all() or not (high[0] >= end).all():
                 return False
             continue
-        if (cut := _clean_cut(low, high, start, end)) is None:
+        if (cut := _clean_cut(low, high, start, end, steps)) is None:
             return False
         axis, place = cut
         left = high[:, axis] <= place
         middle_end, middle_start = end.copy(), start.copy()
-        middle_end[axis] = middle_start[axis] = place
+        middle_end[axis], middle_start[axis] = place, place + steps[axis]
         stack.append((low[left], high[left], start, middle_end))
         stack.append((low[~left], high[~left], middle_start, end))
     return True
 
 
-def _clean_cut(low: Array, high: Array, start: Array, end: Array) -> tuple[int, float] | None:
-    """A plane that cuts the bounding region, but none of the regions in it."""
+def _clean_cut(
+    low: Array, high: Array, start: Array, end: Array, steps: Array
+) -> tuple[int, float] | None:
+    """A place that cuts the bounding region, but none of the regions in it.
+
+    Where the step is 1, the next part starts at the next whole number.
+    """
     for axis in range(low.shape[1]):
         for place in np.unique(high[:, axis]):
-            crossed = (low[:, axis] < place) & (high[:, axis] > place)
-            if start[axis] < place < end[axis] and not crossed.any():
+            if steps[axis]:
+                between = start[axis] <= place < end[axis] and place == np.rint(place)
+                crossed = (low[:, axis] <= place) & (high[:, axis] > place)
+            else:
+                between = start[axis] < place < end[axis]
+                crossed = (low[:, axis] < place) & (high[:, axis] > place)
+            if between and not crossed.any():
                 return axis, float(place)
     return None

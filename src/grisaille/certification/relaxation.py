@@ -24,11 +24,12 @@ from grisaille.certification.propagation import obstacles
 from grisaille.certification.regions import PlausibleRegions
 from grisaille.certification.search_coordinates import in_search_coordinates
 from grisaille.certification.starting_points import at_ends, linear_optimum, spread_points
+from grisaille.confidence.design_problem import whole_entries
 from grisaille.confidence.logarithmic_inputs import learned_in_logarithm
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.program import Program
 from grisaille.solvers.proof import NoRelaxation
-from grisaille.solvers.search_problem import SearchProblem
+from grisaille.solvers.search_problem import SearchProblem, rounded
 from grisaille.surrogates.posterior import Posterior
 
 # From this many inputs of a black box on, bounding the bands a second time is worth its time.
@@ -66,6 +67,7 @@ class PlausibleRelaxation:
         upper: (D,).
         constraints: K.
         groups: The design variables, and each branched output.
+        whole: (D,), which of these must be whole numbers; None if none must.
         beliefs: The surrogates, as functions of what the lowered program calls them with.
     """
 
@@ -132,6 +134,7 @@ class PlausibleRelaxation:
         root = PlausibleRegions(self, lower, upper, tabulate=len(branched) > 0)
         self.lower, self.upper = root.lower[0], root.upper[0]
         self.groups = [list(range(n)), *([n + i] for i in range(len(branched)))]
+        self.whole, _ = whole_entries(self.program, len(self.lower))
 
     def over(self, lower: Tensor, upper: Tensor) -> PlausibleRegions:
         """Examine a batch of regions, (regions, D) twice."""
@@ -142,15 +145,18 @@ class PlausibleRelaxation:
 
         Design points in the middle of the bands, at their ends, and at the ends that are best for
         the objective; the centre of each region, outputs included; and the best eta at the centre.
+        Entries that must be whole are.
         """
         n = self.program.size
         low, high, center = lower[:, :n], upper[:, :n], (lower + upper) / 2
+        if self.whole is not None:
+            center = torch.where(self.whole, center.round(), center)
         points = [spread_points(self.plausible, low, high)]
         # Lowering merges equal calls. Then the outputs of both programs do not correspond.
         programs = (self.program, self.plausible.program)
         names, others = ([call.box.name for call in program.calls] for program in programs)
         if names != others:
-            return points[0]
+            return self._rounded(points[0])
         ends = -self.over(lower, upper).objective_signs()
         points.append(at_ends(low, high, ends))
         branched = self.column_of_output >= 0
@@ -163,4 +169,8 @@ class PlausibleRelaxation:
                 point[n:] = torch.where(torch.tensor(branched), point[n:], end)
                 points.append(point.unsqueeze(0))
             points.append(linear_optimum(self.plausible, torch.tensor(row[:n])))
-        return torch.cat(points)
+        return self._rounded(torch.cat(points))
+
+    def _rounded(self, points: Tensor) -> Tensor:
+        """Points (x, eta) whose design points have whole numbers where they must."""
+        return rounded(self.plausible.search_problem(), points)

@@ -97,7 +97,7 @@ class FailedInputs:
             objective, constraints = problem.evaluate(points)
             return objective, torch.cat([constraints, self.excess(plausible, points)], 1)
 
-        return SearchProblem(problem.lower, problem.upper, evaluate, problem.continuous)
+        return replace(problem, evaluate=evaluate, relax=None)
 
 
 def failed_points(causal: CausalModel, history: History) -> list[Array]:

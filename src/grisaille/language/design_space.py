@@ -130,7 +130,8 @@ class DesignSpace:
         """Design points to try around one, (count, n): the nearest first.
 
         On each side of an entry these are `reach` steps: with 1 they are the corners of the cell
-        that the point is in. Where these are too many, only one entry at a time moves.
+        that the point is in. A whole number is in no cell, and moves by `reach` in both directions;
+        one label is as near as another. Where these are too many, only one entry at a time moves.
         """
         if not self.has_steps:
             return x[None]
@@ -140,6 +141,10 @@ class DesignSpace:
         counts = []
         for entry in entries:
             around = below[entry] + np.arange(1 - reach, 1 + reach)
+            if self.nominal[entry]:
+                around = np.arange(self._last[entry] + 1)
+            elif self.whole[entry]:
+                around = np.rint(self._count(x)[entry]) + np.arange(-reach, 1 + reach)
             counts.append(np.unique(np.clip(around, 0, self._last[entry])))
         total = np.prod([float(len(c)) for c in counts])
         rows = [nearest]

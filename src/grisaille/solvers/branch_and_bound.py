@@ -4,6 +4,8 @@ All it knows of the problem is a *relaxation*: lower bounds, over many regions a
 sums of the objective and the constraints. Any weights >= 0 give a valid bound. With weight 1 for
 the objective they are Lagrangian multipliers; with weight 0 a positive bound proves that the region
 contains no feasible point.
+
+Variables that must be whole numbers are cut between two of these, so that regions shrink to points.
 """
 
 from __future__ import annotations
@@ -17,13 +19,15 @@ import torch
 from torch import Tensor
 
 from grisaille.solvers.multipliers import MultiplierPool
-from grisaille.solvers.proof import Proof, ProofStatus, RefutedRegion, Relaxation
+from grisaille.solvers.proof import Proof, ProofStatus, RefutedRegion, Regions, Relaxation
 
 _FIRST_CUTS = 4
 # Large trees are split in larger batches, which cost less per region.
 _LARGEST_BATCH = 512
 # The round after which to search for a better point than a known one for the first time.
 _FIRST_SEARCH = 8
+# How many regions that are points are searched and closed at a time.
+_POINTS = 8
 
 Improve = Callable[[Tensor, Tensor], float]
 """Searches promising regions, (regions, D) twice; returns the least feasible objective known."""
@@ -68,7 +72,10 @@ def branch_and_bound(
     next_search = 1 if upper == torch.inf else _FIRST_SEARCH
     rounds = 0
     while tree.unfinished():
-        tree.split()
+        points = tree.split()
+        if points is not None:
+            tree.upper = min(tree.upper, improve(points.inner_lower, points.inner_upper))
+            tree.close(points)
         rounds += 1
         if rounds == next_search and tree.unfinished():
             tree.upper = min(tree.upper, improve(*tree.most_promising(8)))
@@ -76,12 +83,24 @@ def branch_and_bound(
     return tree.proof()
 
 
-def _first_regions(lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+def _first_regions(
+    lower: Tensor, upper: Tensor, whole: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The search space, cut a few times because bounding one region alone would waste the batch."""
     lowers, uppers = lower.unsqueeze(0), upper.unsqueeze(0)
     for cut in range(_FIRST_CUTS):
         variable = torch.full((len(lowers),), cut % len(lower))
-        lowers, uppers = _halves(lowers, uppers, (lowers + uppers) / 2, variable)
+        middle = (lowers + uppers) / 2
+        if whole is None:
+            lowers, uppers = _halves(lowers, uppers, middle, variable)
+            continue
+        # A whole number that has one value left is not cut.
+        wide = uppers[:, cut % len(lower)] > lowers[:, cut % len(lower)]
+        halves = _halves(lowers[wide], uppers[wide], middle[wide], variable[wide], whole)
+        lowers, uppers = (
+            torch.cat([ends[~wide], parts])
+            for ends, parts in zip((lowers, uppers), halves, strict=True)
+        )
     return lowers, uppers
 
 
@@ -108,7 +127,8 @@ class _Tree:
         # What splits along each variable gained, and the sum of their squared relative widths.
         self._gain = relaxation.lower.new_zeros(dimensions)
         self._tried = relaxation.lower.new_zeros(dimensions)
-        first = self._examine(*_first_regions(relaxation.lower, relaxation.upper))
+        self._whole = relaxation.whole
+        first = self._examine(*_first_regions(relaxation.lower, relaxation.upper, self._whole))
         self._open = first.pick(slice(0))
         self._take(first)
 
@@ -137,18 +157,71 @@ class _Tree:
         order = self._order()[: count * count : count]
         return self._open.inner_lower[order], self._open.inner_upper[order]
 
-    def split(self) -> None:
-        """Split the most promising regions, bound the halves, and learn a multiplier."""
+    def split(self) -> _Findings | None:
+        """Split the most promising regions, bound the halves, and learn a multiplier.
+
+        Returns:
+            Regions that are points, which cannot be split: they are neither open nor closed any
+            more, but for `close` to close. None if there are none.
+        """
         order = self._order()
         batch = max(self._limits.batch, min(_LARGEST_BATCH, len(order) // 4))
         parents, self._open = self._open.pick(order[:batch]), self._open.pick(order[batch:])
+        points = None
+        if self._whole is not None:
+            points, parents = self._without_points(parents)
+        if len(parents.bound):
+            self._split(parents)
+        return points
+
+    def _without_points(self, parents: _Findings) -> tuple[_Findings | None, _Findings]:
+        """The most promising regions that are points, if any, and those that can be split."""
+        can_split = (parents.inner_upper > parents.inner_lower).any(1)
+        if can_split.all():
+            return None, parents
+        points = parents.pick(~can_split)
+        later = points.pick(slice(_POINTS, None))
+        self._open = _Findings(*map(torch.cat, zip(self._open, later, strict=True)))
+        return points.pick(slice(_POINTS)), parents.pick(can_split)
+
+    def close(self, points: _Findings) -> None:
+        """Close regions that are points, with the best weights for each of them.
+
+        All that is left to gain there is a better weight. If the bound still is not enough, no more
+        work can raise it.
+        """
+        for i in range(len(points.bound)):
+            if self._relaxation.constraints and points.bound[i] < self._target:
+                regions = self._relaxation.over(points.lower[i : i + 1], points.upper[i : i + 1])
+                self._learn_from(regions)
+        again = self._examine(points.lower, points.upper)
+        again = again._replace(
+            bound=torch.maximum(again.bound, points.bound),
+            excess=torch.maximum(again.excess, points.excess),
+        )
+        infeasible = again.excess > 0
+        if self.upper == torch.inf:
+            self._refuted += again.refuted(infeasible)
+        left = again.bound[~infeasible]
+        if len(left):
+            self._closed_bound = min(self._closed_bound, float(left.min()))
+
+    def _split(self, parents: _Findings) -> None:
         relative = ((parents.inner_upper - parents.inner_lower) / self._width).square()
         middle = (parents.inner_lower + parents.inner_upper) / 2
         score = relative * self._rates()
         # Only variables of the group to be split.
-        score = torch.where(self._group_of == parents.group.unsqueeze(1), score, -1.0)
+        outside = self._group_of != parents.group.unsqueeze(1)
+        if self._whole is not None:
+            # A group of whole numbers may have no width left. Then another one is split.
+            wide = parents.inner_upper > parents.inner_lower
+            outside &= (wide & ~outside).any(1, keepdim=True)
+            outside |= ~wide
+        score = torch.where(outside, -1.0, score)
         variable = score.argmax(1)
-        halves = self._examine(*_halves(parents.lower, parents.upper, middle, variable))
+        halves = self._examine(
+            *_halves(parents.lower, parents.upper, middle, variable, self._whole)
+        )
         # What is known of a region holds for its parts.
         found = halves._replace(
             bound=torch.maximum(halves.bound, parents.bound.repeat(2)),
@@ -237,10 +310,13 @@ class _Tree:
             return
         order = self._order()
         worst = self._open.pick(order[:1])
-        regions = self._relaxation.over(worst.lower, worst.upper)
-        learned = self._pool.learn(lambda weights: regions.dual(weights)[0], self._target)
+        learned = self._learn_from(self._relaxation.over(worst.lower, worst.upper))
         self._pause = 1 if learned else min(2 * self._pause, 8)
         self._idle = self._pause
+
+    def _learn_from(self, regions: Regions) -> bool:
+        """Learn a multiplier for a region; whether it was worth it."""
+        return self._pool.learn(lambda weights: regions.dual(weights)[0], self._target)
 
 
 class _Findings(NamedTuple):
@@ -284,11 +360,18 @@ class _Findings(NamedTuple):
 
 
 def _halves(
-    lower: Tensor, upper: Tensor, middle: Tensor, variable: Tensor
+    lower: Tensor, upper: Tensor, middle: Tensor, variable: Tensor, whole: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Cut each region at the middle of one variable: all first halves, then all second halves."""
+    """Cut each region at the middle of one variable: all first halves, then all second halves.
+
+    A whole number is cut between two values: one half ends at the lower, one starts at the upper.
+    """
     rows = torch.arange(len(lower))
     left, right = upper.clone(), lower.clone()
-    left[rows, variable] = middle[rows, variable]
-    right[rows, variable] = middle[rows, variable]
+    end = start = middle[rows, variable]
+    if whole is not None:
+        end = torch.where(whole[variable], end.floor(), end)
+        start = torch.where(whole[variable], end + 1, start)
+    left[rows, variable] = end
+    right[rows, variable] = start
     return torch.cat([lower, right]), torch.cat([left, upper])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,7 @@ from grisaille.solvers.search_problem import (
     Solution,
     best_of,
     evaluate_in_chunks,
+    rounded,
 )
 
 _MOST_POINTS = 20_000_000
@@ -26,7 +28,7 @@ class Grid:
     """Evaluates every point of a regular grid, bounds included, and the hints.
 
     Attributes:
-        points: Points per dimension of the search space.
+        points: Points per dimension of the search space; fewer where there are fewer whole numbers.
     """
 
     points: int = 21
@@ -37,21 +39,27 @@ class Grid:
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search the grid; `seed` is not used."""
         dimensions = len(problem.lower)
-        total = self.points**dimensions
+        counts = self._counts(problem)
+        total = math.prod(counts)
         if total > _MOST_POINTS:
+            many = f"{self.points}^{dimensions}" if problem.whole is None else f"{total:,}"
             raise ModelError(
-                f"a grid of {self.points} points in each of {dimensions} dimensions has "
-                f"{self.points}^{dimensions} points: use at least 2 per dimension and at most "
-                f"{_MOST_POINTS:,} in all, or gs.MultiStart()"
+                f"a grid of {self.points} points in each of {dimensions} dimensions has {many} "
+                f"points: use at least 2 per dimension and at most {_MOST_POINTS:,} in all, or "
+                "gs.MultiStart()"
             )
         width = problem.upper - problem.lower
-        best = [torch.clamp(hints, problem.lower, problem.upper)]
+        last = torch.tensor(counts) - 1
+        best = [rounded(problem, torch.clamp(hints, problem.lower, problem.upper))]
         scale: Scale | None = None
         for start in range(0, total, _BLOCK):
-            # The digits of a point's number in base `points` are its grid coordinates.
+            # The digits of a point's number are its grid coordinates, each in its own base.
             number = torch.arange(start, min(start + _BLOCK, total))
-            digits = [number // self.points**j % self.points for j in range(dimensions)]
-            block = problem.lower + width * torch.stack(digits, 1) / (self.points - 1)
+            digits = []
+            for count in counts:
+                digits.append(number % count)
+                number = number // count
+            block = rounded(problem, problem.lower + width * torch.stack(digits, 1) / last)
             objectives, constraints = evaluate_in_chunks(problem, block)
             if scale is None:
                 scale = Scale.of(objectives, constraints)
@@ -60,3 +68,10 @@ class Grid:
         candidates = torch.cat(best)
         evaluations = total + len(candidates)
         return best_of(candidates, *evaluate_in_chunks(problem, candidates), scale, evaluations)
+
+    def _counts(self, problem: SearchProblem) -> list[int]:
+        """How many points there are along each dimension."""
+        if problem.whole is None:
+            return [self.points] * len(problem.lower)
+        values = torch.where(problem.whole, problem.upper - problem.lower + 1, torch.inf)
+        return values.clamp_max(self.points).to(torch.long).tolist()

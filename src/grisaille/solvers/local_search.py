@@ -15,6 +15,7 @@ from grisaille.solvers.search_problem import (
     Scale,
     SearchProblem,
     evaluate_in_chunks,
+    rounded,
 )
 
 _SMALLEST_RADIUS = 1e-8
@@ -34,6 +35,8 @@ def local_search(
     target: float = float("inf"),
 ) -> tuple[Tensor, int]:
     """Improve all starts at once; infeasible ends with a lower objective get a larger penalty.
+
+    Whole numbers stay as they are.
 
     Args:
         problem: What to minimize.
@@ -87,7 +90,8 @@ def _trust_region(
     for iteration in range(iterations):
         # Only starts that still move are continued, and of those in one valley only the best.
         if iteration % 4 == 3:
-            radius[_have_better_neighbour(unit, value + penalty * rows.clamp_min(0).sum(1))] = 0.0
+            merit = value + penalty * rows.clamp_min(0).sum(1)
+            radius[_have_better_neighbour(unit, merit, problem.whole)] = 0.0
         active = active[radius[active] > _SMALLEST_RADIUS]
         if not len(active):
             break
@@ -97,6 +101,8 @@ def _trust_region(
         step, multipliers = solve_quadratic(
             hessian[a], gradient[a], jacobian[a], -rows[a], low, high, penalty
         )
+        if problem.whole is not None:  # where there is no slope, a step is not exactly 0
+            step = torch.where(problem.whole, 0.0, step)
         curved = (step.unsqueeze(1) @ hessian[a] @ step.unsqueeze(2)).reshape(-1)
         linear = (gradient[a] * step).sum(1)
         predicted_rows = rows[a] + (jacobian[a] @ step.unsqueeze(2)).squeeze(2)
@@ -129,16 +135,22 @@ def _trust_region(
         rows[moved] = new_rows[accepted]
         gradient[moved] = new_gradient[accepted]
         jacobian[moved] = new_jacobian[accepted]
-    return problem.lower + width * unit, evaluations
+    return rounded(problem, problem.lower + width * unit), evaluations
 
 
 def _all_finite(value: Tensor, rows: Tensor) -> Tensor:
     return torch.isfinite(value) & torch.isfinite(rows).all(1)
 
 
-def _have_better_neighbour(unit: Tensor, merit: Tensor) -> Tensor:
-    """Which points have a better one so near that both are taken to be in one valley."""
-    near = (unit.unsqueeze(0) - unit.unsqueeze(1)).abs().amax(-1) < _ONE_VALLEY
+def _have_better_neighbour(unit: Tensor, merit: Tensor, whole: Tensor | None = None) -> Tensor:
+    """Which points have a better one so near that both are taken to be in one valley.
+
+    Those with different whole numbers never are.
+    """
+    apart = (unit.unsqueeze(0) - unit.unsqueeze(1)).abs()
+    if whole is not None:
+        apart = torch.where(whole & (apart > 0), 1.0, apart)
+    near = apart.amax(-1) < _ONE_VALLEY
     better = merit.unsqueeze(0) < merit.unsqueeze(1)
     # Of several equal ones, the first stays.
     equal = (merit.unsqueeze(0) == merit.unsqueeze(1)).triu(1).T
@@ -148,14 +160,18 @@ def _have_better_neighbour(unit: Tensor, merit: Tensor) -> Tensor:
 def linearize(
     problem: SearchProblem, scale: Scale, unit: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Scaled objective (S,), constraints (S, K), gradient (S, D) and Jacobian (S, K, D)."""
+    """Scaled objective (S,), constraints (S, K), gradient (S, D) and Jacobian (S, K, D).
+
+    Slopes along whole numbers are 0.
+    """
     # Each point is evaluated once per column, and each copy gives the slope of one column: a larger
     # batch costs less than a backward pass per column.
     copies = slope_points(scale)
     points = unit.detach().repeat_interleave(copies, 0).requires_grad_(True)
     width = problem.upper - problem.lower
     with torch.enable_grad():  # a proof, which needs no slopes itself, searches now and then
-        objectives, constraints = problem.evaluate(problem.lower + width * points)
+        inside = rounded(problem, problem.lower + width * points)
+        objectives, constraints = problem.evaluate(inside)
         columns = torch.cat(
             [(objectives / scale.objective).unsqueeze(1), constraints / scale.constraints], 1
         ).reshape(-1, copies, copies)

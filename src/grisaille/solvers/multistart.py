@@ -17,9 +17,16 @@ from grisaille.solvers.search_problem import (
     Solution,
     best_of,
     evaluate_in_chunks,
+    rounded,
+    screening_merit,
+)
+from grisaille.solvers.whole_numbers import (
+    more_starts,
+    moved_at_random,
+    moved_to_neighbours,
+    spread_evenly,
 )
 
-_SCREEN_PENALTY = 10.0
 # Radii of the samples around the best points, in widths of the search space.
 _ZOOMS = (0.1, 0.03, 0.01)
 # A coordinate is flat where moving it to a bound changes the scaled merit by less than this.
@@ -59,17 +66,23 @@ class MultiStart:
 
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search for the minimum; the result is the best point found, without proof."""
-        hints = torch.clamp(hints, problem.lower, problem.upper)
+        hints = rounded(problem, torch.clamp(hints, problem.lower, problem.upper))
         points = torch.cat([hints, self._cover(problem, seed)])
         objectives, constraints = evaluate_in_chunks(problem, points)
         scale = Scale.of(objectives, constraints)
         points, objectives, constraints = self._zoom(
             problem, scale, points, objectives, constraints, seed
         )
-        merit = _merit(objectives, constraints, scale, _SCREEN_PENALTY)
+        merit = screening_merit(objectives, constraints, scale)
         chosen = _spread_out(points, merit, self.starts, problem)
         starts = torch.cat([hints, points[chosen]])
+        relaxed_steps = 0
+        if problem.whole is not None:
+            starts, relaxed_steps = more_starts(
+                problem, scale, starts, points, merit, self.iterations
+            )
         ends, steps = local_search(problem, scale, starts, self.iterations)
+        steps += relaxed_steps
         crossed = starts[:0]
         if self.again:
             crossed, tried = _cross_flat_coordinates(problem, scale, ends, seed)
@@ -80,11 +93,14 @@ class MultiStart:
             more, further = local_search(problem, scale, crossed, self.iterations, target)
             ends = torch.cat([ends, more])
             steps += further
+        if problem.whole is not None:
+            ends, further = moved_to_neighbours(problem, scale, ends, self.iterations, seed)
+            steps += further
         values = objectives, constraints
         if not self.polish:
             return _best_of_both(problem, scale, points, values, ends, steps)
         found = _best_of_both(problem, scale, points, values, ends, steps + len(ends))
-        merit = _merit(*evaluate_in_chunks(problem, ends), scale, _SCREEN_PENALTY)
+        merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
         others = ends[_spread_out(ends, merit, _ENDS_TO_POLISH, problem)]
         return polished(problem, scale, found, others, self.iterations)
 
@@ -97,8 +113,10 @@ class MultiStart:
         half = self.samples // 2
         chance = torch.rand(half, 1, generator=generator, dtype=torch.float64)
         moved = torch.rand(half, dimensions, generator=generator, dtype=torch.float64) < chance
+        if problem.nominal is not None:  # the first and the last label are not special
+            moved &= ~problem.nominal
         unit[:half] = torch.where(moved, unit[:half].round(), unit[:half])
-        return problem.lower + (problem.upper - problem.lower) * unit
+        return spread_evenly(problem, unit, generator)
 
     def _zoom(
         self,
@@ -113,14 +131,15 @@ class MultiStart:
         generator = torch.Generator().manual_seed(seed + 1)
         width = problem.upper - problem.lower
         for radius in _ZOOMS if problem.continuous else _JUMP_ZOOMS:
-            merit = _merit(objectives, constraints, scale, _SCREEN_PENALTY)
+            merit = screening_merit(objectives, constraints, scale)
             centers = points[_spread_out(points, merit, 2 * self.starts, problem)]
             count = max(1, self.samples // (4 * len(centers)))
             noise = torch.randn(count, *centers.shape, generator=generator, dtype=torch.float64)
             # Half of the moves change few coordinates, which helps in many dimensions.
             rare = torch.rand(noise.shape, generator=generator, dtype=torch.float64) < 0.3
             noise[: count // 2] = torch.where(rare[: count // 2], noise[: count // 2], 0.0)
-            near = (centers + radius * width * noise).reshape(-1, len(width))
+            near = moved_at_random(problem, centers, radius * width, noise, generator)
+            near = near.reshape(-1, len(width))
             near = torch.clamp(near, problem.lower, problem.upper)
             found = evaluate_in_chunks(problem, near)
             points = torch.cat([points, near])
@@ -147,8 +166,9 @@ def search_from(
         iterations: The largest number of steps.
         best_known: A value to beat: starts that will not are given up. Infinite if there is none.
     """
+    points = rounded(problem, points)
     values = evaluate_in_chunks(problem, points)
-    best = _merit(*values, scale, _SCREEN_PENALTY).argsort()[:starts]
+    best = screening_merit(*values, scale).argsort()[:starts]
     target = best_known / float(scale.objective)
     ends, steps = local_search(problem, scale, points[best], iterations, target)
     return _best_of_both(problem, scale, points, values, ends, steps)
@@ -166,11 +186,6 @@ def _best_of_both(
     pairs = zip((points, *values), (ends, *evaluate_in_chunks(problem, ends)), strict=True)
     everything, objectives, constraints = map(torch.cat, pairs)
     return best_of(everything, objectives, constraints, scale, len(everything) + steps)
-
-
-def _merit(objectives: Tensor, constraints: Tensor, scale: Scale, penalty: float) -> Tensor:
-    merit = objectives / scale.objective + penalty * scale.violation(constraints)
-    return torch.where(torch.isfinite(merit), merit, torch.inf)
 
 
 def _spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProblem) -> Tensor:
@@ -215,14 +230,14 @@ def _cross_flat_coordinates(
     Returns:
         The starts, and how many points were evaluated.
     """
-    merit = _merit(*evaluate_in_chunks(problem, ends), scale, _SCREEN_PENALTY)
+    merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
     best = _spread_out(ends, merit, _ENDS_TO_CROSS_FROM, problem)
     center, level = ends[best], merit[best]
     dimensions = len(problem.lower)
     sides = torch.stack([problem.lower, problem.upper])
     eye = torch.eye(dimensions, dtype=torch.bool)
     jumps = torch.where(eye, sides[:, None, None, :], center[None, :, None, :]).flatten(0, 2)
-    moved = _merit(*evaluate_in_chunks(problem, jumps), scale, _SCREEN_PENALTY)
+    moved = screening_merit(*evaluate_in_chunks(problem, jumps), scale)
     moved = moved.reshape(2, len(center), dimensions)
     flat = (moved - level[:, None]).abs().amax(0) <= _FLAT
     generator = torch.Generator().manual_seed(seed + 2)
@@ -230,7 +245,7 @@ def _cross_flat_coordinates(
     upper = torch.rand(shape, generator=generator, dtype=torch.float64) < 0.5
     # A little to the side, because a flat coordinate has no slope at the end itself.
     aside = torch.randn(shape, generator=generator, dtype=torch.float64) * (sides[1] - sides[0])
-    near = torch.clamp(center + _ASIDE * aside, sides[0], sides[1])
+    near = rounded(problem, torch.clamp(center + _ASIDE * aside, sides[0], sides[1]))
     starts = torch.where(flat, torch.where(upper, sides[1], sides[0]), near)
     starts = starts[:, flat.any(1)].reshape(-1, dimensions)
     return starts, len(jumps) + len(ends)

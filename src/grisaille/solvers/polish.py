@@ -27,6 +27,7 @@ from grisaille.solvers.search_problem import (
     Solution,
     best_of,
     evaluate_in_chunks,
+    rounded,
 )
 
 # Half the width of the neighbourhood, in widths of the search space, and its sample.
@@ -46,6 +47,8 @@ _Vector = NDArray[np.float64]
 def local_scale(problem: SearchProblem, point: Tensor, fallback: Scale) -> Scale:
     """Spreads of objective and constraints over the neighbourhood of a point, (D,).
 
+    All points of the neighbourhood have the same whole numbers.
+
     Args:
         problem: The problem.
         point: The point.
@@ -55,6 +58,8 @@ def local_scale(problem: SearchProblem, point: Tensor, fallback: Scale) -> Scale
     offsets = 2 * engine.draw(_SAMPLES, dtype=torch.float64) - 1
     width = problem.upper - problem.lower
     near = point + _NEIGHBOURHOOD * width * offsets
+    if problem.whole is not None:
+        near = torch.where(problem.whole, point, near)
     values = evaluate_in_chunks(problem, torch.clamp(near, problem.lower, problem.upper))
     spreads = []
     for column, spread in zip(
@@ -76,7 +81,8 @@ def stationarity(problem: SearchProblem, point: Tensor, scale: Scale) -> float:
     with the point u in coordinates from 0 to 1, and c, g and J the constraints and slopes in local
     units: what the best step within the neighbourhood gains to first order, as a part of what the
     objective varies there. It is 0 exactly where the first-order conditions hold (Conn, Gould and
-    Toint's measure of criticality), whatever the units.
+    Toint's measure of criticality), whatever the units. Whole numbers have no slopes: it is about
+    the other entries.
 
     Args:
         problem: The problem.
@@ -191,7 +197,7 @@ def _by_slsqp(
         )
         unit = answer.x
     inside = torch.tensor(np.nan_to_num(unit)).clamp(0, 1)
-    end = problem.lower + (problem.upper - problem.lower) * inside
+    end = rounded(problem, problem.lower + (problem.upper - problem.lower) * inside)
     tried = _SAMPLES + slope_points(scale) * at.cache_info().misses
     return torch.clamp(end, problem.lower, problem.upper), tried
 

@@ -70,12 +70,15 @@ class Relaxation(Protocol):
         upper: (D,).
         constraints: K.
         groups: Variables that play different roles, each variable in one group.
+        whole: (D,), which variables must be whole numbers; None if none must. Bounds hold for
+            everything between them, too.
     """
 
     lower: Tensor
     upper: Tensor
     constraints: int
     groups: list[list[int]]
+    whole: Tensor | None
 
     def over(self, lower: Tensor, upper: Tensor) -> Regions:
         """Examine a batch of regions, (regions, D) twice."""
@@ -89,6 +92,9 @@ class Relaxation(Protocol):
 @dataclass(frozen=True, slots=True)
 class RefutedRegion:
     """A region that contains no feasible point.
+
+    Where a variable must be a whole number, regions end at whole numbers, and nothing lies between
+    one that ends at k and one that starts at k + 1.
 
     Attributes:
         lower: (D,).

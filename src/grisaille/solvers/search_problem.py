@@ -18,6 +18,7 @@ _NEARBY = 0.02
 _SAMPLES = 256
 # A constraint counts as met when its violation is at most this fraction of its spread.
 FEASIBILITY = 1e-7
+_SCREEN_PENALTY = 10.0
 
 Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Batched: points (batch, D) to objectives (batch,) and constraints (batch, K), met when <= 0."""
@@ -80,12 +81,18 @@ class Solution:
 def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem:
     """The same problem near a point, where a search resolves finer details.
 
+    A whole number moves by 1 at least, and things without an order are all near one another.
+
     Args:
         problem: The problem.
         point: (D,).
         entries: How many of the first entries stay near; the others may be anywhere.
     """
     reach = _NEARBY * (problem.upper - problem.lower)
+    if problem.whole is not None:
+        point = rounded(problem, point)
+        reach = torch.where(problem.whole, reach.round().clamp_min(1.0), reach)
+        reach[nominal_entries(problem)] = torch.inf
     reach[entries:] = torch.inf
     lower = torch.maximum(problem.lower, point - reach)
     return replace(problem, lower=lower, upper=torch.minimum(problem.upper, point + reach))
@@ -101,12 +108,27 @@ def with_fixed(problem: SearchProblem, point: Tensor, fixed: Tensor) -> SearchPr
     """
 
     def evaluate(others: Tensor) -> tuple[Tensor, Tensor]:
-        whole = point.expand(len(others), -1).clone()
-        whole[:, ~fixed] = others
-        return problem.evaluate(whole)
+        full = point.expand(len(others), -1).clone()
+        full[:, ~fixed] = others
+        return problem.evaluate(full)
 
     lower, upper = problem.lower[~fixed], problem.upper[~fixed]
-    return SearchProblem(lower, upper, evaluate, problem.continuous)
+    whole = nominal = None
+    if problem.whole is not None and bool(problem.whole[~fixed].any()):
+        whole, nominal = problem.whole[~fixed], nominal_entries(problem)[~fixed]
+    return SearchProblem(lower, upper, evaluate, problem.continuous, whole=whole, nominal=nominal)
+
+
+def rounded(problem: SearchProblem, points: Tensor) -> Tensor:
+    """Points (..., D) with their whole entries rounded: without a slope in these."""
+    return points if problem.whole is None else torch.where(problem.whole, points.round(), points)
+
+
+def nominal_entries(problem: SearchProblem) -> Tensor:
+    """Which entries are numbers of things without an order, (D,)."""
+    if problem.nominal is not None:
+        return problem.nominal
+    return torch.zeros(len(problem.lower), dtype=torch.bool)
 
 
 class Solver(Protocol):
@@ -179,6 +201,12 @@ def best_of(
     )
 
 
+def screening_merit(objectives: Tensor, constraints: Tensor, scale: Scale) -> Tensor:
+    """What points are compared by before they are searched from, (batch,): less is better."""
+    merit = objectives / scale.objective + _SCREEN_PENALTY * scale.violation(constraints)
+    return torch.where(torch.isfinite(merit), merit, torch.inf)
+
+
 def evaluate_in_chunks(
     problem: SearchProblem, points: Tensor, chunk: int = 4096
 ) -> tuple[Tensor, Tensor]:
@@ -193,4 +221,4 @@ def sampled_scale(problem: SearchProblem, seed: int) -> Scale:
     engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
     unit = engine.draw(_SAMPLES, dtype=torch.float64)
     points = problem.lower + (problem.upper - problem.lower) * unit
-    return Scale.of(*evaluate_in_chunks(problem, points))
+    return Scale.of(*evaluate_in_chunks(problem, rounded(problem, points)))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from grisaille.checks import check_count
+from grisaille.confidence.design_problem import whole_entries
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
@@ -117,7 +118,10 @@ class LogEI:
             worth = acquisition(((points - lower) / (upper - lower)).unsqueeze(1))
             return -worth, points[:, :0]
 
-        problem = SearchProblem(lower, upper, evaluate, program.continuous)
+        whole, nominal = whole_entries(program, len(lower))
+        problem = SearchProblem(
+            lower, upper, evaluate, program.continuous, whole=whole, nominal=nominal
+        )
         knowledge = Knowledge(situation)
         found = Solution(point, value=-float(value), violation=0.0, feasible=True, evaluations=0)
         return design_of(settled(problem, found, knowledge), knowledge)

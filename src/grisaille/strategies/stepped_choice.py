@@ -89,6 +89,9 @@ def _worth_trying(space: DesignSpace, x: Array, taken: Sequence[Array]) -> Array
     All around it if the whole neighbourhood is taken: a small grid can be used up.
     """
     around = space.neighbours(x)
+    if space.whole.any():
+        free = _nearest_free(space, around, taken)
+        return around if free is None else free
     rows, reach = around, 1
     while reach <= _FARTHEST:
         free = [row for row in rows if not is_among(space, row, taken)]
@@ -97,6 +100,25 @@ def _worth_trying(space: DesignSpace, x: Array, taken: Sequence[Array]) -> Array
         reach *= 2
         rows = space.neighbours(x, reach)
     return around
+
+
+def _nearest_free(space: DesignSpace, around: Array, taken: Sequence[Array]) -> Array | None:
+    """Design points that are not taken, as few moves away as possible; None if all are taken.
+
+    Labels and whole numbers with few values leave no way to go farther along one entry. So we go on
+    from all neighbours to their neighbours. Only points that are taken are gone on from, so that
+    this ends soon.
+    """
+    level, seen = list(around), {row.tobytes() for row in around}
+    while level:
+        free = [row for row in level if not is_among(space, row, taken)]
+        if free:
+            return np.array(free)
+        further = (row for center in level for row in space.neighbours(center))
+        fresh = {row.tobytes(): row for row in further if row.tobytes() not in seen}
+        seen |= set(fresh)
+        level = list(fresh.values())
+    return None
 
 
 def is_among(space: DesignSpace, x: Array, others: Sequence[Array], part: float = SAME) -> bool:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.checks import check_count, check_solver
+from grisaille.confidence.design_problem import whole_entries
 from grisaille.confidence.failures import FailedInterventions
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError
@@ -283,4 +284,5 @@ def _search_problem(effects: Effects, best: float | None) -> SearchProblem:
         return cost - gain, bodies[:, known]
 
     lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
-    return SearchProblem(lower, upper, evaluate, program.continuous)
+    whole, nominal = whole_entries(program, len(lower))
+    return SearchProblem(lower, upper, evaluate, program.continuous, whole=whole, nominal=nominal)
