@@ -156,6 +156,70 @@ def flowsheet(x):
     return profit, np.stack([0.985 - purity, most - 390, vapour - 8, waste - 0.2], -1)
 
 
+def pressure_vessel(x):
+    shell, radius, length, head = x.T
+    shell, head = shell / 16, head / 16
+    cost = (0.6224 * shell * length + 1.7781 * head * radius) * radius + shell**2 * (
+        3.1661 * length + 19.84 * radius
+    )
+    content = np.pi * radius**2 * (length + 4 * radius / 3)
+    limits = [0.0193 * radius - shell, 0.00954 * radius - head, 1_296_000 - content]
+    return cost, np.stack(limits, -1)
+
+
+def speed_reducer(x):
+    """With the limits scaled as the problem states them, in the order of the literature."""
+    b, m, z, l1, l2, d1, d2 = x.T
+    weight = (
+        0.7854 * b * m**2 * (3.3333 * z**2 + 14.9334 * z - 43.0934)
+        - 1.508 * b * (d1**2 + d2**2)
+        + 7.4777 * (d1**3 + d2**3)
+        + 0.7854 * (l1 * d1**2 + l2 * d2**2)
+    )
+    limits = [
+        27 / (b * m**2 * z) - 1,
+        397.5 / (b * m**2 * z**2) - 1,
+        1.93 * l1**3 / (m * z * d1**4) - 1,
+        1.93 * l2**3 / (m * z * d2**4) - 1,
+        10 * np.sqrt((745 * l1 / (m * z)) ** 2 + 16.9e6) / d1**3 - 1100,
+        10 * np.sqrt((745 * l2 / (m * z)) ** 2 + 157.5e6) / d2**3 - 850,
+        m * z - 40,
+        5 * m - b,
+        b - 12 * m,
+        1.5 * d1 + 1.9 - l1,
+        1.1 * d2 + 1.9 - l2,
+    ]
+    return weight, np.stack(limits, -1)
+
+
+def catalyst_choice(x):
+    """The two balances of the reactor: what is left of A, and of what reacted."""
+    label, kelvin, hours, kilograms = x.T
+    label = label.astype(int)
+    rate1, energy1 = np.array([[1.6, 3.2, 4.0, 1.0], [70, 50, 55, 60]])[:, label]
+    rate2, energy2 = np.array([[0.08, 0.16, 0.1, 0.03], [80, 75, 85, 95]])[:, label]
+    price = np.array([8.0, 14.0, 38.0, 11.0])[label]
+    k1 = kilograms * rate1 * np.exp(energy1 / 8.314e-3 * (1 / 400 - 1 / kelvin))
+    k2 = kilograms * rate2 * np.exp(energy2 / 8.314e-3 * (1 / 400 - 1 / kelvin))
+    a = 1 / (1 + k1 * hours)
+    c = (1 - a) * k2 * hours / (1 + k2 * hours)
+    profit = 300 * (1 - a - c) - 60 - price * kilograms - 20 * hours - 0.2 * (kelvin - 350)
+    return profit, (c - 0.08)[:, None]
+
+
+def additive_choice(x):
+    """With the effects of pairs as a symmetric matrix."""
+    effects = np.diag([6.0, 5.5, 4.0, 3.0, 5.0, 2.0, 3.5, 1.0])
+    for i, j, effect in (
+        *((0, 1, -3), (0, 4, -1.5), (0, 7, 1), (1, 4, -2), (1, 6, -1)),
+        *((2, 5, 2.5), (2, 7, 1.5), (3, 5, 1), (3, 6, 2), (5, 7, 2)),
+    ):
+        effects[i, j] = effects[j, i] = effect / 2
+    strength = 20 - 20 * np.exp(-np.einsum("bi,ij,bj->b", x, effects, x) / 12)
+    cost = x @ [3, 2.5, 1.5, 1, 2.5, 0.5, 1.5, 0.5]
+    return 1.5 * strength - cost, x.sum(1, keepdims=True) - 3
+
+
 def drop_wave(x):
     r = np.sqrt((x**2).sum(-1))
     return free((1 + np.cos(12 * r)) / (2 + 0.5 * r**2))
@@ -253,6 +317,10 @@ FIXED: dict[str, Formula] = {
         sinusoidal,
         williams_otto,
         flowsheet,
+        pressure_vessel,
+        speed_reducer,
+        catalyst_choice,
+        additive_choice,
         drop_wave,
         ackley,
         rosenbrock,

@@ -14,6 +14,7 @@ from scipy.stats import qmc
 
 import grisaille as gs
 from grisaille import problems
+from grisaille.language.program import Program
 from grisaille.problems import KnownProblem, Structure
 from grisaille.problems.paper_examples import GaussianDraw
 from tests.problems.known_problem_formulas import DRAWN, FIXED, SEED, Formula, formula_of
@@ -30,6 +31,10 @@ def make(name: str) -> KnownProblem:
 def sobol(name: str, exponent: int) -> np.ndarray:
     program = make(name).problem.program
     points = qmc.Sobol(program.size, rng=np.random.default_rng(0)).random_base2(exponent)
+    return np.array([program.space.spread(point) for point in scaled(program, points)])
+
+
+def scaled(program: Program, points: np.ndarray) -> np.ndarray:
     return program.lower + (program.upper - program.lower) * points
 
 
@@ -88,7 +93,8 @@ def test_a_dense_search_finds_nothing_better_and_comes_close(name):
 def refined(known: KnownProblem, formula: Formula, points: np.ndarray) -> np.ndarray:
     """The best points, and one near the stated optimum, after a local search from each.
 
-    Everything is scaled: variables by their ranges, the rest by its spread over the points.
+    Everything is scaled: variables by their ranges, the rest by its spread over the points. Whole
+    numbers stay as they are.
     """
     program, sense = known.problem.program, known.problem.sense
     lower, width = program.lower, program.upper - program.lower
@@ -96,7 +102,8 @@ def refined(known: KnownProblem, formula: Formula, points: np.ndarray) -> np.nda
     value, sizes = objectives.std(), constraints.std(0)
     penalized = sense * objectives + 1e3 * value * np.maximum(constraints / sizes, 0).sum(1)
     near = (known.x - lower) / width
-    near += 0.02 * np.random.default_rng(0).standard_normal(program.size)
+    whole = program.space.whole
+    near += np.where(whole, 0, 0.02 * np.random.default_rng(0).standard_normal(program.size))
     best = (points[np.argsort(penalized)[:6]] - lower) / width
     limits = {"type": "ineq", "fun": lambda u: -formula((lower + width * u)[None])[1][0] / sizes}
     found = [
@@ -104,13 +111,14 @@ def refined(known: KnownProblem, formula: Formula, points: np.ndarray) -> np.nda
             lambda u: sense * formula((lower + width * u)[None])[0][0] / value,
             start,
             method="SLSQP",
-            bounds=[(0, 1)] * program.size,
+            bounds=[(u, u) if fixed else (0, 1) for u, fixed in zip(start, whole, strict=True)],
             constraints=limits if constraints.size else (),
             options={"maxiter": 300, "ftol": 1e-15},
         ).x
         for start in [*best, np.clip(near, 0, 1)]
     ]
-    return np.clip(lower + width * np.array(found), lower, program.upper)
+    points = np.clip(lower + width * np.array(found), lower, program.upper)
+    return np.array([program.space.on_steps(point) for point in points])
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 # printed at once.
 KNOWN_PROBLEMS = (
     *("environmental", "langermann", "goldstein_price", "rosen_suzuki", "bazaraa", "sinusoidal"),
-    *("williams_otto", "flowsheet", "drop_wave", "ackley", "rosenbrock", "ackley_sine", "additive"),
+    *("williams_otto", "flowsheet", "pressure_vessel", "speed_reducer", "catalyst_choice"),
+    *("additive_choice", "drop_wave", "ackley", "rosenbrock", "ackley_sine", "additive"),
     *("sum_of_squares", "shifted_square", "chain", "lp_with_embedded_gp", "toy_graph"),
     *("constrained_toy_graph", "complete_graph"),
 )

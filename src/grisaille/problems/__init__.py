@@ -1,10 +1,13 @@
 """Known problems with known optima, for tests, demonstrations and benchmarks."""
 
+from grisaille.problems.additives import additive_choice
+from grisaille.problems.catalysts import catalyst_choice
 from grisaille.problems.causal import complete_graph, constrained_toy_graph, toy_graph
 from grisaille.problems.composite import environmental, goldstein_price, langermann
 from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
 from grisaille.problems.known_problem import KnownProblem, Structure
 from grisaille.problems.listing import catalogue
+from grisaille.problems.machine_design import pressure_vessel, speed_reducer
 from grisaille.problems.networks import ackley, ackley_sine, drop_wave, rosenbrock
 from grisaille.problems.paper_examples import (
     additive,
@@ -22,8 +25,10 @@ __all__ = [
     "ackley",
     "ackley_sine",
     "additive",
+    "additive_choice",
     "bazaraa",
     "catalogue",
+    "catalyst_choice",
     "chain",
     "complete_graph",
     "constrained_toy_graph",
@@ -33,10 +38,12 @@ __all__ = [
     "goldstein_price",
     "langermann",
     "lp_with_embedded_gp",
+    "pressure_vessel",
     "rosen_suzuki",
     "rosenbrock",
     "shifted_square",
     "sinusoidal",
+    "speed_reducer",
     "sum_of_squares",
     "toy_graph",
     "williams_otto",

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from functools import partial
 
 from grisaille.problems import (
+    additives,
+    catalysts,
     causal,
     composite,
     constrained,
+    machine_design,
     networks,
     paper_examples,
     plant,
@@ -39,6 +42,10 @@ _FIXED: tuple[Callable[[], KnownProblem], ...] = (
     constrained.sinusoidal,
     reactor.williams_otto,
     plant.flowsheet,
+    machine_design.pressure_vessel,
+    machine_design.speed_reducer,
+    catalysts.catalyst_choice,
+    additives.additive_choice,
     networks.drop_wave,
     networks.ackley,
     networks.rosenbrock,
