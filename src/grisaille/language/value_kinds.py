@@ -76,6 +76,15 @@ class ValueKind:
             raise not_whole(name, value)
         return float(value)
 
+    def members(self, lower: float, upper: float) -> str:
+        """What it can be, as a set: `{A, B, C}`, `{3, ..., 12}`; empty for plain numbers."""
+        if self.labels:
+            return f"{{{', '.join(self.labels)}}}"
+        if not self.is_whole:
+            return ""
+        between = "" if upper <= lower + 1 else ", ..."
+        return f"{{{lower:.15g}{between}, {upper:.15g}}}"
+
     @property
     def plain(self) -> list[str] | str | None:
         """Itself as JSON can hold it."""

@@ -16,7 +16,8 @@ class TrialData:
 
     Attributes:
         kind: Why the point was tried.
-        x: The design point by entry, with labels and whole numbers; None if the problem had other variables at that time.
+        x: The design point by entry, with labels and whole numbers; None if the problem had other
+            variables at that time.
         objective: As observed, in the user's sense.
         constraints: The constraint bodies as observed, met when <= 0.
         violation: Largest violation of a constraint as observed.

@@ -44,8 +44,8 @@ def really_tried(
             return None
         raise EvaluationError(
             f"black box {told.box!r} was evaluated at {_shown(problem, told)}, too far from the "
-            f"{_shown(problem, told, wanted)} that its trial needs: the answer is kept, but the trial has no "
-            "objective"
+            f"{_shown(problem, told, wanted)} that its trial needs: the answer is kept, but the "
+            "trial has no objective"
         )
     if not inside_bounds(problem.program, x[None])[0]:
         raise EvaluationError(_outside(problem, x))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from grisaille.array_types import Array
 from grisaille.errors import printable
 from grisaille.language.value_kinds import Value, kinds_from_plain, readable_inputs
 from grisaille.records import (
