@@ -239,7 +239,7 @@ def _why_no_trials(box: str, trials: int, answers: int) -> str:
 def _plain(query: Query) -> dict[str, Any]:
     import numpy as np
 
-    arguments = [a.tolist() if isinstance(a, np.ndarray) else float(a) for a in query.arguments]
+    arguments = [a.tolist() if isinstance(a, np.ndarray) else a for a in query.arguments]
     return {
         "id": query.id,
         "box": query.box,

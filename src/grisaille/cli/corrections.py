@@ -115,7 +115,7 @@ def _correct(options: argparse.Namespace) -> int:
         assert before is not None  # else there was nothing to correct
         assert now is not None
         moved = not np.array_equal(before.inputs, now.inputs)
-        place = f" at {now.inputs.tolist()}" if moved else ""
+        place = f" at {study.state.readable_inputs(now.box, now.inputs)}" if moved else ""
         print(
             f"{options.id} is corrected: {before.outputs.tolist()} was recorded, "
             f"{now.outputs.tolist()}{place} counts from now on{_trial_of(study, options.id)}"
@@ -156,8 +156,9 @@ def _trial_of(study: Study, name: str) -> str:
 def _enqueue(options: argparse.Namespace) -> int:
     if (options.csv is None) == (not options.values):
         raise ModelError("enqueue: pass NAME=VALUE for all variables, or --csv FILE, not both")
-    points = _point(options.values) if options.csv is None else read_table(options.csv)
     with open_study(options) as study:
+        choices = {v.name for v in study.problem.variables if v.labels}
+        points = _point(options.values, choices) if options.csv is None else read_table(options.csv)
         numbers = study.enqueue(points)
         wanted = study.state.settings.get("trials")
         made = study.state.made()
@@ -168,8 +169,8 @@ def _enqueue(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _point(words: list[str]) -> dict[str, Any]:
-    """A point, from words such as `T=350`."""
+def _point(words: list[str], choices: set[str]) -> dict[str, Any]:
+    """A point, from words such as `T=350`; a label may stand without quotes, `catalyst=B`."""
     point: dict[str, Any] = {}
     for word in words:
         name, sign, text = word.partition("=")
@@ -177,5 +178,7 @@ def _point(words: list[str]) -> dict[str, Any]:
             raise ModelError(f"enqueue: {shortened(word)} is not NAME=VALUE, such as T=350")
         if name.strip() in point:
             raise ModelError(f"enqueue: {shortened(name.strip())} has two values: give one")
-        point[name.strip()] = parse(text, f"the value of {shortened(name.strip())}")
+        is_label = name.strip() in choices and not text.strip().startswith('"')
+        what = f"the value of {shortened(name.strip())}"
+        point[name.strip()] = text.strip() if is_label else parse(text, what)
     return point

@@ -116,7 +116,7 @@ def _parts(what: dict[str, Any], labels: Mapping[str, Any]) -> list[str]:
         headers = ["id", "box", "inputs", "held by", "since"]
         rows = []
         for q in what["pending"]:
-            inputs = f"[{', '.join(map(_number, q['inputs']))}]"
+            inputs = f"[{', '.join(map(_value, q['inputs']))}]"
             rows.append([q["id"], q["box"], inputs, _holder(q), _local(q["since"])])
         parts.append("pending queries\n" + table(headers, rows, "  "))
     if what["failed"]:
@@ -142,7 +142,7 @@ def _trial_cells(trial: dict[str, Any], names: list[str]) -> list[str]:
     return [
         str(trial["trial"]),
         trial["kind"],
-        *(_number(trial["x"][name]) for name in names),
+        *(_value(trial["x"][name]) for name in names),
         _number(trial["objective"]),
         "0" if trial["violation"] == 0 else _number(trial["violation"], 3),
     ]
@@ -224,12 +224,20 @@ def _constraint(name: str, formula: str, tolerance: float) -> str:
 
 def _ranges(settings: dict[str, Any], units: Sequence[str | None]) -> list[str]:
     """What each entry of a design point may be, in a few words."""
+    from grisaille.language.value_kinds import kinds_from_plain
+
     entries = settings.get("entries", [])
     nothing = [0] * len(entries)
     steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
+    kinds = kinds_from_plain(settings.get("kinds"), len(entries))
     limits = zip(entries, settings.get("lower", []), settings.get("upper", []), strict=True)
     texts = []
-    for (name, low, high), unit, step, logarithmic in zip(limits, units, steps, flags, strict=True):
+    for (name, low, high), unit, step, logarithmic, kind in zip(
+        limits, units, steps, flags, kinds, strict=True
+    ):
+        if kind.members(low, high):
+            texts.append(f"{name} in {kind.members(low, high)}{_unit(unit)}")
+            continue
         text = f"{name} in [{low:g}, {high:g}]{_unit(unit)}"
         text += f" in steps of {step:g}" if step else ""
         texts.append(text + (" in the logarithm" if logarithmic else ""))
@@ -253,8 +261,8 @@ def _best(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
             f"gap {_number(what['gap'], 3)}"
         )
     width = max(map(len, best["x"]))
-    for (name, number), own in zip(best["x"].items(), labels["entry_units"], strict=True):
-        lines.append(f"  {name:<{width}} = {_number(number, 8)}{_unit(own)}")
+    for (name, value), own in zip(best["x"].items(), labels["entry_units"], strict=True):
+        lines.append(f"  {name:<{width}} = {_value(value, 8)}{_unit(own)}")
     return "\n".join(lines)
 
 
@@ -285,6 +293,11 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "
 
 def _number(value: float | str | None, digits: int = 6) -> str:
     return "-" if value is None else f"{float(value):.{digits}g}"
+
+
+def _value(value: float | str, digits: int = 6) -> str:
+    """A label as it is, or a number."""
+    return value if isinstance(value, str) else _number(value, digits)
 
 
 def _certainty(certified: bool | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.study.budget import spent
-from grisaille.study.encoding import number_to_plain, to_plain
+from grisaille.study.encoding import number_to_plain, to_plain, values_to_plain
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialState
 
@@ -63,7 +63,7 @@ def describe(stored: Stored, last: int | None) -> dict[str, Any]:
         "best_trial": None if best is None else _trial(state, best),
         "least_violation": None if least is None else _trial(state, least),
         "pending": [
-            _query(query)
+            _query(state, query)
             for query in state.queries.values()
             if query.is_open and state.trials[query.trial].state is TrialState.PENDING
         ],
@@ -71,7 +71,7 @@ def describe(stored: Stored, last: int | None) -> dict[str, Any]:
             {
                 "trial": failure.trial,
                 "box": failure.box,
-                "inputs": to_plain(failure.inputs),
+                "inputs": values_to_plain(state.readable_inputs(failure.box, failure.inputs)),
                 "reason": failure.reason,
             }
             for failure in state.history().failures
@@ -115,11 +115,11 @@ def last_bound(state: StudyState) -> tuple[float, bool] | None:
     return None
 
 
-def _query(query: QueryEntry) -> dict[str, Any]:
+def _query(state: StudyState, query: QueryEntry) -> dict[str, Any]:
     return {
         "id": query.id,
         "box": query.box,
-        "inputs": to_plain(query.inputs),
+        "inputs": values_to_plain(state.readable_inputs(query.box, query.inputs)),
         "state": str(query.state),
         "holder": query.holder,
         "since": _moment(query.asked) if query.state == "asked" else None,
@@ -137,7 +137,7 @@ def _trial(state: StudyState, trial: Trial) -> dict[str, Any]:
         "kind": data.kind,
         "objective": number_to_plain(data.objective),
         "violation": number_to_plain(data.violation),
-        "x": dict(zip(data.x, to_plain(data.x.values()), strict=True)),
+        "x": dict(zip(data.x, values_to_plain(data.x.values()), strict=True)),
         # A list, because two constraints may have the same label.
         "constraints": [{"constraint": label, "body": body} for label, body in bodies],
         "seconds": {"suggesting": trial.seconds[0], "evaluating": trial.seconds[1]},

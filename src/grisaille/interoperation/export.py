@@ -15,10 +15,11 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.errors import ProtocolError
+from grisaille.language.value_kinds import Value, kinds_from_plain, readable
 from grisaille.records import Observation
 from grisaille.reporting.tables import distinct_names
 from grisaille.storage.event_log import Data
-from grisaille.study.encoding import number_to_plain, to_plain
+from grisaille.study.encoding import number_to_plain, to_plain, values_to_plain
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import QueryEntry, TrialEntry, probe_of
 
@@ -76,14 +77,15 @@ def export_observations_csv(state: StudyState) -> str:
     """One row per answer of a black box.
 
     Columns: box, source ("chain", "probe" for an answer apart from the real chain, "elsewhere" for
-    one that `Study.observe` added), trial, query, input[0], ..., output[0], ..., seconds. A box
-    with fewer inputs or outputs than another leaves the last ones empty.
+    one that `Study.observe` added), trial, query, input[0], ..., output[0], ..., seconds. A choice
+    is one input, its label. A box with fewer inputs or outputs than another leaves the last ones
+    empty.
     """
     settings_of(state)
     told = [query for trial in state.trials.values() for query in trial.told]
     elsewhere = state.elsewhere()
     every: list[QueryEntry | Observation] = [*told, *elsewhere]
-    inputs = max((seen.inputs.size for seen in every), default=0)
+    inputs = max((len(state.readable_inputs(s.box, s.inputs)) for s in every), default=0)
     outputs = max((_size(seen.outputs) for seen in every), default=0)
     header = ["box", "source", "trial", "query"]
     header += [f"input[{i}]" for i in range(inputs)]
@@ -92,7 +94,8 @@ def export_observations_csv(state: StudyState) -> str:
     def row(
         seen: Any, source: str, trial: int | None, query: str, seconds: float | None
     ) -> list[Any]:
-        values = [*_padded(seen.inputs, inputs), *_padded(seen.outputs, outputs)]
+        read = state.readable_inputs(seen.box, seen.inputs)
+        values = [*_padded(read, inputs), *_padded(seen.outputs.tolist(), outputs)]
         return [seen.box, source, trial, query, *values, seconds]
 
     rows = [row(query, _source(query), query.trial, query.id, query.seconds) for query in told]
@@ -104,8 +107,8 @@ def export_json(state: StudyState) -> dict[str, Any]:
     """Everything that is known of a study, as strictly valid JSON.
 
     Numbers that are not finite are the words "nan", "inf" and "-inf"; what is not known is null;
-    times are seconds since 1970; objective and bounds are in the user's sense. The keys are
-    explained in docs/interoperation.md.
+    times are seconds since 1970; a choice is its label; objective and bounds are in the user's
+    sense. The keys are explained in docs/interoperation.md.
     """
     settings = settings_of(state)
     labels = settings.get("labels")
@@ -124,7 +127,7 @@ def export_json(state: StudyState) -> dict[str, Any]:
         "problem": settings["problem"],
         "trials": [_trial_to_plain(state, trial) for trial in state.trials.values()],
         "observations": [
-            {"box": o.box, "inputs": to_plain(o.inputs), "outputs": to_plain(o.outputs)}
+            {"box": o.box, "inputs": _inputs(state, o), "outputs": to_plain(o.outputs)}
             for o in state.elsewhere()
         ],
     }
@@ -134,12 +137,15 @@ def _variables_to_plain(settings: Data) -> list[dict[str, Any]]:
     """The entries of a design point with their bounds, and with their steps if they have some."""
     nothing = [0] * len(settings["entries"])
     steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
-    columns = (settings["entries"], settings["lower"], settings["upper"], steps, flags)
+    kinds = kinds_from_plain(settings.get("kinds"), len(settings["entries"]))
+    columns = (settings["entries"], settings["lower"], settings["upper"], steps, flags, kinds)
     return [
         {"name": name, "lower": low, "upper": high}
         | ({"step": step} if step else {})
         | ({"log": True} if logarithmic else {})
-        for name, low, high, step, logarithmic in zip(*columns, strict=True)
+        | ({"whole": True} if kind.is_whole else {})
+        | ({"labels": list(kind.labels)} if kind.labels else {})
+        for name, low, high, step, logarithmic, kind in zip(*columns, strict=True)
     ]
 
 
@@ -160,7 +166,7 @@ def _trial_to_plain(state: StudyState, trial: TrialEntry) -> dict[str, Any]:
         "number": trial.number,
         "state": str(trial.state),
         "kind": data.kind,
-        "x": to_plain(suggestion.x),
+        "x": values_to_plain(_point(state, suggestion.x)),
         "objective": number_to_plain(data.objective),
         "constraints": None if data.constraints is None else to_plain(data.constraints),
         "violation": number_to_plain(data.violation),
@@ -174,18 +180,28 @@ def _trial_to_plain(state: StudyState, trial: TrialEntry) -> dict[str, Any]:
         "trials_left": trial.remaining,
         "cost_left": number_to_plain(trial.budget),
         "trials_under_way": suggestion.pending,
-        "queries": [_query_to_plain(query) for query in trial.queries],
+        "queries": [_query_to_plain(state, query) for query in trial.queries],
     }
 
 
-def _query_to_plain(query: QueryEntry) -> dict[str, Any]:
+def _point(state: StudyState, x: Array) -> list[Value]:
+    """A design point with its labels; as it is, if the problem had other variables then."""
+    kinds = kinds_from_plain(state.settings.get("kinds"), len(state.settings["entries"]))
+    return readable(kinds, x) if len(kinds) == len(x) else list(x.tolist())
+
+
+def _inputs(state: StudyState, seen: QueryEntry | Observation) -> list[Value]:
+    return values_to_plain(state.readable_inputs(seen.box, seen.inputs))
+
+
+def _query_to_plain(state: StudyState, query: QueryEntry) -> dict[str, Any]:
     return {
         "id": query.id,
         "box": query.box,
         "source": _source(query),
         "calls": list(query.calls),
         "state": str(query.state),
-        "inputs": to_plain(query.inputs),
+        "inputs": _inputs(state, query),
         "outputs": None if query.outputs is None else to_plain(query.outputs),
         "seconds": query.seconds,
         "asked": query.asked or None,
@@ -224,8 +240,8 @@ def _size(outputs: Array | None) -> int:
     return 0 if outputs is None else outputs.size
 
 
-def _padded(values: Array, width: int) -> list[float | None]:
-    return [*values.tolist(), *[None] * (width - values.size)]
+def _padded(values: list[Any], width: int) -> list[Any]:
+    return [*values, *[None] * (width - len(values))]
 
 
 def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

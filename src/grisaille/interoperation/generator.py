@@ -14,6 +14,7 @@ from grisaille.array_types import Array
 from grisaille.checks import is_count, is_finite, is_number, real_numbers, tuple_of
 from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.interoperation.answer_names import name_calls
+from grisaille.language.value_kinds import ValueKind, kinds_from_plain, readable
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.event_writer import ChainAnswers
@@ -55,6 +56,7 @@ class Generator:
         self._entries: list[str] = list(settings["entries"])
         self._lower = np.array(settings["lower"], dtype=float)
         self._upper = np.array(settings["upper"], dtype=float)
+        self._kinds = kinds_from_plain(settings.get("kinds"), len(self._entries))
         self._names = name_calls(study.problem, self._entries)
         self._chain = Chain(study.problem)
         self._handed_out: set[int] = set()
@@ -162,7 +164,8 @@ class Generator:
         self._handed_out.clear()
 
     def _point(self, trial: TrialEntry) -> Point:
-        return dict(zip(self._entries, trial.suggestion.x.tolist(), strict=True), _id=trial.number)
+        values = readable(self._kinds, trial.suggestion.x)
+        return dict(zip(self._entries, values, strict=True), _id=trial.number)
 
     def _told(self, results: Sequence[Mapping[str, Any]]) -> list[ChainAnswers]:
         told: list[ChainAnswers] = []
@@ -193,12 +196,13 @@ class Generator:
 
     def _check_point(self, trial: TrialEntry, result: Mapping[str, Any]) -> None:
         """Raise ModelError if a result belongs to another point than the suggested one."""
-        for place, name in enumerate(self._entries):
+        for place, (name, kind) in enumerate(zip(self._entries, self._kinds, strict=True)):
             suggested = float(trial.suggestion.x[place])
             slack = _SAME * max(self._upper[place] - self._lower[place], abs(suggested))
-            if name in result and not abs(_number(result[name], name) - suggested) <= slack:
+            if name in result and not abs(_entry(result[name], name, kind) - suggested) <= slack:
+                shown = kind.shown(suggested)
                 raise ModelError(
-                    f"point {trial.number} was suggested with {name} = {suggested!r}, but its "
+                    f"point {trial.number} was suggested with {name} = {shown!r}, but its "
                     f"result has {shortened(result[name])}: leave '_id' out to add answers at "
                     "another point"
                 )
@@ -231,7 +235,8 @@ class Generator:
     def _observations(self, result: Mapping[str, Any]) -> list[tuple[str, Array, Array]]:
         """What a result without "_id" tells of each black box: name, inputs, outputs."""
         where = "a result without '_id'"
-        x = np.array([_number(result.get(name), name) for name in self._entries])
+        entries = zip(self._entries, self._kinds, strict=True)
+        x = np.array([_entry(result.get(name), name, kind) for name, kind in entries])
         absent = [n for n, v in zip(self._entries, x, strict=True) if not math.isfinite(v)]
         absent += [name for name in self.observables if name not in result]
         if absent:
@@ -261,6 +266,11 @@ def _has_id(result: Mapping[str, Any]) -> bool:
     """Whether a result belongs to a suggested point; in a table, others have an empty cell."""
     given = result.get("_id")
     return given is not None and not (is_number(given) and math.isnan(given))
+
+
+def _entry(value: Any, name: str, kind: ValueKind) -> float:
+    """A design entry: a number, or the position of a label; NaN for None."""
+    return kind.number(value, name) if kind.labels and value is not None else _number(value, name)
 
 
 def _number(value: Any, name: str) -> float:

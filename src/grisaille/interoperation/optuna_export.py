@@ -12,6 +12,7 @@ from typing import Any
 
 from grisaille.errors import ModelError, ProtocolError, StorageError, shortened
 from grisaille.interoperation.export import settings_of
+from grisaille.language.value_kinds import Value, kinds_from_plain
 from grisaille.storage.address import masked, masked_in
 from grisaille.study.encoding import number_to_plain
 from grisaille.study.state import StudyState
@@ -133,15 +134,22 @@ def _frozen(optuna: Any, state: StudyState, trial: TrialEntry) -> Any:
 
 
 def _distributions(optuna: Any, settings: Any) -> dict[str, Any]:
-    """What Optuna is to know of each entry: its bounds, its steps, and whether it is logarithmic.
+    """What Optuna is to know of each entry: labels, or bounds, steps and whether it is logarithmic.
 
     Optuna knows no steps of a logarithm: such an entry has no steps there.
     """
     nothing = [0] * len(settings["entries"])
     steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
     made = {}
-    columns = (settings["entries"], settings["lower"], settings["upper"], steps, flags)
-    for entry, low, high, step, logarithmic in zip(*columns, strict=True):
+    kinds = kinds_from_plain(settings.get("kinds"), len(settings["entries"]))
+    columns = (settings["entries"], settings["lower"], settings["upper"], steps, flags, kinds)
+    for entry, low, high, step, logarithmic, kind in zip(*columns, strict=True):
+        if kind.labels:
+            made[entry] = optuna.distributions.CategoricalDistribution(kind.labels)
+            continue
+        if kind.is_whole:
+            made[entry] = optuna.distributions.IntDistribution(int(low), int(high))
+            continue
         options: dict[str, Any] = {"log": True} if logarithmic else {}
         if step and not logarithmic:
             options["step"] = step
@@ -152,8 +160,10 @@ def _distributions(optuna: Any, settings: Any) -> dict[str, Any]:
     return made
 
 
-def _fits(distribution: Any, value: float) -> bool:
+def _fits(distribution: Any, value: Value) -> bool:
     """Whether Optuna takes a value for one of a distribution."""
+    if isinstance(value, str) or not hasattr(distribution, "low"):
+        return value in getattr(distribution, "choices", ())
     if not distribution.low <= value <= distribution.high:
         return False
     steps = float((value - distribution.low) / (distribution.step or math.inf))

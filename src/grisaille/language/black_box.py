@@ -246,6 +246,11 @@ class BlackBox:
             return ((),) * len(self._argument_shapes)
         return self._labels
 
+    @property
+    def argument_is_whole(self) -> tuple[bool, ...]:
+        """Which arguments are whole numbers in every call."""
+        return self._whole or (False,) * len(self._argument_shapes or ())
+
     def record(self, arguments: tuple[Expression, ...]) -> Call:
         """A call with these expressions; the first call fixes the shapes of all later ones."""
         shapes = tuple(a.shape for a in arguments)
@@ -306,7 +311,7 @@ class BlackBox:
             if self.argument_labels[number]:
                 values.append(self.argument_labels[number][int(np.argmax(part))])
                 continue
-            if self._whole and self._whole[number] and (part == np.rint(part)).all():
+            if self.argument_is_whole[number] and (part == np.rint(part)).all():
                 part = part.astype(int)
             values.append(part[0].item() if shape == () else np.array(part).reshape(shape))
         return values

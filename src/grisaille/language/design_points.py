@@ -13,6 +13,7 @@ from grisaille.checks import attribute_of, first_strange, is_number, real_number
 from grisaille.errors import ModelError, shortened
 from grisaille.language.atoms import Shape
 from grisaille.language.program import Program
+from grisaille.language.value_kinds import ValueKind, design_kinds, not_whole
 from grisaille.language.variable import Variable
 
 # A point counts as outside the bounds if it is by more than this part of their distance.
@@ -43,13 +44,14 @@ def design_points(program: Program, x: Any, who: str) -> Array:
         who: The function that was called, for messages.
 
     Raises:
-        ModelError: Points are incomplete, no numbers, or outside the bounds.
+        ModelError: Points are incomplete, no numbers or labels, or outside the bounds.
     """
     parts = [(v.name, v.shape) for v in program.variables]
+    kinds = design_kinds(program.variables)
     if isinstance(x, list | tuple) and x and all(isinstance(one, Mapping) for one in x):
-        points = np.vstack([named_points(parts, _by_name(one), who) for one in x])
+        points = np.vstack([named_points(parts, _by_name(one), who, kinds) for one in x])
     else:
-        points = named_points(parts, _by_name(x), who)
+        points = named_points(parts, _by_name(x), who, kinds)
     check_inside(points, names_of_entries(program.variables), program.lower, program.upper, who)
     return np.clip(points, program.lower, program.upper)
 
@@ -61,21 +63,29 @@ def _by_name(x: Any) -> Any:
     return {key.name if isinstance(key, Variable) else key: value for key, value in x.items()}
 
 
-def named_points(parts: Sequence[tuple[str, Shape]], x: Any, who: str) -> Array:
-    """One or many points as an array (points, n).
+def named_points(
+    parts: Sequence[tuple[str, Shape]],
+    x: Any,
+    who: str,
+    kinds: Sequence[ValueKind] | None = None,
+) -> Array:
+    """One or many points as an array (points, n), with the positions of labels.
 
     Args:
         parts: Name and shape of each part of a point, in order.
         x: One flat point; an array of points, one per row; a dictionary, Series or DataFrame whose
-            keys or columns are the names of parts or of their entries.
+            keys or columns are the names of parts or of their entries. Under a name, a choice is a
+            label; in a flat point it may be its position, as in `result.x`.
         who: The function that was called, for messages.
+        kinds: What each entry can be; numbers by default.
 
     Raises:
-        ModelError: Points are incomplete, or not made of finite numbers.
+        ModelError: Points are incomplete, or not made of finite numbers and known labels.
     """
     names = [entry for name, shape in parts for entry in entry_names(name, shape)]
+    known = dict(zip(names, kinds or [ValueKind()] * len(names), strict=True))
     named = _named_columns(x, who)
-    points = _from_array(names, x, who) if named is None else _from_names(parts, named, who)
+    points = _from_array(known, x, who) if named is None else _from_names(parts, known, named, who)
     if not np.isfinite(points).all():
         row, entry = (int(i) for i in np.argwhere(~np.isfinite(points))[0])
         where = f" in point {row + 1}" if len(points) > 1 else ""
@@ -83,6 +93,10 @@ def named_points(parts: Sequence[tuple[str, Shape]], x: Any, who: str) -> Array:
             f"{who}: {names[entry]} is {points[row, entry]}{where}: every entry of a point must "
             "be a finite number"
         )
+    whole = np.array([bool(kind.labels) or kind.is_whole for kind in known.values()], dtype=bool)
+    for row, entry in np.argwhere(whole & (points != np.rint(points))):
+        where = f" in point {row + 1}" if len(points) > 1 else ""
+        raise not_whole(f"{who}: {names[entry]}{where}", float(points[row, entry]))
     return points
 
 
@@ -125,8 +139,10 @@ def _named_columns(x: Any, who: str) -> dict[Any, Any] | None:
     return None
 
 
-def _from_array(names: Sequence[str], x: Any, who: str) -> Array:
-    n = len(names)
+def _from_array(kinds: Mapping[str, ValueKind], x: Any, who: str) -> Array:
+    names, n = list(kinds), len(kinds)
+    if any(kind.labels for kind in kinds.values()):
+        x = _positions_for_labels(kinds, x)
     array = _numbers(x, "x", who)
     if array.ndim <= 1 and array.size and (n == 1 or array.size == n):
         array = array.reshape(-1, n)
@@ -138,7 +154,30 @@ def _from_array(names: Sequence[str], x: Any, who: str) -> Array:
     return array
 
 
-def _from_names(parts: Sequence[tuple[str, Shape]], named: Mapping[Any, Any], who: str) -> Array:
+def _positions_for_labels(kinds: Mapping[str, ValueKind], x: Any) -> Any:
+    """Flat points with the positions of labels in place of the labels."""
+    try:
+        table = np.array(x, dtype=object)
+    except ValueError:  # rows of different lengths, which are refused later
+        return x
+    if not table.ndim or table.shape[-1] != len(kinds):
+        table = table[..., None]  # points of one entry each
+    if table.shape[-1] != len(kinds):
+        return x
+    for place, (name, kind) in enumerate(kinds.items()):
+        for index in np.ndindex(table.shape[:-1]):
+            value = table[(*index, place)]
+            if kind.labels and isinstance(value, str):
+                table[(*index, place)] = kind.number(value, name)
+    return table.tolist()
+
+
+def _from_names(
+    parts: Sequence[tuple[str, Shape]],
+    kinds: Mapping[str, ValueKind],
+    named: Mapping[Any, Any],
+    who: str,
+) -> Array:
     """Columns by the names of parts, or of their entries, side by side."""
     columns: dict[str, Array] = {}
     names: list[str] = []
@@ -147,7 +186,7 @@ def _from_names(parts: Sequence[tuple[str, Shape]], named: Mapping[Any, Any], wh
         names += entries
         if shape and part in named:
             columns |= dict(zip(entries, _entries(named[part], part, shape, who), strict=True))
-        columns |= {e: _column(named[e], e, who) for e in entries if e in named}
+        columns |= {e: column(named[e], e, kinds[e], who) for e in entries if e in named}
     known = {*names, *(part for part, _ in parts)}
     unknown = [name for name in named if not isinstance(name, str) or name not in known]
     missing = [name for name in names if name not in columns]
@@ -180,13 +219,22 @@ def _entries(given: Any, name: str, shape: Shape, who: str) -> Array:
     return array.reshape(-1, int(np.prod(shape))).T
 
 
-def _column(given: Any, name: str, who: str) -> Array:
-    column = np.atleast_1d(_numbers(given, name, who))
-    if column.ndim != 1:
+def column(given: Any, name: str, kind: ValueKind, who: str) -> Array:
+    """One value, or one per point, as numbers: labels as their positions."""
+    if kind.labels:
+        try:
+            labels = np.atleast_1d(np.array(given, dtype=object))
+            found = np.array([kind.number(v, name) for v in labels.ravel()]).reshape(labels.shape)
+        except ModelError as error:
+            raise ModelError(f"{who}: {error}") from error
+    else:
+        found = np.atleast_1d(_numbers(given, name, who))
+    if found.ndim != 1:
+        what = "label" if kind.labels else "number"
         raise ModelError(
-            f"{who}: {name} has shape {column.shape}: pass one number, or one per point"
+            f"{who}: {name} has shape {found.shape}: pass one {what}, or one per point"
         )
-    return column
+    return found
 
 
 def _numbers(given: Any, name: str, who: str) -> Array:

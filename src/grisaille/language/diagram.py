@@ -17,6 +17,7 @@ from grisaille.language.expression import Call, Expression, Operation
 from grisaille.language.formula_text import definition, formula
 from grisaille.language.subject_to import tolerance_text
 from grisaille.language.unknowns import solved_for
+from grisaille.language.value_kinds import design_kinds
 from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def draw(problem: Problem) -> list[DrawnNode]:
             add(expression, kind, f"{expression.name}{size} in {range_text}", ())
         elif isinstance(expression, Call):
             arguments = [canonical[key_of[a]] for a in expression.arguments]
-            for argument in arguments:
+            shown = zip(arguments, expression.box.argument_labels, strict=True)
+            # Labels reach a black box as indicators, which nobody would draw.
+            for argument in (a for a, labels in shown if not labels):
                 if _is_formula(argument) and key_of[argument] not in position:
                     name = argument.name or f"w{1 + sum(n.kind == 'white' for n in nodes)}"
                     text = definition(argument, names)
@@ -163,6 +166,9 @@ def _is_formula(expression: Expression) -> bool:
 
 def _span(variable: Variable) -> str:
     low, high, step = variable.lower, variable.upper, variable.step
+    members = design_kinds([variable])[0].members(low.min(), high.max())
+    if members:
+        return members
     same = low.min() == low.max() and high.min() == high.max()
     span = f"[{low.min():g}, {high.max():g}]" if same else f"[{low.min():g} .. {high.max():g}]"
     if step is not None:

@@ -127,6 +127,10 @@ def _variable(variable: Variable) -> str:
         fields["step"] = _declared(variable.step)
     if variable.log:
         fields["log"] = "True"
+    if variable.labels:
+        fields["labels"] = f"[{', '.join(map(_name, variable.labels))}]"
+    elif variable.is_whole:
+        fields["whole"] = "True"
     return _declaration(f"variable {_name(variable.name)}", fields)
 
 

@@ -51,7 +51,11 @@ def collapse(
 
     def chain(*values: Any) -> Array:
         """One run of the real chain at a value for each variable."""
-        x = np.concatenate([np.ravel(v) for v in values])
+        flat = [
+            [v.labels.index(value)] if v.labels else np.ravel(value)
+            for v, value in zip(problem.variables, values, strict=True)
+        ]
+        x = np.concatenate([np.asarray(part, dtype=float) for part in flat])
         with torch.no_grad():
             outputs = inside.run(torch.tensor(x).unsqueeze(0), _ask)
         return np.concatenate([o.numpy().ravel() for o in outputs])

@@ -11,6 +11,7 @@ from grisaille.errors import printable
 from grisaille.language.declared_unit import unit_text
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import design_kinds
 from grisaille.records import History, Trial
 from grisaille.reporting.constraint_table import constraint_lines, tightness
 from grisaille.reporting.trial_data import trial_data
@@ -58,6 +59,7 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
     import pandas
 
     entries, boxes = design_names(problem), [box.name for box in problem.boxes]
+    kinds = design_kinds(problem.variables)
     last = ["objective", "bound", "certified bound", "violation"]
     seconds = ["seconds suggesting", "seconds evaluating"]
     counts = [f"evaluations {box}" for box in boxes]
@@ -67,7 +69,13 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
     for trial in history:
         answered = [seen.box for seen in trial.observations]
         data = trial_data(
-            trial.suggestion, trial, answered, sense=problem.sense, entries=entries, boxes=boxes
+            trial.suggestion,
+            trial,
+            answered,
+            sense=problem.sense,
+            entries=entries,
+            kinds=kinds,
+            boxes=boxes,
         )
         row: dict[str, Any] = {"trial": trial.number, "kind": data.kind, **(data.x or {})}
         row["objective"] = data.objective
@@ -125,8 +133,10 @@ def describe_result(result: Any) -> str:
         lines.append(f"set          {', '.join(f'{n} = {v:.6g}' for n, v in done.items()) or '-'}")
     chosen = problem.variables if problem.causal is None else problem.causal.model.variables
     for variable in chosen:
-        value = np.array2string(np.asarray(result[variable]), precision=6, max_line_width=90)
-        lines.append(f"{variable.name:<12} {value}{unit_text(variable.unit)}")
+        found = result[variable]
+        value = np.array2string(np.asarray(found), precision=6, max_line_width=90)
+        shown = found if isinstance(found, str) else f"{value}{unit_text(variable.unit)}"
+        lines.append(f"{variable.name:<12} {shown}")
     counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
     lines.append(
         f"evaluations  {counts or 'none needed'} in {result.nit} trial{'s' * (result.nit != 1)}"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from grisaille.language.value_kinds import Value, ValueKind, readable
 from grisaille.records import Suggestion, Trial
 
 
@@ -15,7 +16,8 @@ class TrialData:
 
     Attributes:
         kind: Why the point was tried.
-        x: The design point by entry; None if the problem had other variables at that time.
+        x: The design point by entry, with labels and whole numbers; None if the problem had other
+            variables at that time.
         objective: As observed, in the user's sense.
         constraints: The constraint bodies as observed, met when <= 0.
         violation: Largest violation of a constraint as observed.
@@ -25,7 +27,7 @@ class TrialData:
     """
 
     kind: str
-    x: dict[str, float] | None
+    x: dict[str, Value] | None
     objective: float | None
     constraints: list[float] | None
     violation: float | None
@@ -41,6 +43,7 @@ def trial_data(
     *,
     sense: int,
     entries: Sequence[str],
+    kinds: Sequence[ValueKind],
     boxes: Iterable[str],
 ) -> TrialData:
     """The data of a trial, whatever its state.
@@ -51,17 +54,18 @@ def trial_data(
         answered: The black box of each answer.
         sense: 1 if the user minimizes, -1 if the user maximizes.
         entries: Names of the entries of a design point.
+        kinds: What each of them can be.
         boxes: Names of the black boxes.
     """
 
     def user_value(minimized: float | None) -> float | None:
         return None if minimized is None else sense * minimized
 
-    x = suggestion.x.tolist()
+    fits = len(entries) == len(suggestion.x)
     counts = Counter(answered)
     return TrialData(
         kind=str(suggestion.kind),
-        x=dict(zip(entries, x, strict=True)) if len(entries) == len(x) else None,
+        x=dict(zip(entries, readable(kinds, suggestion.x), strict=True)) if fits else None,
         objective=None if outcome is None else user_value(outcome.objective),
         constraints=None if outcome is None else outcome.constraints.tolist(),
         violation=None if outcome is None else outcome.violation,

@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from grisaille.array_types import Array
 from grisaille.language.problem import Problem
 from grisaille.language.rewrite import COLLAPSED, unknown_outputs
+from grisaille.language.value_kinds import design_kinds, expanded
 from grisaille.records import History, Observation, Pending, Situation, Trial
 
 
 def collapsed(situation: Situation, problem: Problem) -> Situation:
     """The situation of a collapsed problem, given that of the problem it was made from."""
+    kinds = design_kinds(problem.variables)
     trials = _as_collapsed(situation.problem, situation.history)
     # Answers of broken-off trials are of boxes inside, which nothing is known about here.
     failures = tuple(
-        replace(f, box=COLLAPSED, inputs=_inputs(problem, f.x))
+        replace(f, box=COLLAPSED, inputs=expanded(kinds, f.x))
         for f in situation.history.failures
         if len(f.x) == problem.program.size  # the problem may have been changed since
     )
@@ -27,18 +28,6 @@ def collapsed(situation: Situation, problem: Problem) -> Situation:
         history=History(trials, failures=failures),
         pending=tuple(Pending(p.suggestion) for p in situation.pending),
     )
-
-
-def _inputs(problem: Problem, x: Array) -> Array:
-    """What the collapsed black box reads at a design point: one number per label of a choice."""
-    if not problem.program.space.nominal.any():
-        return x
-    parts = []
-    for variable in problem.program.variables:
-        part = x[problem.program.columns[variable]]
-        labels = len(variable.labels)
-        parts.append(np.eye(labels)[int(np.rint(part[0]))] if labels else part)
-    return np.concatenate(parts)
 
 
 def _as_collapsed(problem: Problem, history: History) -> tuple[Trial, ...]:
@@ -57,7 +46,9 @@ def _as_collapsed(problem: Problem, history: History) -> tuple[Trial, ...]:
     finite = np.where(np.isfinite(values), values * signs, -np.inf)
     worst = np.where(np.isfinite(finite.max(0)), finite.max(0), 0.0)
     values = np.where(np.isfinite(values), values, worst * signs)
+    # A black box takes one number per label, and a design point holds its position.
+    kinds = design_kinds(problem.variables)
     return tuple(
-        replace(t, chain=row, observations=(Observation(COLLAPSED, _inputs(problem, t.x), row),))
+        replace(t, chain=row, observations=(Observation(COLLAPSED, expanded(kinds, t.x), row),))
         for t, row in zip(history, values, strict=True)
     )

@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from grisaille.array_types import Array
-from grisaille.checks import attribute_of, check_count, real_numbers
+from grisaille.checks import attribute_of, check_count, is_finite, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.design_points import design_points
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
+from grisaille.language.value_kinds import Value
 from grisaille.records import Situation, Suggestion, TrialKind
 from grisaille.strategies.stepped_choice import is_among, taken_designs
 
@@ -35,7 +37,7 @@ class InitialPoints:
         columns: The design entries that the columns are; empty for all of them in their order.
     """
 
-    rows: tuple[tuple[float, ...], ...]
+    rows: tuple[tuple[Value, ...], ...]
     columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -71,7 +73,7 @@ def as_initial(who: str, initial: Any) -> Initial:
     if initial is None or isinstance(initial, InitialPoints):
         return initial
     try:
-        rows, columns = real_numbers(initial), attribute_of(initial, "columns")
+        rows, columns = _table(initial), attribute_of(initial, "columns")
         names = () if columns is None else tuple(columns)
     except Exception as error:  # of NumPy, or of a class of the user's own
         raise _no_design(who, initial) from error
@@ -81,9 +83,22 @@ def as_initial(who: str, initial: Any) -> Initial:
     if rows.ndim == 1 and not names:
         rows = rows[None]
     texts = all(isinstance(name, str) for name in names)
-    if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all() or not texts:
+    values = rows.ravel().tolist()
+    if rows.ndim != 2 or not all(isinstance(v, str) or is_finite(v) for v in values) or not texts:
         raise _no_design(who, initial)
-    return InitialPoints(tuple(tuple(map(float, row)) for row in rows), names)
+    plain = ((v if isinstance(v, str) else float(v) for v in row) for row in rows.tolist())
+    return InitialPoints(tuple(map(tuple, plain)), names)
+
+
+def _table(initial: Any) -> NDArray[Any]:
+    """Numbers, or numbers and labels."""
+    try:
+        return real_numbers(initial)
+    except (TypeError, ValueError):
+        rows: NDArray[Any] = np.array(initial, dtype=object)
+        if not any(isinstance(value, str) for value in rows.ravel()):
+            raise
+        return rows
 
 
 def _no_design(who: str, initial: object) -> ModelError:

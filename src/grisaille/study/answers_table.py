@@ -31,7 +31,7 @@ def answers_table(
         if seen.box in names:
             inputs, outputs = names[seen.box]
             row = {"id": name, "box": seen.box, "trial": trial, "source": source}
-            row.update(zip(inputs, seen.inputs.tolist(), strict=True))
+            row.update(zip(inputs, state.readable_inputs(seen.box, seen.inputs), strict=True))
             row.update(zip(outputs, seen.outputs.tolist(), strict=True))
             rows.append(row)
 

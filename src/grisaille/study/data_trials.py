@@ -13,9 +13,11 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.errors import EvaluationError
 from grisaille.language import atoms
+from grisaille.language.box_inputs import argument_sources, input_kinds
 from grisaille.language.expression import Expression, Operation
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
+from grisaille.language.value_kinds import condensed
 from grisaille.language.variable import Variable
 from grisaille.records import Observation
 from grisaille.study.declared_ranges import refusal
@@ -75,9 +77,13 @@ def inside_bounds(program: Program, points: Array) -> Array:
     )
 
 
-def direct_entries(program: Program, arguments: Sequence[Expression]) -> list[int | None]:
-    """For each input number, the design entry that it is; None if it is computed."""
-    return [entry for argument in arguments for entry in _entries(program, argument)]
+def direct_entries(program: Program, call: BoxCall) -> list[int | None]:
+    """For each value that a call takes, the design entry that it is; None if it is computed."""
+    return _all_entries(program, argument_sources(call.box, call.arguments))
+
+
+def _all_entries(program: Program, expressions: Sequence[Expression]) -> list[int | None]:
+    return [entry for expression in expressions for entry in _entries(program, expression)]
 
 
 def _entries(program: Program, expression: Expression) -> list[int | None]:
@@ -88,29 +94,31 @@ def _entries(program: Program, expression: Expression) -> list[int | None]:
         inner = _entries(program, expression.arguments[0])
         return [inner[position] for position in expression.parameters[0]]
     if isinstance(expression, Operation) and expression.atom is atoms.join:
-        return direct_entries(program, expression.arguments)
+        return _all_entries(program, expression.arguments)
     return [None] * expression.size
 
 
 def _points(program: Program, rows: Rows, free: Rows) -> tuple[Array, list[str]]:
     """Design points (m, n) that free rows determine, with the row that each begins with."""
     first_layer = [call for call in program.calls if call.first_layer]
-    layer = [(c.box.name, direct_entries(program, c.arguments)) for c in first_layer]
+    layer = [(c.box.name, direct_entries(program, c)) for c in first_layer]
+    kinds = {c.box.name: input_kinds(c.box) for c in first_layer}
+    values = {n: condensed(kinds[o.box], o.inputs) for n, o in rows.items() if o.box in kinds}
     found: dict[str, Array] = {}
     for place, (box, entries) in enumerate(layer):
         others = layer[:place] + layer[place + 1 :]
         for name, seen in free.items():
             if seen.box == box and name not in found:
                 x = np.full(program.size, np.nan)
-                if _placed(x, entries, seen.inputs) and _joined(x, others, rows):
+                if _placed(x, entries, values[name]) and _joined(x, others, rows, values):
                     found[name] = x
     points = np.array(list(found.values())).reshape(len(found), program.size)
     return points, list(found)
 
 
-def _placed(x: Array, entries: Sequence[int | None], inputs: Array) -> bool:
-    """Write inputs to the design entries they are; False if they contradict what is there."""
-    for entry, value in zip(entries, inputs, strict=True):
+def _placed(x: Array, entries: Sequence[int | None], values: Array) -> bool:
+    """Write values to the design entries they are; False if they contradict what is there."""
+    for entry, value in zip(entries, values, strict=True):
         if entry is None:
             continue
         if not np.isnan(x[entry]) and abs(x[entry] - value) > _ROUNDING * (1 + abs(value)):
@@ -119,7 +127,12 @@ def _placed(x: Array, entries: Sequence[int | None], inputs: Array) -> bool:
     return True
 
 
-def _joined(x: Array, others: list[tuple[str, list[int | None]]], rows: Rows) -> bool:
+def _joined(
+    x: Array,
+    others: list[tuple[str, list[int | None]]],
+    rows: Rows,
+    values: Mapping[str, Array],
+) -> bool:
     """Fill the unknown entries of a point from rows that share known ones; False if some stay."""
     while np.isnan(x).any():
         for box, entries in others:
@@ -127,8 +140,8 @@ def _joined(x: Array, others: list[tuple[str, list[int | None]]], rows: Rows) ->
             news = [e for e in entries if e is not None and np.isnan(x[e])]
             if not (known and news):
                 continue
-            trials = ((x.copy(), seen) for seen in rows.values() if seen.box == box)
-            row = next((y for y, seen in trials if _placed(y, entries, seen.inputs)), None)
+            trials = ((x.copy(), values[name]) for name, o in rows.items() if o.box == box)
+            row = next((y for y, own in trials if _placed(y, entries, own)), None)
             if row is not None:
                 x[:] = row
                 break

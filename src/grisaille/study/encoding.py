@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.language.value_kinds import Value
 from grisaille.records import Bound, Probe, Suggestion, TrialKind
 from grisaille.storage.event_log import Data
 
@@ -20,6 +21,11 @@ from grisaille.storage.event_log import Data
 def to_plain(numbers: Iterable[float]) -> list[float | str]:
     """Numbers as JSON can hold them."""
     return [v if math.isfinite(v) else str(v) for v in map(float, numbers)]
+
+
+def values_to_plain(values: Iterable[Value]) -> list[Value]:
+    """What people read, as JSON can hold it: labels and whole numbers stay as they are."""
+    return [v if isinstance(v, str | int) else to_plain([v])[0] for v in values]
 
 
 def number_to_plain(value: float | None) -> float | str | None:

@@ -112,6 +112,7 @@ _SETTINGS: dict[str, Check] = {
     "constraints": list_of(_text),
     "boxes": _boxes,
 }
+_KINDS = list_of(_or_none(lambda kind: kind == "whole" or list_of(_text)(kind)))
 CONSTRAINT_LABELS = ("constraint_units", "formulas", "tolerances")
 """The labels of a study that have an entry for each constraint."""
 _LABELS = _record(
@@ -125,6 +126,7 @@ _LABELS = _record(
 # Names and units; and what the command line keeps with a study.
 _MORE_SETTINGS: dict[str, Check] = {
     "labels": _or_none(_LABELS),
+    "kinds": _or_none(_KINDS),
     "file": _or_none(_text),
     "trials": _or_none(_count),
     "max_cost": _or_none(is_number),

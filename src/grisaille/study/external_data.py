@@ -13,16 +13,27 @@ from grisaille.checks import attribute_of, first_strange, is_finite, real_number
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
+from grisaille.language.box_inputs import (
+    argument_sources,
+    input_kinds,
+    value_names,
+)
 from grisaille.language.design_points import entry_names
 from grisaille.language.expression import Call, Expression, Operation
 from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import (
+    ValueKind,
+    check_indicators,
+    condensed,
+    expanded,
+)
 from grisaille.language.variable import Variable
 
 
 def observed_rows(
     problem: Problem, box: BlackBox, inputs: Any, outputs: Any
 ) -> tuple[Array, Array]:
-    """Inputs (n, d) and outputs (n, k) of some answers of a black box.
+    """Flat inputs (n, d) and outputs (n, k) of some answers of a black box.
 
     Columns with names (of a DataFrame or a structured array) are found by name. The names of the
     inputs are those of the function's arguments, or of the variables the black box is called with.
@@ -36,9 +47,10 @@ def observed_rows(
     """
     x_columns = _columns(box, inputs)
     if outputs is not None:
-        x = _table(box, "inputs", inputs, x_columns, input_namings(problem, box), box.inputs)
+        x = _table(box, "inputs", inputs, x_columns, input_namings(problem, box), input_kinds(box))
         y_columns = _columns(box, outputs)
-        y = _table(box, "outputs", outputs, y_columns, _output_namings(box), box.outputs)
+        numbers = [ValueKind()] * box.outputs
+        y = _table(box, "outputs", outputs, y_columns, _output_namings(box), numbers)
     elif x_columns is None:
         raise ModelError(
             f"observe({box.name!r}) got no outputs: pass them, or a DataFrame that has "
@@ -46,8 +58,8 @@ def observed_rows(
         )
     else:
         x_names, y_names = split_columns(problem, box, list(x_columns))
-        x = _chosen(box, x_columns, x_names)
-        y = _chosen(box, x_columns, y_names)
+        x = _chosen(box, x_columns, x_names, input_kinds(box))
+        y = _chosen(box, x_columns, y_names, [ValueKind()] * box.outputs)
     if len(x) != len(y):
         raise ModelError(
             f"observe({box.name!r}): {len(x)} rows of inputs, but {len(y)} rows of outputs"
@@ -63,6 +75,11 @@ def observed_rows(
     return x, y
 
 
+def _values(box: BlackBox) -> int:
+    """How many values a black box takes: numbers and labels."""
+    return len(input_kinds(box))
+
+
 def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Array:
     """The flat inputs that a black box was really evaluated at.
 
@@ -70,35 +87,54 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
         problem: What the black box is part of.
         box: The black box.
         asked: What it was asked for, flat.
-        given: What the user says: None for the same; all input numbers; or some by their names.
+        given: What the user says: None for the same; all values in a row, or the flat inputs
+            themselves; or some values by their names.
     """
     if given is None:
         return asked
+    kinds = input_kinds(box)
     if isinstance(given, Mapping):
-        done = asked.copy()
+        done = condensed(kinds, asked).copy()
         namings = input_namings(problem, box) or [_names_by_source(problem, box)]
         for name, value in given.items():
             names = next((n for n in namings if name in n), None)
-            if names is None or not is_finite(value):
+            place = None if names is None else names.index(name)
+            if place is None or not (kinds[place].labels or is_finite(value)):
                 known = " or ".join(f"({_listed(n)})" for n in namings)
                 raise ModelError(
                     f"inputs={shortened(given)}: black box {box.name!r} has the inputs {known}, "
                     "and each is a finite number"
                 )
-            done[names.index(name)] = value
-        return done
+            done[place] = kinds[place].number(value, name)
+        return expanded(kinds, done)
     parts = given if isinstance(given, tuple | list) else [given]
-    try:
-        numbers = np.concatenate([np.ravel(real_numbers(part)) for part in parts])
-    except (TypeError, ValueError):
-        numbers = np.full(1, np.nan)
-    if numbers.shape != asked.shape or not np.isfinite(numbers).all():
+    found = _flat_values(parts)
+    if len(found) == len(kinds) and all(
+        kind.labels or is_finite(value) for kind, value in zip(kinds, found, strict=True)
+    ):
+        names = input_names(problem, box)
+        values = [k.number(v, name) for k, v, name in zip(kinds, found, names, strict=True)]
+        return expanded(kinds, np.array(values, dtype=float))
+    if len(found) != box.inputs or not all(map(is_finite, found)):
         raise ModelError(
             f"inputs={shortened(given)}: black box {box.name!r} has "
-            f"{counted(box.inputs, 'input')}, and was asked for {box.describe(asked)}: pass as "
+            f"{counted(len(kinds), 'input')}, and was asked for {box.describe(asked)}: pass as "
             "many finite numbers, or those that differ by name"
         )
+    numbers = np.array(found, dtype=float)
+    check_indicators(kinds, numbers, f"inputs={shortened(given)}")
     return numbers
+
+
+def _flat_values(parts: Sequence[Any]) -> list[Any]:
+    """Numbers and labels in a row, from values and arrays; empty if that is not what they are."""
+    found: list[Any] = []
+    for part in parts:
+        try:
+            found += [part] if isinstance(part, str) else np.ravel(real_numbers(part)).tolist()
+        except (TypeError, ValueError):
+            return []
+    return found
 
 
 def _columns(box: BlackBox, given: Any) -> dict[Any, Any] | None:
@@ -123,24 +159,25 @@ def split_columns(problem: Problem, box: BlackBox, names: list[Any]) -> tuple[li
     others = [name for name in names if name not in y_names]
     x_names = _in_order(box, "inputs", others, x_namings)
     rest = [name for name in others if name not in x_names]
-    wanted = (0 if x_names else box.inputs) + (0 if y_names else box.outputs)
+    count = _values(box)
+    wanted = (0 if x_names else count) + (0 if y_names else box.outputs)
     if len(rest) != wanted:
         found = [*x_names, *y_names]
         besides = f"besides {_listed(found)} " if found else ""
         raise ModelError(
             f"observe({box.name!r}): {besides}the table has {counted(len(rest), 'column')} "
             f"({_listed(rest) or 'none'}), but {wanted} are needed: black box {box.name!r} has "
-            f"{counted(box.inputs, 'input')}{_known(x_namings)} and "
+            f"{counted(count, 'input')}{_known(x_namings)} and "
             f"{counted(box.outputs, 'output')}{_known(y_namings)}"
         )
-    if x_names and not y_names and set(names[: box.inputs]) != set(x_names):
+    if x_names and not y_names and set(names[:count]) != set(x_names):
         # The documented order says one thing, and the names another one.
         raise ModelError(
             f"observe({box.name!r}): the inputs {_listed(x_names)} are not the first columns of "
             f"{_listed(names)}, and the outputs have no names to find them by: put them last, or "
             "declare names with outputs=[...]"
         )
-    first = 0 if x_names else box.inputs
+    first = 0 if x_names else count
     return x_names or rest[:first], y_names or rest[first:]
 
 
@@ -150,9 +187,10 @@ def _table(
     given: Any,
     columns: dict[Any, Any] | None,
     namings: Sequence[list[str]],
-    width: int,
+    kinds: Sequence[ValueKind],
 ) -> Array:
-    """Inputs or outputs that were passed on their own, one row per answer."""
+    """Inputs or outputs that were passed on their own, one row per answer, flat."""
+    width = len(kinds)
     if columns is not None:
         names = _in_order(box, what, list(columns), namings) or list(columns)
         unknown = [name for name in columns if name not in names]
@@ -162,7 +200,9 @@ def _table(
                 f"box {box.name!r} has {counted(width, what[:-1])}{_known(namings)}: leave "
                 f"{_listed(unknown) if unknown else 'others'} out"
             )
-        return _chosen(box, columns, names)
+        return _chosen(box, columns, names, kinds)
+    if any(kind.labels for kind in kinds):
+        return _rows_with_labels(box, given, namings, kinds)
     array = _numbers(box, f"the {what} are", given)
     if array.ndim <= 1 and (width == 1 or array.size == width):
         array = array.reshape(-1, width)
@@ -174,16 +214,50 @@ def _table(
     return array
 
 
-def _chosen(box: BlackBox, columns: Mapping[Any, Any], names: Sequence[Any]) -> Array:
-    """Some columns of a table, side by side."""
-    found = [_numbers(box, f"column {shortened(name)} is", columns[name]) for name in names]
+def _rows_with_labels(
+    box: BlackBox, given: Any, namings: Sequence[list[str]], kinds: Sequence[ValueKind]
+) -> Array:
+    """Inputs that hold labels, or the numbers that stand for them, one row per answer, flat."""
+    table = np.array(given, dtype=object)
+    if table.ndim == 1 and table.size in (len(kinds), box.inputs):
+        table = table[None]
+    if table.ndim == 2 and table.shape[1] == box.inputs:
+        numbers = _numbers(box, "the inputs are", table.tolist())
+        check_indicators(kinds, numbers, f"observe({box.name!r})")
+        return numbers
+    if table.ndim != 2 or table.shape[1] != len(kinds):
+        raise ModelError(
+            f"observe({box.name!r}): inputs have shape {table.shape}, but black box {box.name!r} "
+            f"has {len(kinds)} inputs: pass one row per answer, {len(kinds)} columns"
+        )
+    names = namings[0] if namings else entry_names("input", (len(kinds),))
+    columns = dict(zip(names, table.T.tolist(), strict=True))
+    return _chosen(box, columns, names, kinds)
+
+
+def _chosen(
+    box: BlackBox, columns: Mapping[Any, Any], names: Sequence[Any], kinds: Sequence[ValueKind]
+) -> Array:
+    """Some columns of a table, side by side, as the flat numbers that they stand for."""
+    found = [_column(box, name, columns[name], k) for name, k in zip(names, kinds, strict=True)]
     for name, column in zip(names, found, strict=True):
         if column.ndim != 1:
             raise ModelError(
                 f"observe({box.name!r}): column {shortened(name)} has shape {column.shape}: each "
                 "row must hold one number"
             )
-    return np.column_stack(found)
+    return expanded(kinds, np.column_stack(found))
+
+
+def _column(box: BlackBox, name: Any, given: Any, kind: ValueKind) -> Array:
+    """A column of a table as numbers: labels as their positions."""
+    if not kind.labels and not kind.is_whole:
+        return _numbers(box, f"column {shortened(name)} is", given)
+    numbers = given if kind.labels else _numbers(box, f"column {shortened(name)} is", given)
+    try:
+        return np.array([kind.number(value, str(name)) for value in np.array(numbers, object)])
+    except ModelError as error:
+        raise ModelError(f"observe({box.name!r}): {error}") from error
 
 
 def _numbers(box: BlackBox, which: str, given: Any) -> Array:
@@ -231,8 +305,9 @@ def input_names(problem: Problem, box: BlackBox) -> list[str]:
 def _names_by_source(problem: Problem, box: BlackBox) -> list[str]:
     """Names of inputs after the variables and outputs that they are, `input[1]` for others."""
     calls = [call for call in problem.program.calls if call.box is box]
-    sources = [[n for a in call.arguments for n in _source_names(a)] for call in calls]
-    plain = entry_names("input", (box.inputs,))
+    called = [argument_sources(box, call.arguments) for call in calls]
+    sources = [[n for a in arguments for n in _source_names(a)] for arguments in called]
+    plain = entry_names("input", (_values(box),))
     if any(source != sources[0] for source in sources[1:]):
         return plain
     found = [name or plain[place] for place, name in enumerate(sources[0] if sources else plain)]
@@ -264,13 +339,14 @@ def input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
         arguments = []
     plain = [a.name for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)]
     if len(plain) >= len(shapes):
-        named = zip(plain, shapes, strict=False)
-        namings.append([entry for name, shape in named for entry in entry_names(name, shape)])
+        namings.append(value_names(box, plain))
     for call in problem.program.calls:
-        variables = [a for a in call.arguments if isinstance(a, Variable)]
-        if call.box is box and len(variables) == len(call.arguments):
-            namings.append([e for v in variables for e in entry_names(v.name, v.shape)])
-    return [naming for naming in namings if len(set(naming)) == box.inputs]
+        if call.box is not box:
+            continue
+        variables = [a for a in argument_sources(box, call.arguments) if isinstance(a, Variable)]
+        if len(variables) == len(call.arguments):
+            namings.append(value_names(box, [v.name for v in variables]))
+    return [naming for naming in namings if len(set(naming)) == _values(box)]
 
 
 def _known(namings: Sequence[list[str]]) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from grisaille.errors import ProtocolError
+from grisaille.language.box_inputs import input_kinds
 from grisaille.language.declared_unit import unit_of_entry
 from grisaille.language.fingerprint import difference, fingerprint
 from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import design_kinds, kinds_to_plain
 from grisaille.reporting.tables import design_names
 from grisaille.storage.event_log import Data
 from grisaille.strategies.strategy import Strategy
@@ -34,6 +36,9 @@ def settings_of(
     grids = {"steps": space.steps.tolist()} if space.has_steps else {}
     if space.logarithmic.any():
         grids["logarithmic"] = space.logarithmic.tolist()
+    kinds = kinds_to_plain(design_kinds(problem.variables))
+    if kinds is not None:
+        grids["kinds"] = kinds
     return {
         "name": name,
         "problem": fingerprint(problem),
@@ -51,6 +56,7 @@ def settings_of(
                 "inputs": box.inputs,
                 "outputs": list(box.output_names or []) or box.outputs,
                 "cost": box.cost,
+                **({} if (own := kinds_to_plain(input_kinds(box))) is None else {"kinds": own}),
             }
             for box in problem.boxes
         },
@@ -111,11 +117,14 @@ def check_same_study(stored: Data, settings: Data, allow_changes: bool) -> bool:
     name = settings["name"]
     for box, now in settings["boxes"].items():
         before = stored["boxes"].get(box)
-        if before is not None and _shape(before) != _shape(now):
+        if before is not None and (
+            _shape(before) != _shape(now) or _box_labels(before) != _box_labels(now)
+        ):
             raise ProtocolError(
                 f"study {name!r} has answers of a black box {box!r} with other inputs or outputs:\n"
                 f"{shown}\nGive the black box or the study another name"
             )
+    _check_positions(stored, settings, shown)
     if allow_changes:
         return False
     raise ProtocolError(
@@ -123,6 +132,29 @@ def check_same_study(stored: Data, settings: Data, allow_changes: bool) -> bool:
         "Pass what it was made with, give the study another name, or go on all the same with "
         "allow_changes=True: its answers are kept"
     )
+
+
+def _check_positions(stored: Data, settings: Data, shown: str) -> None:
+    """Raise ProtocolError if recorded positions of labels would mean other labels now."""
+    before, now = _labels_by_entry(stored), _labels_by_entry(settings)
+    for entry, labels in before.items():
+        if entry in now and now[entry][: len(labels)] != labels:
+            raise ProtocolError(
+                f"study {settings['name']!r} has trials with other labels of {entry!r}:\n{shown}\n"
+                "Keep its labels in their order and add new ones at the end, or give the study "
+                "another name"
+            )
+
+
+def _labels_by_entry(settings: Data) -> dict[str, list[str]]:
+    kinds = settings.get("kinds") or []
+    pairs = zip(settings["entries"], kinds, strict=False)
+    return {entry: kind for entry, kind in pairs if isinstance(kind, list)}
+
+
+def _box_labels(box: Data) -> list[Any]:
+    """The labels of its inputs in their order: its answers are stored by them."""
+    return [kind if isinstance(kind, list) else None for kind in box.get("kinds") or []]
 
 
 def is_changed(opened_with: Data, now: Data, setting: str) -> bool:

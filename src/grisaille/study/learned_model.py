@@ -16,8 +16,10 @@ from grisaille.confidence.knowledge import CONFIDENCE
 from grisaille.confidence.prediction import check_answered
 from grisaille.errors import ModelError, printable, shortened
 from grisaille.language.black_box import BlackBox
+from grisaille.language.box_inputs import input_kinds, input_number_names, shown_inputs
 from grisaille.language.design_points import check_inside, entry_names, named_points
 from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import expanded
 from grisaille.records import History
 from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.strategy import Strategy
@@ -41,7 +43,7 @@ class LearnedModel:
     Attributes:
         box: The black box.
         input_names: A name for each input: of the function's arguments, else of the variables it is
-            called with, else `input[0]`, `input[1]`.
+            called with, else `input[0]`, `input[1]`. A choice is one input.
         output_names: A name for each output: as declared, else `h` or `h[0]`, `h[1]`.
     """
 
@@ -60,7 +62,9 @@ class LearnedModel:
         self._interval = interval
         self._inputs, self._outputs = history.data(box.name, box.inputs, box.outputs)
         namings = input_namings(problem, box)
-        self.input_names = namings[0] if namings else entry_names("input", (box.inputs,))
+        count = len(input_kinds(box))
+        self.input_names = namings[0] if namings else entry_names("input", (count,))
+        self._number_names = input_number_names(box, self.input_names)
         shape = () if box.outputs == 1 else (box.outputs,)
         self.output_names = list(box.output_names) or entry_names(box.name, shape)
 
@@ -100,11 +104,15 @@ class LearnedModel:
 
     @property
     def lengthscales(self) -> pandas.DataFrame:
-        """How far each input must move for each output to change: rows outputs, columns inputs."""
+        """How far each input must move for each output to change: rows outputs, columns inputs.
+
+        A choice has one per label, in columns such as `catalyst=A`: the shorter it is, the more
+        the outputs of this label differ from those of others.
+        """
         import pandas
 
         scales = self._hyperparameters("length-scales").lengthscale.numpy()
-        return pandas.DataFrame(scales, index=self.output_names, columns=self.input_names)
+        return pandas.DataFrame(scales, index=self.output_names, columns=self._number_names)
 
     @property
     def variance(self) -> pandas.Series:
@@ -123,8 +131,11 @@ class LearnedModel:
         """All answers: a column for each input and each output, one row per answer."""
         import pandas
 
-        both = np.column_stack([self._inputs, self._outputs])
-        return pandas.DataFrame(both, columns=[*self.input_names, *self.output_names])
+        rows = [
+            [*shown_inputs(self.box, x), *y.tolist()]
+            for x, y in zip(self._inputs, self._outputs, strict=True)
+        ]
+        return pandas.DataFrame(rows, columns=[*self.input_names, *self.output_names])
 
     def leave_one_out(self) -> pandas.DataFrame:
         """Each answer, and what would be predicted of it from all the others.
@@ -169,10 +180,12 @@ class LearnedModel:
         who = f"model({self.box.name!r}).predict(inputs)"
         if not self.box.inputs:
             raise ModelError(f"{who}: black box {self.box.name!r} has no inputs: see its `data`")
-        points = named_points([(name, ()) for name in self.input_names], inputs, who)
+        kinds = input_kinds(self.box)
+        parts = [(name, ()) for name in self.input_names]
+        points = expanded(kinds, named_points(parts, inputs, who, kinds))
         ends = (self.box.input_lower, -np.inf), (self.box.input_upper, np.inf)
         lower, upper = (np.broadcast_to(e if g is None else g, self.box.inputs) for g, e in ends)
-        check_inside(points, self.input_names, lower, upper, who)
+        check_inside(points, self._number_names, lower, upper, who)
         return points
 
     def _hyperparameters(self, what: str) -> Hyperparameters:
@@ -219,7 +232,7 @@ class LearnedModel:
         if isinstance(self._surrogate, Posterior | CondensedPosterior):
             deviations = self.variance**0.5
             for name in self.output_names:
-                row = zip(self.input_names, self.lengthscales.loc[name], strict=True)
+                row = zip(self._number_names, self.lengthscales.loc[name], strict=True)
                 scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
                 lines.append(
                     f"{name:<12} varies by {deviations[name]:.3g}, noise {self.noise[name]:.3g}, "

@@ -15,8 +15,9 @@ class Query:
     Attributes:
         id: Its name within the study, such as `12-1`.
         box: Name of the black box.
-        arguments: What to call it with: a float for a scalar, else an array.
-        inputs: The same numbers in a row.
+        arguments: What to call it with: a float for a scalar, an `int` for an integer, a label for
+            a choice, else an array.
+        inputs: The same as numbers in a row: for a choice, one per label, 1 for the chosen one.
         trial: Number of the trial it belongs to.
     """
 

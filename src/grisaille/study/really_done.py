@@ -8,7 +8,9 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.errors import EvaluationError
+from grisaille.language.box_inputs import input_kinds, shown_inputs
 from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import Value, condensed
 from grisaille.reporting.tables import design_names
 from grisaille.study.assignment import is_near, near_inputs
 from grisaille.study.data_trials import direct_entries, inside_bounds
@@ -41,9 +43,9 @@ def really_tried(
         if is_near(problem, told.box, told.inputs, wanted, seen):
             return None
         raise EvaluationError(
-            f"black box {told.box!r} was evaluated at {to_plain(told.inputs)}, too far from the "
-            f"{to_plain(wanted)} that its trial needs: the answer is kept, but the trial has no "
-            "objective"
+            f"black box {told.box!r} was evaluated at {_shown(problem, told)}, too far from the "
+            f"{_shown(problem, told, wanted)} that its trial needs: the answer is kept, but the "
+            "trial has no objective"
         )
     if not inside_bounds(problem.program, x[None])[0]:
         raise EvaluationError(_outside(problem, x))
@@ -56,7 +58,7 @@ def really_tried(
             if query is not told and inputs is not None and not serves(call, query, inputs):
                 raise EvaluationError(
                     f"black boxes {told.box!r} and {query.box!r} were evaluated at different "
-                    f"points ({to_plain(told.inputs)} and {to_plain(query.inputs)}): their answers "
+                    f"points ({_shown(problem, told)} and {_shown(problem, query)}): their answers "
                     "are kept, but the trial has no objective"
                 )
     ready = chain.ready(x, answers)
@@ -71,12 +73,20 @@ def _moved(problem: Problem, trial: TrialEntry, told: QueryEntry) -> Array | Non
     """The design point that inputs say; None if some of them are computed from others."""
     x = trial.suggestion.x.copy()
     for call in told.calls:
-        entries = direct_entries(problem.program, problem.program.calls[call].arguments)
-        for entry, value in zip(entries, told.inputs, strict=True):
+        made = problem.program.calls[call]
+        values = condensed(input_kinds(made.box), told.inputs)
+        entries = direct_entries(problem.program, made)
+        for entry, value in zip(entries, values, strict=True):
             if entry is None:
                 return None
             x[entry] = value
     return x
+
+
+def _shown(problem: Problem, query: QueryEntry, inputs: Array | None = None) -> list[Value]:
+    """The inputs of a query, or others, as people read them."""
+    box = next(box for box in problem.boxes if box.name == query.box)
+    return shown_inputs(box, query.inputs if inputs is None else inputs)
 
 
 def _inputs_seen(problem: Problem, state: StudyState) -> dict[str, Array]:

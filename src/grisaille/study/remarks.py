@@ -12,7 +12,9 @@ from grisaille.array_types import Array
 from grisaille.confidence.beliefs import believe, noise_of
 from grisaille.errors import GrisailleError, counted
 from grisaille.language.black_box import BlackBox
+from grisaille.language.box_inputs import input_kinds
 from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import condensed
 from grisaille.records import History, Observation
 from grisaille.reporting.tables import design_names
 from grisaille.study.data_trials import direct_entries
@@ -127,14 +129,15 @@ def _outside(problem: Problem, box: BlackBox, inputs: Array) -> list[str]:
     for call in program.calls:
         if call.box is not box or not call.first_layer:
             continue
-        entries = direct_entries(program, call.arguments)
-        outside = np.zeros(inputs.shape, dtype=bool)
+        entries = direct_entries(program, call)
+        values = condensed(input_kinds(box), inputs)
+        outside = np.zeros(values.shape, dtype=bool)
         for column, entry in enumerate(entries):
             if entry is not None:
                 low, high = program.lower[entry], program.upper[entry]
                 reach = 1e-9 * (high - low)
-                outside[:, column] = (inputs[:, column] < low - reach) | (
-                    inputs[:, column] > high + reach
+                outside[:, column] = (values[:, column] < low - reach) | (
+                    values[:, column] > high + reach
                 )
         rows = np.flatnonzero(outside.any(1))
         if len(rows):
@@ -143,7 +146,7 @@ def _outside(problem: Problem, box: BlackBox, inputs: Array) -> list[str]:
             assert entry is not None  # it is outside bounds that it has
             return [
                 f"{counted(len(rows), 'row')} outside the bounds of the variables (in row "
-                f"{row + 1}, {names[entry]} = {inputs[row, column]:g} is not in "
+                f"{row + 1}, {names[entry]} = {values[row, column]:g} is not in "
                 f"[{program.lower[entry]:g}, {program.upper[entry]:g}]): they teach the model, but "
                 "they are no trials"
             ]

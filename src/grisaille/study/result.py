@@ -23,6 +23,7 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.variable import Variable
 from grisaille.metrics import Metrics
 from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
@@ -79,7 +80,8 @@ class NoSuchFieldError(ModelError, KeyError):
 class Result(OptimizeResult):  # type: ignore[misc]
     """SciPy's `OptimizeResult`, with a bound, a gap and the history.
 
-    `result[expression]` is the value of any expression at the recommended point.
+    `result[expression]` is the value of any expression at the recommended point: of a choice its
+    label, of an integer an `int`.
 
     Attributes:
         x: The recommended point, flat: the best feasible point that was evaluated. When none was
@@ -168,7 +170,11 @@ class Result(OptimizeResult):  # type: ignore[misc]
 
         (value,) = program.run(torch.tensor(self.x).unsqueeze(0), resolve)
         array = value[0].numpy().copy()
-        return float(array) if array.shape == () else array
+        if isinstance(expression, Variable) and expression.is_whole:
+            array = np.rint(array).astype(int)
+        if isinstance(expression, Variable) and expression.labels:
+            return expression.labels[int(array)]
+        return array.item() if array.shape == () else array
 
     def __dir__(self) -> list[str]:
         return sorted({*self.keys(), *type(self).__dict__, "keys", "items", "values", "get"})

@@ -7,9 +7,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from grisaille.array_types import Array
 from grisaille.language.black_box import BlackBox
+from grisaille.language.box_inputs import input_kinds
 from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import condensed
 from grisaille.reporting.tables import design_names
 from grisaille.study.answers_table import output_names
 from grisaille.study.data_trials import direct_entries
@@ -58,15 +62,19 @@ def sheet_columns(problem: Problem) -> dict[str, BoxColumns]:
     }
 
 
-def settable(problem: Problem, box: BlackBox, inputs: Array) -> list[float]:
-    """Inputs of a black box, rounded so that people can set them, inside their bounds."""
+def settable(problem: Problem, box: BlackBox, inputs: Array) -> Array:
+    """The values of a black box's inputs, rounded so that people can set them, in their bounds.
+
+    A label is its position.
+    """
+    kinds = input_kinds(box)
     program = problem.program
     calls = [call for call in program.calls if call.box.name == box.name]
-    entries = [direct_entries(program, call.arguments) for call in calls]
+    entries = [direct_entries(program, call) for call in calls]
     rounded = []
-    for place, value in enumerate(inputs.tolist()):
+    for place, value in enumerate(condensed(kinds, inputs).tolist()):
         read = [entry for own in entries if (entry := own[place]) is not None]
-        if any(program.space.steps[entry] for entry in read):
+        if kinds[place].labels or any(program.space.steps[entry] for entry in read):
             rounded.append(value)  # it can be set as it is
         elif calls and len(read) == len(calls):
             low = max(float(program.lower[entry]) for entry in read)
@@ -74,7 +82,7 @@ def settable(problem: Problem, box: BlackBox, inputs: Array) -> list[float]:
             rounded.append(round_within(value, low, high))
         else:
             rounded.append(float(f"{value:.{_DIGITS}g}"))
-    return rounded
+    return np.array(rounded)
 
 
 def round_within(value: float, low: float, high: float) -> float:

@@ -25,7 +25,9 @@ from grisaille.errors import (
     counted,
     shortened,
 )
+from grisaille.language.box_inputs import input_kinds, shown_inputs
 from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import ValueKind, condensed, expanded, readable
 from grisaille.reporting.tables import design_names, outcome_text
 from grisaille.storage.event_log import Kind
 from grisaille.study.query import Query
@@ -69,7 +71,8 @@ def sheet_of(problem: Problem, queries: Iterable[Query]) -> pandas.DataFrame:
         own = columns[query.box]
         asked = settable(problem, boxes[query.box], query.inputs)
         row: dict[str, Any] = {"id": query.id, "trial": query.trial, "box": query.box}
-        row.update(zip(own.inputs, asked, strict=True))
+        values = readable(input_kinds(boxes[query.box]), asked)
+        row.update(zip(own.inputs, values, strict=True))
         row.update(dict.fromkeys([*own.outputs, FAILED], ""))
         rows.append(row)
     used = [columns[name] for name in boxes if any(row["box"] == name for row in rows)]
@@ -177,7 +180,7 @@ class _Teller:
             failed = _text(cells.get(FAILED))
             if failed not in ("", NOT_ASKED):
                 return entry.reason == failed and entry.attempts > 0
-            outputs, inputs = _numbers(cells, own.outputs), _numbers(cells, own.inputs)
+            outputs, inputs = _numbers(cells, own.outputs), self._inputs(entry, own, cells)
             return entry.outputs is not None and bool(self._again(entry, inputs, outputs))
         except _REFUSALS:
             return False
@@ -248,6 +251,15 @@ class _Teller:
                 )
         return own
 
+    def _kinds(self, entry: QueryEntry) -> list[ValueKind]:
+        return input_kinds(self.study.box(entry.box))
+
+    def _inputs(self, entry: QueryEntry, own: BoxColumns, cells: Mapping[str, Any]) -> Array:
+        """The flat inputs on a line."""
+        kinds = self._kinds(entry)
+        values = [_value(cells, c, k) for c, k in zip(own.inputs, kinds, strict=True)]
+        return expanded(kinds, np.array(values))
+
     def _fail(self, entry: QueryEntry, reason: str) -> tuple[LineOutcome, str]:
         # The same sheet may be read twice, and a second failure would give the query up.
         if entry.reason == reason and entry.attempts:
@@ -268,16 +280,19 @@ class _Teller:
                 f"query {entry.id} has no number in column {missing[0]!r}: fill in all of "
                 f"{', '.join(map(repr, own.outputs))}, or write in {FAILED!r} why there is none"
             )
-        outputs, inputs = _numbers(cells, own.outputs), _numbers(cells, own.inputs)
+        outputs, inputs = _numbers(cells, own.outputs), self._inputs(entry, own, cells)
         if entry.outputs is not None:
             return self._again(entry, inputs, outputs)
+        kinds = self._kinds(entry)
         asked = settable(self.study.problem, self.study.box(entry.box), entry.inputs)
         done = None if np.array_equal(inputs, entry.inputs) else inputs.tolist()
         trial = self.study.tell(entry.id, outputs.tolist(), inputs=done)
         message = f"query {entry.id} is answered"
         changed = [
-            f"{column} = {_text(cells[column])} instead of {value:.12g}"
-            for column, value, number in zip(own.inputs, asked, inputs, strict=True)
+            f"{column} = {_text(cells[column])} instead of {_shown(kind, value)}"
+            for column, kind, value, number in zip(
+                own.inputs, kinds, asked, condensed(kinds, inputs), strict=True
+            )
             if value != number
         ]
         if changed:
@@ -294,6 +309,7 @@ class _Teller:
         """A line of a query that has an answer: the same one, one that was mended, or another."""
         assert entry.outputs is not None
         asked = settable(self.study.problem, self.study.box(entry.box), entry.inputs)
+        asked = expanded(self._kinds(entry), asked)
         same_inputs = np.array_equal(inputs, entry.inputs) or np.array_equal(inputs, asked)
         if (
             entry.state is QueryState.TOLD
@@ -308,10 +324,11 @@ class _Teller:
         ):
             since = "retracted" if entry.state is QueryState.RETRACTED else "corrected"
             return LineOutcome.KNOWN, f"query {entry.id} is recorded already, and was {since} since"
-        recorded = f"{entry.outputs.tolist()} at {entry.inputs.tolist()}"
+        box = self.study.box(entry.box)
+        recorded = f"{entry.outputs.tolist()} at {shown_inputs(box, entry.inputs)}"
         raise ModelError(
             f"query {entry.id} has another answer already, {recorded}, and the line says "
-            f"{outputs.tolist()} at {inputs.tolist()}: if the line is right, "
+            f"{outputs.tolist()} at {shown_inputs(box, inputs)}: if the line is right, "
             f"study.correct({entry.id!r}, ...) records it"
         )
 
@@ -378,6 +395,17 @@ def _text(cell: Any) -> str:
 def _numbers(cells: Mapping[str, Any], columns: Iterable[str]) -> Array:
     """The numbers in some cells of a line."""
     return np.array([_number(cells, column) for column in columns])
+
+
+def _value(cells: Mapping[str, Any], column: str, kind: ValueKind) -> float:
+    """The number that stands for what is in a cell: a label, or a number."""
+    if kind.labels and _text(cells[column]):
+        return kind.number(_text(cells[column]), column)
+    return kind.number(_number(cells, column), f"column {column!r}")
+
+
+def _shown(kind: ValueKind, number: float) -> str:
+    return str(kind.shown(number)) if kind.labels else f"{number:.12g}"
 
 
 def _number(cells: Mapping[str, Any], column: str) -> float:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from grisaille.array_types import Array
 from grisaille.errors import printable
+from grisaille.language.value_kinds import Value, kinds_from_plain, readable_inputs
 from grisaille.records import (
     NO_BOUND,
     Failure,
@@ -123,8 +125,14 @@ class StudyState:
             [answer.box for answer in seen],
             sense=int(self.settings["sense"]),
             entries=self.settings["entries"],
+            kinds=kinds_from_plain(self.settings.get("kinds"), len(self.settings["entries"])),
             boxes=self.box_names(),
         )
+
+    def readable_inputs(self, box: str, inputs: Array) -> list[Value]:
+        """Inputs of a black box as people read them: with labels and whole numbers."""
+        kinds = self.settings["boxes"].get(box, {}).get("kinds")
+        return readable_inputs(kinds_from_plain(kinds, inputs.size), inputs)
 
     def count(self, *states: TrialState) -> int:
         """How many trials are in one of some states."""
