@@ -24,7 +24,12 @@ from grisaille.errors import (
 )
 from grisaille.language.atoms import Shape
 from grisaille.language.black_box_answer import checked_answer
-from grisaille.language.black_box_arguments import argument_values, counts_text, kind_text
+from grisaille.language.black_box_arguments import (
+    argument_values,
+    counts_text,
+    kind_text,
+    values_text,
+)
 from grisaille.language.declared_unit import Units, declared_unit
 from grisaille.language.expression import Call, Expression, as_expression
 from grisaille.language.user_function import (
@@ -37,9 +42,6 @@ from grisaille.language.user_function import (
     output_shape,
 )
 from grisaille.language.variable import Choice, Integer
-
-# Longer arguments are shown in messages by their first and last numbers.
-_MOST_SHOWN = 50
 
 
 class BlackBox:
@@ -313,12 +315,7 @@ class BlackBox:
 
     def describe(self, inputs: Array) -> str:
         """Flat inputs as text, argument by argument."""
-        return ", ".join(
-            v
-            if isinstance(v, str)
-            else np.array2string(np.asarray(v), precision=6, threshold=_MOST_SHOWN)
-            for v in self.split(inputs)
-        )
+        return values_text(self.split(inputs))
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         try:

@@ -11,6 +11,9 @@ from grisaille.array_types import Array
 from grisaille.errors import counted
 from grisaille.language.atoms import Shape
 
+# Longer arguments are shown in messages by their first and last numbers.
+_MOST_SHOWN = 50
+
 
 def argument_values(
     inputs: Array, shapes: Sequence[Shape], labels: Sequence[tuple[str, ...]], whole: Sequence[bool]
@@ -36,6 +39,16 @@ def argument_values(
             part = part.astype(int)
         values.append(part[0].item() if shape == () else np.array(part).reshape(shape))
     return values
+
+
+def values_text(values: Sequence[Any]) -> str:
+    """The values a function is called with, for messages."""
+    return ", ".join(
+        v
+        if isinstance(v, str)
+        else np.array2string(np.asarray(v), precision=6, threshold=_MOST_SHOWN)
+        for v in values
+    )
 
 
 def kind_text(labels: tuple[str, ...]) -> str:
