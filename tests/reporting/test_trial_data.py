@@ -38,7 +38,7 @@ def test_a_point_of_other_variables_has_no_names():
 
 def test_labels_and_whole_numbers_stand_in_place_of_positions_and_floats():
     kinds = [ValueKind(("A", "B", "C")), ValueKind((), is_whole=True)]
-    suggestion = Suggestion(TrialKind.RANDOM, np.array([1.0, 7.0]))
+    suggestion = Suggestion(gs.TrialKind.RANDOM, np.array([1.0, 7.0]))
     shown = trial_data(suggestion, None, [], **{**NAMES, "kinds": kinds}).x
     assert shown == {"x": "B", "y": 7}
     assert isinstance(shown["y"], int)
