@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 import grisaille as gs
+from grisaille.language.value_kinds import ValueKind
 from grisaille.records import Bound, Observation, Suggestion, Trial
 from grisaille.reporting.trial_data import trial_data
 
 SUGGESTION = Suggestion(gs.TrialKind.OPTIMISTIC, np.array([1.0, 2.0]), bound=Bound(-5.0, -7.0))
-NAMES = {"sense": -1, "entries": ["x", "y"], "boxes": ["f", "g"]}
+KINDS = [ValueKind(), ValueKind()]
+NAMES = {"sense": -1, "entries": ["x", "y"], "kinds": KINDS, "boxes": ["f", "g"]}
 
 
 def test_objective_and_bounds_are_in_the_users_sense():
@@ -32,3 +34,11 @@ def test_a_trial_that_is_not_complete_has_a_point_and_no_outcome():
 
 def test_a_point_of_other_variables_has_no_names():
     assert trial_data(SUGGESTION, None, [], **{**NAMES, "entries": ["x"]}).x is None
+
+
+def test_labels_and_whole_numbers_stand_in_place_of_positions_and_floats():
+    kinds = [ValueKind(("A", "B", "C")), ValueKind((), is_whole=True)]
+    suggestion = Suggestion(gs.TrialKind.RANDOM, np.array([1.0, 7.0]))
+    shown = trial_data(suggestion, None, [], **{**NAMES, "kinds": kinds}).x
+    assert shown == {"x": "B", "y": 7}
+    assert isinstance(shown["y"], int)

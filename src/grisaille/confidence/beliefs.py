@@ -166,7 +166,7 @@ def _surrogate(
     if box.model is not None:
         return _own_model(box, inputs, outputs)
     kernel: Kernel = DEFAULT_KERNEL if box.kernel is None else box.kernel
-    check_kernel(kernel, box.name, box.inputs)
+    check_kernel(kernel, box.name, box.inputs, box.input_hint)
     kernel = compiled(kernel, box.inputs)
     if box.process_noise and len(inputs) > _MANY_ROWS:
         return _condensed(program, box, kernel, inputs, outputs)

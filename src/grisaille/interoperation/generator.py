@@ -69,15 +69,25 @@ class Generator:
 
     @property
     def vocs(self) -> Any:
-        """Variables with their bounds, and observables, as a VOCS of gest-api."""
+        """Variables with their bounds, and observables, as a VOCS of gest-api.
+
+        Choices and integers are discrete variables there.
+        """
         try:
             from gest_api.vocs import VOCS
         except ImportError as error:
             raise ModelError("a VOCS needs the package gest-api: pip install gest-api") from error
         bounds = zip(self._entries, self._lower.tolist(), self._upper.tolist(), strict=True)
         ranges = {name: [low, high] for name, low, high in bounds}
+        values = {
+            name: set(kind.labels or range(int(ranges[name][0]), int(ranges[name][1]) + 1))
+            for name, kind in zip(self._entries, self._kinds, strict=True)
+            if kind.labels or kind.is_whole
+        }
         return VOCS(
-            variables={name: ends for name, ends in ranges.items() if ends[0] < ends[1]},
+            variables={
+                name: values.get(name, ends) for name, ends in ranges.items() if ends[0] < ends[1]
+            },
             # A VOCS has no variable whose bounds are equal.
             constants={name: ends[0] for name, ends in ranges.items() if ends[0] == ends[1]},
             observables=self.observables,

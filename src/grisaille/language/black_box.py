@@ -24,6 +24,12 @@ from grisaille.errors import (
 )
 from grisaille.language.atoms import Shape
 from grisaille.language.black_box_answer import checked_answer
+from grisaille.language.black_box_arguments import (
+    argument_values,
+    counts_text,
+    kind_text,
+    values_text,
+)
 from grisaille.language.declared_unit import Units, declared_unit
 from grisaille.language.expression import Call, Expression, as_expression
 from grisaille.language.user_function import (
@@ -37,9 +43,6 @@ from grisaille.language.user_function import (
 )
 from grisaille.language.variable import Choice, Integer
 
-# Longer arguments are shown in messages by their first and last numbers.
-_MOST_SHOWN = 50
-
 
 class BlackBox:
     """An expensive, unknown function, learned by its own Gaussian process.
@@ -48,8 +51,9 @@ class BlackBox:
     A black box that is called at several places has one surrogate.
 
     Args:
-        fn: The function: one NumPy value per argument (a scalar arrives as a float) to one number,
-            or to `outputs` numbers. None if it is evaluated outside this process.
+        fn: The function: one NumPy value per argument (a scalar arrives as a float, an integer as
+            int, a choice as its label) to one number, or `outputs` of them. None if it is
+            evaluated outside this process.
         name: Its name in messages and tables; by default that of the function.
         outputs: How many numbers it returns, or their names. 1 gives a scalar expression.
         noise: Standard deviation of the observation noise, in the output's units, one or one per
@@ -231,8 +235,8 @@ class BlackBox:
             for number, (new, old) in enumerate(zip(labels, self._labels, strict=True)):
                 if new != old:
                     raise self._fault(
-                        f"takes {_kind(old)} as argument {number + 1}, got {_kind(new)}: every "
-                        "call needs the same kinds, because one surrogate serves them all"
+                        f"takes {kind_text(old)} as argument {number + 1}, got {kind_text(new)}: "
+                        "every call needs the same kinds, because one surrogate serves them all"
                     )
             self._whole = tuple(map(operator.and_, whole, self._whole))
 
@@ -251,6 +255,11 @@ class BlackBox:
         """Which arguments are whole numbers in every call."""
         return self._whole or (False,) * len(self._argument_shapes or ())
 
+    @property
+    def input_hint(self) -> str:
+        """What messages say behind the number of inputs, if that may surprise."""
+        return " (a choice is one per label)" if any(self.argument_labels) else ""
+
     def record(self, arguments: tuple[Expression, ...]) -> Call:
         """A call with these expressions; the first call fixes the shapes of all later ones."""
         shapes = tuple(a.shape for a in arguments)
@@ -262,18 +271,17 @@ class BlackBox:
                 given = getattr(self, what)
                 if given is not None and given.shape not in ((), (self.inputs,)):
                     raise self._fault(
-                        f"takes {counted(self.inputs, 'number')}, but {what} has shape "
-                        f"{given.shape}: pass one number, or one per input"
+                        f"takes {counted(self.inputs, 'number')}{self.input_hint}, but {what} has "
+                        f"shape {given.shape}: pass one number, or one per input"
                     )
             for what in ("lipschitz", "monotone"):
-                check_shape_of_slopes(
-                    what, getattr(self, what), self.outputs, self.inputs, f"black box {self.name!r}"
-                )
+                given, who = getattr(self, what), f"black box {self.name!r}"
+                check_shape_of_slopes(what, given, self.outputs, self.inputs, who, self.input_hint)
         elif shapes != self.argument_shapes:
             raise self._fault(
-                f"takes {_counts(self.argument_shapes)}, got {_counts(shapes)}: every call needs "
-                "the same shapes, because one surrogate serves them all; declare another black box "
-                "for other shapes"
+                f"takes {counts_text(self.argument_shapes)}, got {counts_text(shapes)}: every call "
+                "needs the same shapes, because one surrogate serves them all; declare another "
+                "black box for other shapes"
             )
         return Call(self, arguments)
 
@@ -302,28 +310,12 @@ class BlackBox:
         """Flat inputs as the values the function is called with."""
         if self.argument_shapes is None:
             raise ProtocolError(f"black box {self.name!r} was never called with an expression")
-        values: list[Any] = []
-        start = 0
-        for number, shape in enumerate(self.argument_shapes):
-            size = int(np.prod(shape))
-            part = inputs[start : start + size]
-            start += size
-            if self.argument_labels[number]:
-                values.append(self.argument_labels[number][int(np.argmax(part))])
-                continue
-            if self.argument_is_whole[number] and (part == np.rint(part)).all():
-                part = part.astype(int)
-            values.append(part[0].item() if shape == () else np.array(part).reshape(shape))
-        return values
+        kinds = self.argument_shapes, self.argument_labels, self.argument_is_whole
+        return argument_values(inputs, *kinds)
 
     def describe(self, inputs: Array) -> str:
         """Flat inputs as text, argument by argument."""
-        return ", ".join(
-            v
-            if isinstance(v, str)
-            else np.array2string(np.asarray(v), precision=6, threshold=_MOST_SHOWN)
-            for v in self.split(inputs)
-        )
+        return values_text(self.split(inputs))
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         try:
@@ -404,13 +396,3 @@ def black_box(fn: Callable[..., Any], /, **options: Any) -> BlackBox:
     Takes the options of `BlackBox`.
     """
     return BlackBox(fn, **options)
-
-
-def _kind(labels: tuple[str, ...]) -> str:
-    return f"a choice of {', '.join(map(repr, labels))}" if labels else "numbers"
-
-
-def _counts(shapes: tuple[Shape, ...]) -> str:
-    total = sum(int(np.prod(s)) for s in shapes)
-    detail = ", ".join("scalar" if s == () else str(list(s)) for s in shapes)
-    return f"{counted(total, 'number')} ({detail})"

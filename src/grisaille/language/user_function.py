@@ -88,15 +88,29 @@ def directions(monotone: object, who: str) -> NDArray[np.float64] | None:
 
 
 def check_shape_of_slopes(
-    what: str, slopes: NDArray[np.float64] | None, outputs: int, inputs: int, who: str
+    what: str,
+    slopes: NDArray[np.float64] | None,
+    outputs: int,
+    inputs: int,
+    who: str,
+    hint: str = "",
 ) -> None:
-    """Raise ModelError unless slopes are one, one per input, or (outputs, inputs)."""
+    """Raise ModelError unless slopes are one, one per input, or (outputs, inputs).
+
+    Args:
+        what: The option.
+        slopes: What was given for it.
+        outputs: How many outputs there are.
+        inputs: How many inputs.
+        who: Whose they are, for messages.
+        hint: What else to say about the inputs.
+    """
     shapes = ((), (inputs,), (outputs, inputs))
     if slopes is not None and slopes.shape not in shapes:
         raise ModelError(
-            f"{who} has {counted(outputs, 'output')} of {counted(inputs, 'input')}, but {what} "
-            f"has shape {slopes.shape}: pass {_ONE[what]}, one per input, or an array of shape "
-            f"{shapes[-1]}"
+            f"{who} has {counted(outputs, 'output')} of {counted(inputs, 'input')}{hint}, but "
+            f"{what} has shape {slopes.shape}: pass {_ONE[what]}, one per input, or an array of "
+            f"shape {shapes[-1]}"
         )
 
 

@@ -18,6 +18,7 @@ from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
+from grisaille.language.value_kinds import condensed, design_kinds
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.solvers.search_problem import SearchProblem, Solution
 from grisaille.strategies.acquisition_search import spreads
@@ -106,7 +107,7 @@ class LogEI:
         space = program.space
         lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
         unit = torch.stack([torch.zeros_like(lower), torch.ones_like(lower)])
-        acquisition = _restrained(_acquisition(situation), situation)
+        acquisition = _restrained(_encoded(_acquisition(situation), program), situation)
         best, value = optimize_acqf(
             acquisition, unit, 1, num_restarts=self.restarts, raw_samples=self.raw_samples
         )
@@ -128,7 +129,7 @@ class LogEI:
 
 
 def _acquisition(situation: Situation) -> Any:
-    """BoTorch's own acquisition function, of inputs in the unit box."""
+    """BoTorch's own acquisition function, of features of points in the unit box."""
     from botorch.acquisition.analytic import (
         LogConstrainedExpectedImprovement,
         LogExpectedImprovement,
@@ -146,7 +147,7 @@ def _acquisition(situation: Situation) -> Any:
         return LogProbabilityOfFeasibility(model, limits)
     best = (sense * incumbent.objective - center[0]) / spread[0]
     if len(taken):  # what they are expected to give is not to be improved on once more
-        expected = model.posterior(taken).mean[:, 0].detach()
+        expected = model.posterior(_features(situation.problem.program, taken)).mean[:, 0].detach()
         best = float(sense * min(sense * best, float((sense * expected).min())))
     if not limits:
         return LogExpectedImprovement(model, best, maximize=sense < 0)
@@ -154,23 +155,24 @@ def _acquisition(situation: Situation) -> Any:
 
 
 def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
-    """A model of standardized outputs over the unit box, and their centers and spreads."""
+    """A model of standardized outputs over features, and their centers and spreads."""
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import SingleTaskGP
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
     program = situation.problem.program
     box = program.boxes[0]
-    inputs, outputs = situation.history.data(box.name, program.size, box.outputs)
+    inputs, outputs = situation.history.data(box.name, box.inputs, box.outputs)
     center, spread = outputs.mean(0), outputs.std(0)
     spread = np.where(spread > 0, spread, 1.0)
-    x = _in_unit_box(program, torch.tensor(inputs))
+    design = condensed(design_kinds(program.variables), inputs)
+    x = _features(program, _in_unit_box(program, torch.tensor(design)))
     y = torch.tensor((outputs - center) / spread)
     noise = torch.full_like(y, _NOISE_FREE) if box.is_exact else None
     model = SingleTaskGP(x, y, train_Yvar=noise, outcome_transform=None)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     model.eval()
-    taken = _taken(situation)
+    taken = _features(program, _taken(situation))
     if len(taken):
         predicted = model.posterior(taken).mean.detach()
         known = None if noise is None else noise[:1].expand_as(predicted)
@@ -182,7 +184,7 @@ def _taken(situation: Situation) -> Tensor:
     """Pending points, and points where a trial broke off, in the unit box."""
     program = situation.problem.program
     points = [p.suggestion.x for p in situation.pending]
-    points += [f.inputs for f in situation.history.failures]
+    points += [f.x for f in situation.history.failures]
     taken = torch.tensor(np.array(points, dtype=float).reshape(-1, program.size))
     return _in_unit_box(program, taken)
 
@@ -192,6 +194,37 @@ def _in_unit_box(program: Program, design: Tensor) -> Tensor:
     space = program.space
     lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
     return (space.to_search(design) - lower) / (upper - lower)
+
+
+def _features(program: Program, unit: Tensor) -> Tensor:
+    """What the model reads of points (..., n) in the unit box: one number per label of a choice.
+
+    Between two positions, where only the search looks, the numbers change linearly.
+    """
+    parts = []
+    for kind, own in zip(design_kinds(program.variables), unit.unbind(-1), strict=True):
+        if kind.labels:
+            places = torch.arange(kind.width, dtype=unit.dtype)
+            away = (own.unsqueeze(-1) * (kind.width - 1) - places).abs()
+            parts.append((1 - away).clamp_min(0))
+        else:
+            parts.append(own.unsqueeze(-1))
+    return torch.cat(parts, -1)
+
+
+def _encoded(acquisition: Any, program: Program) -> Any:
+    """The acquisition function, of points in the unit box."""
+    from botorch.acquisition import AcquisitionFunction
+
+    if not program.space.nominal.any():
+        return acquisition
+
+    class Encoded(AcquisitionFunction):  # type: ignore[misc]
+        def forward(self, X: Tensor) -> Tensor:  # noqa: N803 (BoTorch passes it by this name)
+            value: Tensor = acquisition(_features(program, X))
+            return value
+
+    return Encoded(model=acquisition.model)
 
 
 def _restrained(acquisition: Any, situation: Situation) -> Any:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number
 from grisaille.errors import (
     AssumptionError,
     EvaluationError,
@@ -31,6 +30,7 @@ from grisaille.language.value_kinds import ValueKind, condensed, expanded, reada
 from grisaille.reporting.tables import design_names, outcome_text
 from grisaille.storage.event_log import Kind
 from grisaille.study.query import Query
+from grisaille.study.sheet_cells import cell_numbers, cell_text, cell_value, shown_value
 from grisaille.study.sheet_columns import FAILED, FIRST, BoxColumns, settable, sheet_columns
 from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialState
 
@@ -43,7 +43,6 @@ NOT_ASKED = "-"
 """Stands in the cells that do not belong to a question."""
 
 _REFUSALS = (ModelError, ProtocolError, EvaluationError, AssumptionError)
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DATE = re.compile(r"\d+\W[A-Za-z]{3}|[A-Za-z]{3}\W\d+|\d+[./]\d+|\d{4}-\d\d-\d\d")
 
 
@@ -106,7 +105,7 @@ def tell_sheet(study: AnsweredStudy, sheet: Any) -> pandas.DataFrame:
     clashes = _clashes(teller, rows, names)
     outcomes: list[dict[str, str]] = []
     for (where, cells), name in zip(rows, names, strict=True):
-        if not any(_text(cell) for cell in cells.values()):
+        if not any(cell_text(cell) for cell in cells.values()):
             outcome, message = LineOutcome.OPEN, f"{where} is blank"
         else:
             try:
@@ -165,22 +164,22 @@ class _Teller:
 
     def id_of(self, cells: Mapping[str, Any]) -> str:
         """The id on a line, which may have been written as `query 3-1`."""
-        return re.sub(r"^query\s+", "", _text(cells["id"]), flags=re.IGNORECASE)
+        return re.sub(r"^query\s+", "", cell_text(cells["id"]), flags=re.IGNORECASE)
 
     def is_filled(self, cells: Mapping[str, Any]) -> bool:
         """Whether somebody wrote an answer or a failure on a line."""
         answers = [name for own in self.columns.values() for name in own.outputs]
-        return any(_text(cells.get(name)) not in ("", NOT_ASKED) for name in [*answers, FAILED])
+        return any(cell_text(cells.get(name)) not in ("", NOT_ASKED) for name in [*answers, FAILED])
 
     def is_recorded(self, cells: Mapping[str, Any]) -> bool:
         """Whether what somebody wrote on a line is recorded already."""
         try:
             entry = self._entry(self.id_of(cells))
             own = self._own_columns(entry, cells)
-            failed = _text(cells.get(FAILED))
+            failed = cell_text(cells.get(FAILED))
             if failed not in ("", NOT_ASKED):
                 return entry.reason == failed and entry.attempts > 0
-            outputs, inputs = _numbers(cells, own.outputs), self._inputs(entry, own, cells)
+            outputs, inputs = cell_numbers(cells, own.outputs), self._inputs(entry, own, cells)
             return entry.outputs is not None and bool(self._again(entry, inputs, outputs))
         except _REFUSALS:
             return False
@@ -193,9 +192,9 @@ class _Teller:
         """
         entry = self._entry(name)
         own = self._own_columns(entry, cells)
-        failed = _text(cells.get(FAILED))
+        failed = cell_text(cells.get(FAILED))
         failed = "" if failed == NOT_ASKED else failed
-        filled = [column for column in own.outputs if _text(cells.get(column))]
+        filled = [column for column in own.outputs if cell_text(cells.get(column))]
         if filled and failed:
             raise ModelError(
                 f"query {name} has an answer in column {filled[0]!r}, and a reason in {FAILED!r}: "
@@ -233,7 +232,7 @@ class _Teller:
                 f"query {entry.id} asks black box {entry.box!r}, which the problem no longer has"
             )
         for column, right in (("box", entry.box), ("trial", str(entry.trial))):
-            written = _text(cells.get(column))
+            written = cell_text(cells.get(column))
             if written.removesuffix(".0") not in ("", right):
                 raise ModelError(
                     f"query {entry.id} belongs to {column} {right}, but column {column!r} says "
@@ -244,10 +243,10 @@ class _Teller:
                 raise ModelError(f"query {entry.id} needs a column {column!r}, which is missing")
         others = self.known - {*FIRST, FAILED, *own.inputs, *own.outputs}
         for column in sorted(others & set(cells)):
-            if _text(cells[column]) not in ("", NOT_ASKED):
+            if cell_text(cells[column]) not in ("", NOT_ASKED):
                 raise ModelError(
                     f"query {entry.id} asks black box {entry.box!r}, which has no {column!r}, but "
-                    f"this column says {shortened(_text(cells[column]))}"
+                    f"this column says {shortened(cell_text(cells[column]))}"
                 )
         return own
 
@@ -257,7 +256,7 @@ class _Teller:
     def _inputs(self, entry: QueryEntry, own: BoxColumns, cells: Mapping[str, Any]) -> Array:
         """The flat inputs on a line."""
         kinds = self._kinds(entry)
-        values = [_value(cells, c, k) for c, k in zip(own.inputs, kinds, strict=True)]
+        values = [cell_value(cells, c, k) for c, k in zip(own.inputs, kinds, strict=True)]
         return expanded(kinds, np.array(values))
 
     def _fail(self, entry: QueryEntry, reason: str) -> tuple[LineOutcome, str]:
@@ -274,13 +273,13 @@ class _Teller:
     def _answer(
         self, entry: QueryEntry, own: BoxColumns, cells: Mapping[str, Any]
     ) -> tuple[LineOutcome, str]:
-        missing = [column for column in own.outputs if not _text(cells[column])]
+        missing = [column for column in own.outputs if not cell_text(cells[column])]
         if missing:
             raise ModelError(
                 f"query {entry.id} has no number in column {missing[0]!r}: fill in all of "
                 f"{', '.join(map(repr, own.outputs))}, or write in {FAILED!r} why there is none"
             )
-        outputs, inputs = _numbers(cells, own.outputs), self._inputs(entry, own, cells)
+        outputs, inputs = cell_numbers(cells, own.outputs), self._inputs(entry, own, cells)
         if entry.outputs is not None:
             return self._again(entry, inputs, outputs)
         kinds = self._kinds(entry)
@@ -289,7 +288,7 @@ class _Teller:
         trial = self.study.tell(entry.id, outputs.tolist(), inputs=done)
         message = f"query {entry.id} is answered"
         changed = [
-            f"{column} = {_text(cells[column])} instead of {_shown(kind, value)}"
+            f"{column} = {cell_text(cells[column])} instead of {shown_value(kind, value)}"
             for column, kind, value, number in zip(
                 own.inputs, kinds, asked, condensed(kinds, inputs), strict=True
             )
@@ -363,7 +362,9 @@ def _clashes(
     written: dict[str, dict[tuple[tuple[str, str], ...], str]] = defaultdict(dict)
     for (where, cells), name in zip(rows, names, strict=True):
         if name and teller.is_filled(cells):
-            content = tuple((c, _text(v)) for c, v in cells.items() if c in teller.known - {"id"})
+            content = tuple(
+                (c, cell_text(v)) for c, v in cells.items() if c in teller.known - {"id"}
+            )
             written[name].setdefault(content, where)
     return {
         name: f"query {name} has different answers in {' and '.join(lines.values())}: keep one"
@@ -382,45 +383,3 @@ def _remark_unread(known: set[str], names: Iterable[str]) -> None:
     listed = ", ".join(map(repr, unread))
     text = f"{counted(len(unread), 'column')} of the sheet not read: {listed}{hint}"
     warnings.warn(text, GrisailleWarning, stacklevel=4)
-
-
-def _text(cell: Any) -> str:
-    """What stands in a cell; empty for what tables write into cells that are empty."""
-    if cell is None or (is_number(cell) and np.isnan(cell)):
-        return ""
-    text = str(cell).strip()
-    return "" if text in ("nan", "NaT", "<NA>") else text
-
-
-def _numbers(cells: Mapping[str, Any], columns: Iterable[str]) -> Array:
-    """The numbers in some cells of a line."""
-    return np.array([_number(cells, column) for column in columns])
-
-
-def _value(cells: Mapping[str, Any], column: str, kind: ValueKind) -> float:
-    """The number that stands for what is in a cell: a label, or a number."""
-    if kind.labels and _text(cells[column]):
-        return kind.number(_text(cells[column]), column)
-    return kind.number(_number(cells, column), f"column {column!r}")
-
-
-def _shown(kind: ValueKind, number: float) -> str:
-    return str(kind.shown(number)) if kind.labels else f"{number:.12g}"
-
-
-def _number(cells: Mapping[str, Any], column: str) -> float:
-    """The number in a cell."""
-    cell, text = cells[column], _text(cells[column])
-    if not text:
-        raise ModelError(f"column {column!r} is empty: write what was set")
-    try:
-        number = float(text if isinstance(cell, str) else cell)
-        if isinstance(cell, bool | np.bool_) or not np.isfinite(number):
-            raise ValueError
-    except (TypeError, ValueError) as error:
-        comma = f", {text.replace(',', '.')} say" if _DECIMAL_COMMA.fullmatch(text) else ""
-        raise ModelError(
-            f"column {column!r} says {shortened(text)}, which is not a finite number: write one"
-            f"{comma}"
-        ) from error
-    return number

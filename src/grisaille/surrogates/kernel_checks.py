@@ -22,24 +22,25 @@ _WANTED = (
 _ROUNDING = 1e-8
 
 
-def check_kernel(kernel: object, box: str, inputs: int | None = None) -> None:
+def check_kernel(kernel: object, box: str, inputs: int | None = None, hint: str = "") -> None:
     """Raise ModelError if something is no kernel, or does not fit the inputs of a black box.
 
     Args:
         kernel: What a black box was declared with.
         box: Name of the black box.
         inputs: How many inputs it has; None if that is not known yet.
+        hint: What messages say behind this number.
     """
     if not is_kernel(kernel):
         raise ModelError(f"black box {box!r} has kernel={shortened(kernel)}: {_WANTED}")
-    check_inputs(kernel, f"black box {box!r}", inputs)
+    check_inputs(kernel, f"black box {box!r}", inputs, hint)
 
 
-def check_inputs(kernel: Any, who: str, inputs: int | None) -> None:
+def check_inputs(kernel: Any, who: str, inputs: int | None, hint: str = "") -> None:
     """Raise ModelError if a kernel does not fit a number of inputs, or is no covariance."""
     if isinstance(kernel, Sum | Product):
         for part in kernel.parts:
-            check_inputs(part, who, inputs)
+            check_inputs(part, who, inputs, hint)
     elif isinstance(kernel, Restricted):
         if inputs is not None and max(kernel.inputs) >= inputs:
             raise ModelError(
@@ -53,7 +54,7 @@ def check_inputs(kernel: Any, who: str, inputs: int | None) -> None:
         scales = length_scales(kernel)
         if inputs is not None and scales is not None and len(scales) not in (1, inputs):
             raise ModelError(
-                f"{who} takes {counted(inputs, 'number')}, but its kernel has "
+                f"{who} takes {counted(inputs, 'number')}{hint}, but its kernel has "
                 f"{counted(len(scales), 'length-scale')}: pass one, or one per input"
             )
         if inputs is not None and not is_plain(kernel) and (fault := _fault(kernel, inputs)):

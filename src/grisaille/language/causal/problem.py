@@ -202,9 +202,10 @@ def _check_model(model: Problem) -> None:
     for variable in model.variables:
         if variable.step is not None or variable.log:
             what = "log=True" if variable.step is None else "step="
+            what = f"is a {type(variable).__name__}" if variable.is_whole else f"has {what}"
             raise ModelError(
-                f"causal_problem: the model's variable {variable.name!r} has {what}, which "
-                "problems over interventions do not know: leave it out"
+                f"causal_problem: the model's variable {variable.name!r} {what}, which problems "
+                "over interventions do not know: leave it out"
             )
         if variable.name in seen or variable.name == INTERVENTION:
             raise ModelError(
