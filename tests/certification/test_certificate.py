@@ -276,3 +276,39 @@ def test_regions_fill_the_region_around_them_or_not(regions, filled):
     lower = torch.tensor([low for low, _ in regions], dtype=torch.float64)
     upper = torch.tensor([high for _, high in regions], dtype=torch.float64)
     assert _is_partition(lower, upper) == filled
+
+
+# --- whole numbers -------------------------------------------------------------------------------
+def counted():
+    """Met between whole numbers, and by no whole number."""
+    n, c = gs.Integer("n", lower=0, upper=5), gs.Choice("c", ["A", "B", "C"])
+    g = gs.BlackBox(
+        lambda n, c: np.sin(n) + (c == "B"),
+        name="g",
+        noise=0.02,
+        kernel=known_kernel([2.0, 1.0, 1.0, 1.0]),
+    )
+    return gs.Problem(minimize=g(n, c), subject_to=[abs(n - 2.5) - 0.3 <= 0, n - 9 <= 0])
+
+
+def test_a_certificate_over_whole_numbers_has_nothing_between_them_and_verifies():
+    problem = counted()
+    history = history_at(problem, [[0, 0], [3, 1], [5, 2]])
+    certificate = certified(problem, history)
+    ends = torch.stack([torch.stack([r.lower, r.upper]) for r in certificate.regions])
+    assert (ends == ends.round()).all()
+    assert certificate.verify()
+    assert certificate.blame() == problem.constraint_names[:1]
+    for missing in range(len(certificate.regions)):
+        rest = certificate.regions[:missing] + certificate.regions[missing + 1 :]
+        assert not dataclasses.replace(certificate, regions=rest).verify()
+
+
+def test_what_lies_between_whole_numbers_is_a_hole_of_other_variables():
+    lower = torch.tensor([[0.0, 0.0], [2.0, 0.0]]).double()
+    upper = torch.tensor([[1.0, 1.0], [3.0, 1.0]]).double()
+    assert _is_partition(lower, upper, torch.tensor([True, False]))
+    assert not _is_partition(lower, upper, torch.tensor([False, True]))
+    assert not _is_partition(lower, upper)
+    lower[1, 0] = 3.0
+    assert not _is_partition(lower, upper, torch.tensor([True, False]))

@@ -79,3 +79,17 @@ def test_what_is_known_too_little_about_is_named():
         PlausibleRelaxation(fixed_set(problem, {"f": Fixed(0.0, 1.0)}))
     with pytest.raises(NoRelaxation):
         relaxed(fixed_set(problem, {"f": Fixed(0.0, 1.0)})).relax()
+
+
+def test_a_relaxation_knows_which_entries_are_whole_and_starts_at_whole_numbers():
+    n, x = gs.Integer("n", lower=0, upper=6), gs.Variable("x", lower=-1, upper=1)
+    f = gs.BlackBox(
+        lambda n, x: np.sin(n) + x, name="f", noise=0.01, kernel=gs.Matern(2.5, 1.0, 1.0)
+    )
+    _, relaxation = prepared(lambda: gs.Problem(minimize=f(n, x) ** 2))
+    assert relaxation.whole is not None
+    assert relaxation.whole.tolist() == [True, False, False]
+    with torch.no_grad():
+        starts = relaxation.starts(relaxation.lower[None], relaxation.upper[None])
+    assert (starts[:, 0] == starts[:, 0].round()).all()
+    assert set(starts[:, 0].tolist()) == set(range(7))

@@ -143,3 +143,17 @@ def test_a_step_of_a_variable_over_decades_is_one_of_its_own_units():
     points = np.array([both.spread(u)[0] for u in drawn])
     assert (points * 2 == np.round(points * 2)).all()
     assert np.mean(points < 31.6) == pytest.approx(0.5, abs=0.03)
+
+
+# --- whole numbers and labels --------------------------------------------------------------------
+def test_neighbours_of_a_whole_number_are_on_both_sides_and_labels_are_all_near():
+    space = DesignSpace([gs.Integer("n", lower=0, upper=9), gs.Choice("c", list("ABCD"))])
+    rows = space.neighbours(np.array([4.0, 0.0]))
+    assert rows[0].tolist() == [4.0, 0.0]
+    assert {tuple(row) for row in rows} == {(n, c) for n in (3, 4, 5) for c in range(4)}
+
+
+def test_neighbours_of_many_whole_numbers_differ_in_one_entry():
+    space = DesignSpace([gs.Integer("n", 8, lower=0, upper=1)])
+    rows = space.neighbours(np.zeros(8))
+    assert sorted(rows.sum(1).tolist()) == [0.0] + [1.0] * 8

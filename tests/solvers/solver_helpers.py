@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ def search_problem(
     objective: Function,
     constraints: Sequence[Function] = (),
     continuous: bool = True,
+    whole: Sequence[bool] | None = None,
+    nominal: Sequence[bool] | None = None,
 ) -> SearchProblem:
     """Minimize an objective where every constraint is <= 0."""
 
@@ -31,7 +34,12 @@ def search_problem(
 
     low, high = np.broadcast_arrays(np.atleast_1d(lower), np.atleast_1d(upper))
     return SearchProblem(
-        torch.tensor(low.astype(float)), torch.tensor(high.astype(float)), evaluate, continuous
+        torch.tensor(low.astype(float)),
+        torch.tensor(high.astype(float)),
+        evaluate,
+        continuous,
+        whole=None if whole is None else torch.tensor(whole),
+        nominal=None if nominal is None else torch.tensor(nominal),
     )
 
 
@@ -41,7 +49,7 @@ class Counting:
     def __init__(self, problem: SearchProblem) -> None:
         self._evaluate = problem.evaluate
         self.batches: list[Tensor] = []
-        self.problem = SearchProblem(problem.lower, problem.upper, self, problem.continuous)
+        self.problem = replace(problem, evaluate=self, relax=None)
 
     def __call__(self, points: Tensor) -> tuple[Tensor, Tensor]:
         self.batches.append(points.detach().clone())

@@ -249,3 +249,82 @@ def test_the_first_regions_fill_the_search_space():
     )
     assert float((upper - lower).prod(1).sum()) == pytest.approx(16.0)
     assert (lower.amin(0).tolist(), upper.amax(0).tolist()) == ([-1, 0, 2], [1, 8, 3])
+
+
+# --- whole numbers -------------------------------------------------------------------------------
+def counted(objective, slope, lower, upper, constraints=(), slopes=()):
+    whole = [True] * len(lower)
+    return Lipschitz(lower, upper, [objective, *constraints], [slope, *slopes], whole=whole)
+
+
+def whole_only(relaxation):
+    """Look at the centres, rounded: regions end at whole numbers."""
+
+    def improve(lower, upper):
+        values = relaxation.values(((lower + upper) / 2).round())
+        feasible = (values[:, 1:] <= 0).all(1)
+        return float(values[feasible, 0].min()) if feasible.any() else math.inf
+
+    return improve
+
+
+def test_whole_numbers_are_cut_between_two_of_them():
+    relaxation = counted(waves, 6.6, [-3.0, 0.0], [4.0, 9.0])
+    proof = branch_and_bound(relaxation, scale_of(relaxation), math.inf, LIMITS, known)
+    assert proof.status is not ProofStatus.INFEASIBLE
+    for lower, upper in relaxation.seen:
+        assert (lower == lower.round()).all()
+        assert (upper == upper.round()).all()
+        assert (lower <= upper).all()
+
+
+def test_the_optimum_of_whole_numbers_is_proved_where_that_between_them_is_lower():
+    relaxation = counted(lambda x: -torch.sin(3 * x).square().sum(1), 6.0, [-3.0, 0.0], [4.0, 9.0])
+    found = whole_only(relaxation)
+    proof = branch_and_bound(relaxation, scale_of(relaxation), math.inf, LIMITS, found)
+    axes = [torch.arange(-3, 5).double(), torch.arange(0, 10).double()]
+    least = float(relaxation.values(torch.cartesian_prod(*axes)).min())
+    assert proof.status is ProofStatus.OPTIMAL
+    assert proof.upper == least
+    assert least - 1e-3 <= proof.lower <= least
+
+
+def test_points_that_nothing_is_found_at_end_the_proof_with_a_gap():
+    relaxation = counted(waves, 6.6, [0.0, 0.0], [2.0, 1.0])
+    proof = branch_and_bound(relaxation, scale_of(relaxation), math.inf, LIMITS, known)
+    axes = [torch.arange(0, 3).double(), torch.arange(0, 2).double()]
+    assert proof.status is ProofStatus.GAP
+    assert proof.lower == pytest.approx(float(waves(torch.cartesian_prod(*axes)).min()))
+    assert proof.regions <= 12
+
+
+def test_a_constraint_that_only_numbers_between_whole_ones_meet_is_refuted():
+    relaxation = counted(
+        waves, 6.6, [0.0, 0.0], [5.0, 5.0], [lambda x: (x[:, 0] - 2.5).abs() - 0.4], [1.0]
+    )
+    proof = branch_and_bound(relaxation, scale_of(relaxation), math.inf, LIMITS, known)
+    assert proof.status is ProofStatus.INFEASIBLE
+    covered = set()
+    for region in proof.refuted_regions:
+        low, high = region.lower.int().tolist(), region.upper.int().tolist()
+        covered |= {(a, b) for a in range(low[0], high[0] + 1) for b in range(low[1], high[1] + 1)}
+    assert len(covered) == 36
+
+
+def test_a_group_of_whole_numbers_without_width_leaves_the_split_to_another_group():
+    relaxation = Lipschitz(
+        [0.0, -2.0], [1.0, 2.0], [waves], [6.6], groups=[[0], [1]], whole=[True, False]
+    )
+    over = relaxation.over
+
+    def misled(lower, upper):
+        regions = over(lower, upper)
+        regions.looser = torch.zeros(len(lower), dtype=torch.long)
+        return regions
+
+    relaxation.over = misled
+    proof = branch_and_bound(
+        relaxation, scale_of(relaxation), math.inf, LIMITS, improving(relaxation)
+    )
+    assert proof.lower > -math.inf
+    assert proof.regions > 100

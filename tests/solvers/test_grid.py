@@ -84,3 +84,14 @@ def test_a_grid_too_large_is_refused_with_the_remedy(points, dimensions):
 def test_a_grid_of_something_else_than_two_or_more_points_is_refused_when_it_is_made(points):
     with pytest.raises(ModelError, match=r"Grid\(points=.*\): pass a whole number of at least 2"):
         gs.Grid(points)
+
+
+def test_whole_numbers_are_the_only_ones_on_the_grid():
+    problem = search_problem([0, 0, 0], [2, 100, 1], lambda p: p.sum(1), whole=[True, True, False])
+    counting = Counting(problem)
+    hint = torch.tensor([[0.4, 3.2, 0.9]]).double()
+    solve(5, counting.problem, hint)
+    asked = {tuple(p) for p in counting.points.tolist()}
+    axes = [[0, 1, 2], [0, 25, 50, 75, 100], [0, 0.25, 0.5, 0.75, 1]]
+    grid_points = {(a, b, c) for a in axes[0] for b in axes[1] for c in axes[2]}
+    assert asked == grid_points | {(0, 3, 0.9)}

@@ -26,3 +26,23 @@ def test_slopes_are_those_of_each_column_even_inside_no_grad():
     assert rows.tolist() == [[1.0, 1.0], [4.0, 8.0]]
     assert gradient.tolist() == [[4.0, 4.0], [8.0, 4.0]]
     assert jacobian.tolist() == [[[2.0, 4.0], [0.0, 12.0]], [[4.0, 8.0], [0.0, 48.0]]]
+
+
+def test_starts_with_different_whole_numbers_are_never_in_one_valley():
+    unit = torch.tensor([[0.1, 0.1], [0.11, 0.1], [0.1, 0.1]]).double()
+    merit = torch.tensor([3.0, 1.0, 2.0]).double()
+    whole = torch.tensor([True, False])
+    assert _have_better_neighbour(unit, merit, whole).tolist() == [True, False, False]
+
+
+def test_a_local_search_moves_only_what_need_not_be_whole():
+    problem = search_problem(
+        [0, 0],
+        [7, 1],
+        lambda p: (p - torch.tensor([3.0, 0.3])).square().sum(1),
+        whole=[True, False],
+    )
+    starts = torch.tensor([[1.0, 0.9], [6.0, 0.1]]).double()
+    ends, _ = local_search(problem, unit_scale(0), starts, 30)
+    assert ends[:, 0].tolist() == [1.0, 6.0]
+    assert ends[0, 1].item() == pytest.approx(0.3, abs=1e-4)

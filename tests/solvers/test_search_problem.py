@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from grisaille.solvers.search_problem import FEASIBILITY, Scale, best_of, evaluate_in_chunks
+from grisaille.solvers.search_problem import (
+    FEASIBILITY,
+    Scale,
+    best_of,
+    evaluate_in_chunks,
+    nearby,
+    rounded,
+    with_fixed,
+)
 from tests.solvers.solver_helpers import Counting, search_problem, unit_scale
 
 NAN, INF = np.nan, np.inf
@@ -142,3 +150,36 @@ def test_many_points_are_evaluated_in_small_batches_without_gradients():
     assert not objective.requires_grad
     assert torch.equal(objective, points.detach().sum(1))
     assert torch.equal(constraints, points.detach())
+
+
+# --- whole numbers -------------------------------------------------------------------------------
+def counted():
+    return search_problem(
+        [0, 0, 0, 0],
+        [9, 200, 4, 1],
+        lambda p: p.sum(1),
+        whole=[True, True, True, False],
+        nominal=[False, False, True, False],
+    )
+
+
+def test_near_a_point_whole_numbers_move_by_one_at_least_and_labels_freely():
+    near = nearby(counted(), column(4.0, 100.0, 2.0, 0.5), 4)
+    assert near.lower.tolist() == [3.0, 96.0, 0.0, 0.48]
+    assert near.upper.tolist() == [5.0, 104.0, 4.0, 0.52]
+    assert near.whole is not None
+    assert near.whole.tolist() == [True, True, True, False]
+
+
+def test_a_problem_with_fixed_entries_knows_which_of_the_others_are_whole():
+    fixed = torch.tensor([True, False, False, True])
+    rest = with_fixed(counted(), column(4.0, 0.0, 0.0, 0.5), fixed)
+    assert rest.whole is not None
+    assert rest.nominal is not None
+    assert (rest.whole.tolist(), rest.nominal.tolist()) == ([True, True], [False, True])
+    assert rest.evaluate(column(7.0, 1.0)[None])[0].tolist() == [12.5]
+    assert with_fixed(counted(), column(4.0, 0.0, 0.0, 0.5), counted().whole).whole is None
+
+
+def test_only_whole_entries_are_rounded():
+    assert rounded(counted(), column(1.6, 2.2, 0.4, 0.6)).tolist() == [2.0, 2.0, 0.0, 0.6]

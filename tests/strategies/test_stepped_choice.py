@@ -184,3 +184,46 @@ def test_the_best_point_on_the_steps_is_found():
     allowed = grid[grid[:, 0] + grid[:, 1] ** 2 >= 0.93]
     best = min(map(true, allowed))
     assert result.fun == pytest.approx(best, abs=1e-9)
+
+
+# --- whole numbers and labels --------------------------------------------------------------------
+def used_up(problem, rows):
+    """What is settled on at the first row after trials at all rows, as a row."""
+    situation = Situation(problem, history_at(problem, rows), 0, "chained")
+    knowledge = Knowledge(situation)
+    searched = design_problem(problem.program, lambda x: (x.sum(1), x[:, :0]))
+    point = torch.tensor(np.array(rows[0], dtype=float))
+    found = Solution(point, value=0.0, violation=0.0, feasible=True, evaluations=0)
+    return tuple(design_of(settled(searched, found, knowledge), knowledge))
+
+
+def switches(count):
+    use = gs.Integer("use", count, lower=0, upper=1)
+    f = gs.BlackBox(lambda u: float(np.sum(u)), name="f", noise=0)
+    return gs.Problem(minimize=f(use))
+
+
+def test_a_point_two_moves_away_is_tried_if_all_that_are_one_move_away_are_taken():
+    taken = [np.zeros(8), *np.eye(8)]
+    assert sum(used_up(switches(8), taken)) == 2
+
+
+def test_a_space_of_whole_numbers_that_is_used_up_gives_a_point_of_it_again():
+    every = [np.array(row, dtype=float) for row in product((0, 1), repeat=3)]
+    assert used_up(switches(3), every) in {tuple(row) for row in every}
+
+
+def test_any_other_label_may_be_tried_if_one_is_taken():
+    c = gs.Choice("c", list("ABCDE"))
+    f = gs.BlackBox(lambda c: float(ord(c)), name="f", noise=0)
+    assert used_up(gs.Problem(minimize=f(c)), [[4], [0], [1], [2]]) == (3.0,)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_goes_on_when_all_combinations_were_tried(name):
+    a, c = gs.Integer("a", lower=0, upper=1), gs.Choice("c", ["A", "B"])
+    f = gs.BlackBox(lambda a, c: (a - 1) ** 2 + (c == "B"), name="f", noise=0)
+    problem = gs.Problem(minimize=f(a, c))
+    result = problem.solve(7, strategy=STRATEGIES[name], seed=0, progress=False)
+    assert len(result.history) == 7
+    assert result.fun == 0

@@ -31,6 +31,8 @@ _RELAXED = 8
 _CENTERS = 3
 _NEIGHBOURS = 16
 _ROUNDS = 12
+# After so many rounds in vain, another one may still find a better point two moves away.
+_FAILURES = 1
 _MOST_PAIRS = 512
 _STEPS_OF_A_MOVE = 20
 # The least standard deviation of a random move of a whole number.
@@ -189,6 +191,7 @@ def moved_to_neighbours(
     order = merit.argsort()
     centers = _new_ones(problem, ends[order], set())[:_CENTERS]
     seen = {_whole_part(problem, end) for end in ends}
+    failures = 0
     for _ in range(_ROUNDS):
         around = torch.cat([neighbours(problem, center, generator) for center in centers])
         around = _new_ones(problem, around, seen)
@@ -203,10 +206,11 @@ def moved_to_neighbours(
         ends = torch.cat([ends, further])
         merit = screening_merit(objectives, constraints, scale)
         target = min(target, _least(objectives, constraints, scale))
-        if not float(merit.amin()) < best:
+        failures = 0 if float(merit.amin()) < best else failures + 1
+        if failures > _FAILURES:
             break
-        best = float(merit.amin())
-        centers = further[merit.argmin()].unsqueeze(0)
+        best = min(best, float(merit.amin()))
+        centers = _new_ones(problem, further[merit.argsort()], set())[:_CENTERS]
     return ends, evaluations
 
 
