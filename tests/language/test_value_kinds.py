@@ -45,7 +45,9 @@ def test_numbers_that_a_table_made_of_labels_are_found_again():
 
 
 def test_an_unknown_label_is_answered_with_the_known_ones():
-    with pytest.raises(gs.ModelError, match=r"'catalyst' has no label 'D': its labels are 'A', 'B'"):
+    with pytest.raises(
+        gs.ModelError, match=r"'catalyst' has no label 'D': its labels are 'A', 'B'"
+    ):
         LABELS.number("D", "catalyst")
     with pytest.raises(gs.ModelError, match="has no label 1"):
         LABELS.number(1, "catalyst")

@@ -15,9 +15,7 @@ VARIANCE = 1.7
 def squared(labels: list[int], x: np.ndarray, others: list[int], y: np.ndarray) -> np.ndarray:
     """Squared scaled distances, by the formula for labels: nothing, or 1/l_a^2 + 1/l_b^2."""
     weight = 1 / SCALES[:4] ** 2
-    found = np.array(
-        [[0.0 if a == b else weight[a] + weight[b] for b in others] for a in labels]
-    )
+    found = np.array([[0.0 if a == b else weight[a] + weight[b] for b in others] for a in labels])
     return found + ((x[:, None] - y[None]) / SCALES[4]) ** 2
 
 
