@@ -304,3 +304,33 @@ def test_without_gest_api_only_the_vocs_is_missing(monkeypatch):
     assert len(generator.suggest(1)) == 1
     with pytest.raises(gs.ModelError, match="pip install gest-api"):
         _ = generator.vocs
+
+
+def discrete_generator() -> Generator:
+    catalyst = gs.Choice("catalyst", ["A", "B"])
+    stages = gs.Integer("stages", lower=1, upper=3)
+    box = gs.BlackBox(None, name="h", noise=0)
+    problem = gs.Problem(minimize=box(catalyst, stages))
+    return Generator(gs.Study(problem, strategy=gs.RandomSearch(), evaluation="chained"))
+
+
+def test_points_hold_labels_and_whole_numbers_and_a_vocs_has_discrete_variables():
+    generator = discrete_generator()
+    (point,) = generator.suggest(1)
+    assert point["catalyst"] in ("A", "B")
+    assert isinstance(point["stages"], int)
+    variables = generator.vocs.variables
+    assert variables["catalyst"].values == {"A", "B"}
+    assert variables["stages"].values == {1, 2, 3}
+    generator.ingest([{**point, "h": 1.0}, {"catalyst": "B", "stages": 2, "h": 0.5}])
+    assert [trial.x.tolist() for trial in generator.study.history][-1] == [1, 2]
+
+
+def test_a_result_with_another_label_than_suggested_is_refused():
+    generator = discrete_generator()
+    (point,) = generator.suggest(1)
+    other = "A" if point["catalyst"] == "B" else "B"
+    with pytest.raises(gs.ModelError, match=f"suggested with catalyst = '{point['catalyst']}'"):
+        generator.ingest([{**point, "catalyst": other, "h": 1.0}])
+    with pytest.raises(gs.ModelError, match="has no label 'Z'"):
+        generator.ingest([{**point, "catalyst": "Z", "h": 1.0}])

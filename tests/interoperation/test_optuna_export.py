@@ -182,3 +182,19 @@ def test_steps_and_logarithms_are_optunas_own(url):
     }
     asked = shown.ask(shown.trials[0].distributions)
     assert asked.params["t"] in [pytest.approx(v) for v in (0.0, 0.3, 0.6, 0.9)]
+
+
+def test_choices_are_categories_and_integers_are_ints(url):
+    catalyst = gs.Choice("catalyst", ["A", "B"])
+    stages = gs.Integer("stages", lower=1, upper=3)
+    box = gs.BlackBox(lambda c, n: n + (c == "A"), name="h", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(catalyst, stages)), strategy=gs.RandomSearch())
+    study.enqueue(catalyst="B", stages=2)
+    study.run(trials=1, progress=False)
+    assert export_optuna(study.state, "discrete", url) == 1
+    (trial,) = optuna.load_study(study_name="discrete", storage=url).trials
+    assert trial.params == {"catalyst": "B", "stages": 2}
+    assert trial.distributions == {
+        "catalyst": optuna.distributions.CategoricalDistribution(("A", "B")),
+        "stages": optuna.distributions.IntDistribution(1, 3),
+    }

@@ -160,3 +160,14 @@ def test_steps_and_logarithms_stand_beside_the_bounds():
         "k in [0.001, 1000] in the logarithm",
         "w[2] in [1, 10] in steps of 0.1 .. 0.2 in the logarithm",
     ]
+
+
+def test_choices_and_integers_are_sets_and_indicators_are_not_drawn():
+    catalyst = gs.Choice("catalyst", ["A", "B", "C"])
+    stages = gs.Integer("stages", lower=3, upper=12, unit="m")
+    box = gs.BlackBox(None, name="h")
+    text = gs.Problem(minimize=box(catalyst, stages) + 2 * (catalyst == "B")).diagram()
+    assert "( )  catalyst in {A, B, C}" in text
+    assert "( )  stages in {3, ..., 12} m" in text
+    assert "[ ]  " not in text.split("\n\n")[0]
+    assert "minimize h + 2 * (catalyst == 'B')" in text

@@ -581,3 +581,15 @@ def test_steps_and_logarithms_count_and_are_not_mentioned_where_there_are_none()
     every = [plain, lines(step=0.5), lines(step=1), lines(log=True), lines(step=0.5, log=True)]
     assert len({tuple(found) for found in every}) == 5
     assert "step" in difference(plain, lines(step=0.5))
+
+
+def test_labels_and_whole_numbers_belong_to_the_problem():
+    def lines(labels: list[str]) -> list[str]:
+        return fingerprint(gs.Problem(minimize=1.0 * (gs.Choice("c", labels) == "A")))
+
+    assert lines(["A", "B"])[0] == "variable c: lower 0.0, upper 1.0, step 1.0, labels [A, B]"
+    assert lines(["A", "B"]) != lines(["A", "C"])
+    whole = fingerprint(gs.Problem(minimize=gs.Integer("n", lower=0, upper=5)))
+    steps = fingerprint(gs.Problem(minimize=gs.Variable("n", lower=0, upper=5, step=1)))
+    assert whole[0] == "variable n: lower 0.0, upper 5.0, step 1.0, whole True"
+    assert whole != steps

@@ -39,6 +39,7 @@ def test_columns_of_a_table_are_found_by_name():
         (POINTS + 5, r"initial: x = 5.1 in point 1 is not in \[0, 1\]"),
         (pandas.DataFrame({"x": [0.5]}), r"initial: there is no value for y"),
         (pandas.DataFrame({"z": [0.5]}), r"initial: there is no entry z in a point"),
+        ([["a", 0.5]], r"initial: x is not made of numbers, there is 'a'"),
     ],
 )
 def test_points_of_another_problem_are_refused_before_anything_is_tried(initial, message):
@@ -46,7 +47,7 @@ def test_points_of_another_problem_are_refused_before_anything_is_tried(initial,
         problem().solve(3, strategy=gs.Optimistic(initial=initial))
 
 
-@pytest.mark.parametrize("initial", ["many", [], ["a"], [[[1.0]]], 0, -1, 1.5, True])
+@pytest.mark.parametrize("initial", ["many", [], [None], [[[1.0]]], 0, -1, 1.5, True])
 def test_what_is_no_design_is_refused(initial):
     with pytest.raises(gs.ModelError, match=r"CUQB\(initial="):
         gs.CUQB(initial=initial)

@@ -84,7 +84,12 @@ def as_initial(who: str, initial: Any) -> Initial:
         rows = rows[None]
     texts = all(isinstance(name, str) for name in names)
     values = rows.ravel().tolist()
-    if rows.ndim != 2 or not all(isinstance(v, str) or is_finite(v) for v in values) or not texts:
+    if (
+        rows.ndim != 2
+        or not values
+        or not all(isinstance(v, str) or is_finite(v) for v in values)
+        or not texts
+    ):
         raise _no_design(who, initial)
     plain = ((v if isinstance(v, str) else float(v) for v in row) for row in rows.tolist())
     return InitialPoints(tuple(map(tuple, plain)), names)

@@ -32,7 +32,8 @@ def cell_numbers(cells: Mapping[str, Any], columns: Iterable[str]) -> Array:
 def cell_value(cells: Mapping[str, Any], column: str, kind: ValueKind) -> float:
     """The number that stands for what is in a cell: a label, or a number."""
     if kind.labels and cell_text(cells[column]):
-        return kind.number(cell_text(cells[column]), column)
+        cell = cells[column]
+        return kind.number(cell if is_number(cell) else cell_text(cell), column)
     return kind.number(_number(cells, column), f"column {column!r}")
 
 
