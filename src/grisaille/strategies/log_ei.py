@@ -159,10 +159,12 @@ def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
 
     program = situation.problem.program
     box = program.boxes[0]
-    inputs, outputs = situation.history.data(box.name, program.size, box.outputs)
+    _, outputs = situation.history.data(box.name, box.inputs, box.outputs)
+    # BoTorch's model is one of design points, whatever the black box would read there.
+    designs = np.array([trial.x for trial in situation.history])
     center, spread = outputs.mean(0), outputs.std(0)
     spread = np.where(spread > 0, spread, 1.0)
-    x = _in_unit_box(program, torch.tensor(inputs))
+    x = _in_unit_box(program, torch.tensor(designs))
     y = torch.tensor((outputs - center) / spread)
     noise = torch.full_like(y, _NOISE_FREE) if box.is_exact else None
     model = SingleTaskGP(x, y, train_Yvar=noise, outcome_transform=None)
@@ -180,7 +182,7 @@ def _taken(situation: Situation) -> Tensor:
     """Pending points, and points where a trial broke off, in the unit box."""
     program = situation.problem.program
     points = [p.suggestion.x for p in situation.pending]
-    points += [f.inputs for f in situation.history.failures]
+    points += [f.x for f in situation.history.failures]
     taken = torch.tensor(np.array(points, dtype=float).reshape(-1, program.size))
     return _in_unit_box(program, taken)
 

@@ -90,8 +90,8 @@ def _worth_trying(space: DesignSpace, x: Array, taken: Sequence[Array]) -> Array
     """
     around = space.neighbours(x)
     if space.whole.any():
-        free = _nearest_free(space, around, taken)
-        return around if free is None else free
+        nearest = _nearest_free(space, around, taken)
+        return around if nearest is None else nearest
     rows, reach = around, 1
     while reach <= _FARTHEST:
         free = [row for row in rows if not is_among(space, row, taken)]
