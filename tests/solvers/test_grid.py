@@ -89,7 +89,7 @@ def test_a_grid_of_something_else_than_two_or_more_points_is_refused_when_it_is_
 def test_whole_numbers_are_the_only_ones_on_the_grid():
     problem = search_problem([0, 0, 0], [2, 100, 1], lambda p: p.sum(1), whole=[True, True, False])
     counting = Counting(problem)
-    hint = torch.tensor([[0.4, 3.2, 0.9]]).double()
+    hint = torch.tensor([[0.4, 3.2, 0.9]], dtype=torch.float64)
     solve(5, counting.problem, hint)
     asked = {tuple(p) for p in counting.points.tolist()}
     axes = [[0, 1, 2], [0, 25, 50, 75, 100], [0, 0.25, 0.5, 0.75, 1]]

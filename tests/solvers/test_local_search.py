@@ -1,8 +1,9 @@
 """Local search from many starts at once."""
 
+import pytest
 import torch
 
-from grisaille.solvers.local_search import _have_better_neighbour, linearize
+from grisaille.solvers.local_search import _have_better_neighbour, linearize, local_search
 from tests.solvers.solver_helpers import search_problem, unit_scale
 
 

@@ -25,7 +25,7 @@ def generator():
 
 
 def mixed(**options):
-    """An integer from -2 to 7, a label of three and a continuous entry, whose best values differ."""
+    """An integer from -2 to 7, a label of three and a continuous entry."""
     costs = torch.tensor([0.3, -0.4, 0.1]).double()
 
     def objective(points):
@@ -122,7 +122,7 @@ def test_combinations_are_listed_only_if_they_are_few():
 @pytest.mark.parametrize("values", [5, 100])
 def test_all_values_are_screened_equally_often(values):
     problem = search_problem([0], [values - 1], lambda p: p.sum(1), whole=[True])
-    unit = torch.linspace(0, 1, 10_001).double()[:-1, None]
+    unit = (torch.arange(10_000).double()[:, None] + 0.5) / 10_000
     counts = torch.bincount(spread_evenly(problem, unit, generator()).flatten().long())
     assert counts.tolist() == [10_000 // values] * values
 
@@ -150,7 +150,9 @@ def test_neighbours_are_one_away_or_have_the_same_sum_or_another_label():
         whole=[True, True, True, False],
         nominal=[False, False, True, False],
     )
-    around = neighbours(problem, torch.tensor([0.0, 1.0, 1.0, 0.7]).double(), generator())
+    around = neighbours(
+        problem, torch.tensor([0.0, 1.0, 1.0, 0.7], dtype=torch.float64), generator()
+    )
     expected = {(1, 1, 1), (0, 2, 1), (0, 0, 1), (1, 0, 1), (0, 1, 0), (0, 1, 2)}
     assert {tuple(row[:3]) for row in around.tolist()} == expected
     assert len(around) == len(expected)
