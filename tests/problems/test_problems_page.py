@@ -11,9 +11,10 @@ import pytest
 from grisaille import problems
 from grisaille.problems import KnownProblem
 from tests.problems.known_problem_formulas import DRAWN, FIXED
+from tests.problems.test_looped_optima import CASES
 
 PAGE = Path(__file__).parents[2] / "docs/problems.md"
-NAMES = [*FIXED, *DRAWN]
+NAMES = [*FIXED, *DRAWN, *CASES]
 HEADER = (
     "| function | problem | kind | variables | black boxes | constraints | optimum | attained at "
     "| source |\n|---|---|---|---|---|---|---|---|---|\n"

@@ -11,11 +11,15 @@ from grisaille.problems import (
     causal,
     composite,
     constrained,
+    coupled_disciplines,
+    flash_drum,
     machine_design,
+    mixtures,
     networks,
     paper_examples,
     plant,
     reactor,
+    recycle,
 )
 from grisaille.problems.known_problem import KnownProblem
 
@@ -46,6 +50,10 @@ _FIXED: tuple[Callable[[], KnownProblem], ...] = (
     machine_design.speed_reducer,
     catalysts.catalyst_choice,
     additives.additive_choice,
+    mixtures.solvent_blend,
+    coupled_disciplines.sellar,
+    recycle.recycle_loop,
+    flash_drum.flash,
     networks.drop_wave,
     networks.ackley,
     networks.rosenbrock,
