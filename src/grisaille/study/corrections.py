@@ -16,6 +16,7 @@ from grisaille.study.data_trials import assembled
 from grisaille.study.encoding import to_plain
 from grisaille.study.event_writer import Writer
 from grisaille.study.really_done import really_tried
+from grisaille.study.reopening import reopen
 from grisaille.study.trials_and_queries import QueryEntry, TrialEntry, TrialState
 
 
@@ -45,7 +46,7 @@ def correct(writer: Writer, name: str, outputs: Array, inputs: Array | None) -> 
             if moved is not None:
                 writer.append(Kind.MOVED, moved)
         _let_chain_follow(writer, trial)
-        writer.reopen(trial, _assignment(writer, trial))
+        reopen(writer, trial, _assignment(writer, trial))
     except EvaluationError as error:
         writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
         return None

@@ -13,12 +13,11 @@ from grisaille.errors import EvaluationError, ModelError, ProtocolError, shorten
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, Trial
 from grisaille.storage.event_log import DamagedError, Kind, Turn
-from grisaille.study.assignment import Assignment, are_same, assign, same_inputs
 from grisaille.study.declared_ranges import check_range, refusal
 from grisaille.study.encoding import outcome_to_plain, suggestion_to_plain, to_plain
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.identity import has_box
-from grisaille.study.loops import MOST_ROUNDS
+from grisaille.study.loop_rounds import is_closed
 from grisaille.study.really_done import really_tried
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import (
@@ -382,70 +381,6 @@ class Writer:
             self.finish(trial)
         return False
 
-    def reopen(self, trial: TrialEntry, found: Assignment, rank: int | None = None) -> None:
-        """Write which answers serve a trial now, and ask for what is missing."""
-        calls = found.calls()
-        missing = dict(found.missing)
-        for query in trial.queries:  # what is being evaluated for these inputs goes on
-            for call, inputs in list(missing.items()):
-                box = self.problem.program.calls[call].box.name
-                if query.is_open and query.box == box and are_same(query.wanted, inputs):
-                    calls.setdefault(query.id, []).append(call)
-                    del missing[call]
-        event: dict[str, Any] = {
-            "trial": trial.number,
-            "calls": calls,
-            "given": {str(call): to_plain(outputs) for call, outputs in found.given.items()},
-            "ready": self.queries_for(trial, missing, set(calls)),
-            "rank": rank,
-        }
-        self.append(Kind.REOPENED, event)
-
-    def _is_closed(self, trial: TrialEntry, answers: Mapping[int, Array]) -> bool:
-        """Whether the loops of a trial are closed; if not, go around them once more, or give up.
-
-        Under separate evaluation nothing is iterated: what a loop misses is a violation.
-        """
-        loops = self.chain.loops
-        x = loops.solved(trial.suggestion.x, answers)
-        missed, equation = 0.0, None
-        if self.state.settings["evaluation"] == "chained" and len(loops.torn):
-            missed, equation = loops.mismatch(x, answers)
-        if equation is None:
-            if not np.array_equal(x, trial.suggestion.x):
-                self._move(trial, x)
-            return True
-        rounds = len(trial.visited) + 1
-        reason = (
-            f"the loop does not converge: after {rounds} rounds, equation {equation!r} still "
-            f"misses its tolerance of {equation.tolerance:g} by {missed:.3g}; widen the bounds of "
-            "its unknowns, raise feasibility_tol, or use evaluation='separate'"
-        )
-        found: Assignment | None = None
-        if rounds < MOST_ROUNDS:
-            points = [*trial.visited, x]
-            serves = same_inputs(self.problem)
-            earlier = [
-                assign(self.problem, self.chain, point, trial.told, serves).answers
-                for point in trial.visited
-            ]
-            images = [loops.image(p, a) for p, a in zip(points, [*earlier, answers], strict=True)]
-            following = loops.next_point(points, images)
-            try:
-                found = assign(self.problem, self.chain, following, trial.told, serves)
-            except EvaluationError as error:
-                reason = str(error)
-        if found is None or not found.missing:  # it went where it was before
-            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
-            return False
-        self._move(trial, following)
-        self.reopen(trial, found)
-        return False
-
-    def _move(self, trial: TrialEntry, x: Array) -> None:
-        """Let a trial be at another point, with the answers that it has."""
-        self.append(Kind.MOVED, {"trial": trial.number, "x": to_plain(x), "queries": {}})
-
     def finish(self, trial: TrialEntry) -> Trial | None:
         """Complete a trial if all its answers are there, and its loops are closed."""
         if trial.state is not TrialState.PENDING or any(q.is_open for q in trial.queries):
@@ -455,7 +390,7 @@ class Writer:
             answers = trial.answers()
             if len(answers) < len(self.problem.program.calls):
                 return None
-            if self.chain.loops and not self._is_closed(trial, answers):
+            if self.chain.loops and not is_closed(self, trial, answers):
                 return None
             try:
                 outcome = self.chain.outcome(trial.suggestion.x, answers)

@@ -60,9 +60,9 @@ class Loops:
     def __bool__(self) -> bool:
         return bool(len(self.torn) or len(self.known))
 
-    def check_chained(self) -> None:
-        """Raise ModelError if a loop cannot be iterated: its equations are not solved for it."""
-        if len(self.torn):
+    def check(self, evaluation: str | None) -> None:
+        """Raise ModelError if a loop is to be iterated, but its equations are not solved for it."""
+        if evaluation == "chained" and len(self.torn):
             self._fixed_point()
 
     def solved(self, x: Array, answers: Mapping[int, Array]) -> Array:

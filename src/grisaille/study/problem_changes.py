@@ -16,6 +16,7 @@ from grisaille.study.assignment import Assignment, KnownAnswers, assign, same_in
 from grisaille.study.corrections import assemble
 from grisaille.study.data_trials import inside_bounds
 from grisaille.study.event_writer import Writer
+from grisaille.study.reopening import reopen
 from grisaille.study.trials_and_queries import TrialEntry, TrialState
 
 # Points that are no farther apart, in ranges of the variables, count as one.
@@ -42,14 +43,14 @@ def recompute(writer: Writer) -> str:
         if found is not None and found.missing:
             asking[number] = found
         elif found is not None:
-            writer.reopen(trial, found)
+            reopen(writer, trial, found)
             writer.finish(trial)
         else:
             writer.append(Kind.COMPLETED, {"trial": number, "objective": None})
     chosen = _chosen(problem, state.trials, records, list(asking))
     for number, found in asking.items():
         if number in chosen:
-            writer.reopen(state.trials[number], found, rank=chosen.index(number))
+            reopen(writer, state.trials[number], found, rank=chosen.index(number))
         else:
             writer.append(Kind.COMPLETED, {"trial": number, "objective": None})
     assemble(writer)
