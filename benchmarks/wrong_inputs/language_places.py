@@ -90,6 +90,7 @@ def variable_places() -> list[Place]:
         place("named(value=)", lambda v: gs.named("n", v), _ARRAY | {"constraint"}, "expression"),
         place("named(unit=)", lambda v: gs.named("n", _scalar() + 1, unit=v), _UNIT),
         place("Variable(step=)", lambda v: variable("x", **options, step=v), POSITIVE | NONE),
+        *_kinds_of_variables(),
         place("Variable(log=)", lambda v: variable("x", lower=1, upper=10, log=v), FLAG),
         *(
             place(name, call, _CONSTANT, "expression", "constant", "shape", "relation")
@@ -111,6 +112,48 @@ def variable_places() -> list[Place]:
         place("np.where(condition)", lambda v: np.where(v, _vector(), 0.0), {"constraint"}),
         place("constraint & other", lambda v: (_scalar() <= 1) & v, {"constraint"}, "comparison"),
     ]
+
+
+def _kinds_of_variables() -> list[Place]:
+    """Places of `gs.Integer`, `gs.Unknown` and `gs.Choice`."""
+    options = {"lower": 0, "upper": 10}
+    places = [
+        part
+        for kind in (gs.Integer, gs.Unknown)
+        for part in (
+            place(f"{kind.__name__}(name=)", functools.partial(_named_kind, kind), TEXT),
+            place(
+                f"{kind.__name__}(shape=)",
+                functools.partial(kind, "x", **options),
+                _SHAPE | {"range"},
+            ),
+            place(
+                f"{kind.__name__}(lower=)", functools.partial(_bounded_kind, kind, "lower"), FINITE
+            ),
+            place(
+                f"{kind.__name__}(upper=)", functools.partial(_bounded_kind, kind, "upper"), FINITE
+            ),
+            place(f"{kind.__name__}(unit=)", functools.partial(_unit_kind, kind), _UNIT),
+        )
+    ]
+    labels = ["A", "B"]
+    return [
+        *places,
+        place("Choice(name=)", lambda v: gs.Choice(v, labels), TEXT),
+        place("Choice(labels=)", lambda v: gs.Choice("c", v), {"categories"}, "labels"),
+    ]
+
+
+def _named_kind(kind: Any, value: Any) -> object:
+    return kind(value, lower=0, upper=10)
+
+
+def _bounded_kind(kind: Any, side: str, value: Any) -> object:
+    return kind("x", **{"lower": -1, "upper": 10, side: value})
+
+
+def _unit_kind(kind: Any, value: Any) -> object:
+    return kind("x", unit=value, lower=0, upper=10)
 
 
 _INDEX = {"zero", "one", "whole", "negative whole", "none", "slice", "numbers", "empty", "true"}
@@ -231,6 +274,13 @@ def problem_places() -> list[Place]:
             lambda v: problem_of(subject_to={"limit": v}),
             {"constraint"},
             "subject_to",
+        ),
+        place(
+            "Problem(equations=)",
+            lambda v: problem_of(equations=v),
+            NOTHING,
+            "equations",
+            "equation",
         ),
         place(
             "Problem(feasibility_tol=)",

@@ -23,7 +23,8 @@ from benchmarks.wrong_inputs.place import (
 KERNEL = gs.Matern(lengthscale=1.0, variance=1.0)
 _COUNT_OR_NONE = COUNT | NONE
 # Whether an array is a point of the problem is known with the problem.
-_DESIGN = COUNT | NONE | VECTOR | {"matrix"}
+# Texts may be labels of choices: whether they are is asked when the problem is known.
+_DESIGN = COUNT | NONE | VECTOR | {"matrix", "same texts", "categories"}
 _BAND = POSITIVE
 _SOLVER = {"none", "solver"}
 

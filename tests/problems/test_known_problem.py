@@ -18,7 +18,7 @@ from grisaille.language.program import Program
 from grisaille.problems import KnownProblem, Structure
 from grisaille.problems.paper_examples import GaussianDraw
 from tests.problems.known_problem_formulas import DRAWN, FIXED, SEED, Formula, formula_of
-from tests.problems.test_looped_optima import CASES
+from tests.problems.test_known_problem_loop_optima import CASES
 
 NAMES = [*FIXED, *DRAWN]
 

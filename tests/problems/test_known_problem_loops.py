@@ -7,7 +7,7 @@ import pytest
 
 from grisaille import problems
 from grisaille.problems import Structure
-from tests.problems.test_looped_optima import CASES
+from tests.problems.test_known_problem_loop_optima import CASES
 
 # Where the decisions of a formula stand in a flat design point; the rest are the unknowns.
 DECISIONS = {

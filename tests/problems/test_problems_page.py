@@ -11,7 +11,7 @@ import pytest
 from grisaille import problems
 from grisaille.problems import KnownProblem
 from tests.problems.known_problem_formulas import DRAWN, FIXED
-from tests.problems.test_looped_optima import CASES
+from tests.problems.test_known_problem_loop_optima import CASES
 
 PAGE = Path(__file__).parents[2] / "docs/problems.md"
 NAMES = [*FIXED, *DRAWN, *CASES]

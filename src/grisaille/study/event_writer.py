@@ -365,14 +365,8 @@ class Writer:
             )
         # A lost worker says little about the input, unless every worker is lost there.
         counts = not again and (not lost or entry.losses + 1 >= _MOST_LOSSES)
-        data = {
-            "query": entry.id,
-            "reason": reason,
-            "lost": lost,
-            "final": not again,
-            "counts": counts,
-        }
-        self.append(Kind.FAILED, data)
+        data = {"query": entry.id, "reason": reason, "lost": lost, "final": not again}
+        self.append(Kind.FAILED, {**data, "counts": counts})
         if again:
             return True
         if entry.calls and trial.state is TrialState.PENDING:

@@ -91,8 +91,7 @@ class Session:
             return settings_of(self.problem, self.strategy, self.name, stored, seed, evaluation)
 
         def record(writer: Writer) -> None:
-            stored = writer.state.settings
-            settings = settings_now(stored)
+            settings = settings_now(stored := writer.state.settings)
             if not stored:
                 writer.append(Kind.CREATED, settings)
             elif not check_same_study(stored, settings, allow_changes):
