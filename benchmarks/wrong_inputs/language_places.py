@@ -114,6 +114,9 @@ def variable_places() -> list[Place]:
     ]
 
 
+_LABELS = {"categories", "texts", "text array", "text series"}
+
+
 def _kinds_of_variables() -> list[Place]:
     """Places of `gs.Integer`, `gs.Unknown` and `gs.Choice`."""
     options = {"lower": 0, "upper": 10}
@@ -140,7 +143,7 @@ def _kinds_of_variables() -> list[Place]:
     return [
         *places,
         place("Choice(name=)", lambda v: gs.Choice(v, labels), TEXT),
-        place("Choice(labels=)", lambda v: gs.Choice("c", v), {"categories"}, "labels"),
+        place("Choice(labels=)", lambda v: gs.Choice("c", v), _LABELS, "labels"),
     ]
 
 
@@ -278,7 +281,7 @@ def problem_places() -> list[Place]:
         place(
             "Problem(equations=)",
             lambda v: problem_of(equations=v),
-            NOTHING,
+            NOTHING | {"dictionary"},
             "equations",
             "equation",
         ),

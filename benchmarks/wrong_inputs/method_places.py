@@ -24,7 +24,8 @@ KERNEL = gs.Matern(lengthscale=1.0, variance=1.0)
 _COUNT_OR_NONE = COUNT | NONE
 # Whether an array is a point of the problem is known with the problem.
 # Texts may be labels of choices: whether they are is asked when the problem is known.
-_DESIGN = COUNT | NONE | VECTOR | {"matrix", "same texts", "categories"}
+_DESIGN = COUNT | NONE | VECTOR | {"matrix"}
+_DESIGN |= {"same texts", "categories", "texts", "text array", "text series", "frame", "mixed"}
 _BAND = POSITIVE
 _SOLVER = {"none", "solver"}
 
@@ -116,7 +117,12 @@ def constructor_places() -> list[Place]:
         place("Matern(smoothness=)", gs.Matern, {"fraction"}),
         place("kernel + value", lambda v: gs.Matern() + v, {"kernel"}, "kernels"),
         place("kernel * value", lambda v: gs.Matern() * v, {"kernel"}, "kernels"),
-        place("kernel.on(value)", lambda v: gs.Matern().on(v), COUNT | {"zero"}, "inputs"),
+        place(
+            "kernel.on(value)",
+            lambda v: gs.Matern().on(v),
+            COUNT | {"zero", "long whole", "huge whole"},
+            "inputs",
+        ),
         # What takes one argument may be right; the rest is known when it is called.
         place("Acquisition(function=)", gs.Acquisition, {"class", "black box"}),
         place("Acquisition(initial=)", lambda v: gs.Acquisition(abs, v), _DESIGN),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -279,9 +279,12 @@ def no_such_label(name: str, label: object, labels: Sequence[str]) -> ModelError
 
 
 def _checked_labels(name: str, labels: Any) -> tuple[str, ...]:
-    several = not isinstance(labels, str) and isinstance(labels, Iterable)
-    found = tuple(labels) if several else ()
+    try:
+        found = () if isinstance(labels, str) else tuple(labels)
+    except Exception:  # it is no sequence, or of a class of the user's own
+        found = ()
     texts = all(isinstance(label, str) and label for label in found)
+    found = tuple(map(str, found)) if texts else found  # NumPy has texts of its own
     if len(found) < 2 or not texts or len(set(found)) < len(found):
         raise ModelError(
             f"choice {name!r} has labels {shortened(labels)}: pass at least two different texts, "
