@@ -27,16 +27,12 @@ from grisaille.records import History
 from grisaille.surrogates.composite import compiled, is_plain, own_kernels
 from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.fitting import given, learned
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
 from grisaille.surrogates.kernel_checks import check_kernel
 from grisaille.surrogates.kernels import Linear, Matern
 from grisaille.surrogates.noise_evidence import repeats_earlier
-from grisaille.surrogates.posterior import (
-    Hyperparameters,
-    ModelSurrogate,
-    Posterior,
-    Surrogate,
-)
+from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
 from grisaille.surrogates.prior import prior_variance
 from grisaille.surrogates.sparse import CondensedPosterior
 

@@ -11,8 +11,10 @@ from copy import copy
 import torch
 from torch import Tensor
 
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
-from grisaille.surrogates.posterior import LEAST_NOISE, LEAST_VARIANCE, Hyperparameters
+from grisaille.surrogates.posterior import LEAST_NOISE
+from grisaille.surrogates.radial_prediction import LEAST_VARIANCE
 
 # Inputs are chosen until what is left of the prior variance, over all observations, is this part of
 # the noise; or until there are that many.
