@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from grisaille.array_types import Array
 from grisaille.solvers.proof import Proof, Relaxation
 
 # How far a search around a point goes, in widths of the search space.
@@ -22,6 +23,15 @@ _SCREEN_PENALTY = 10.0
 
 Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Batched: points (batch, D) to objectives (batch,) and constraints (batch, K), met when <= 0."""
+
+
+@runtime_checkable
+class EvaluateWithSlopes(Protocol):
+    """An `Evaluate` that also gives slopes, faster than automatic differentiation would."""
+
+    def with_slopes(self, points: Array) -> tuple[Array, Array]:
+        """Objective and constraints (batch, 1 + K), and their slopes (batch, 1 + K, D)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,12 @@ class Solution:
     evaluations: int
     proof: Proof | None = None
     stationarity: float | None = None
+
+
+def slopes_at_once(problem: SearchProblem) -> EvaluateWithSlopes | None:
+    """What gives slopes together with values; None where they need automatic differentiation."""
+    evaluate: object = problem.evaluate
+    return evaluate if isinstance(evaluate, EvaluateWithSlopes) else None
 
 
 def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem:

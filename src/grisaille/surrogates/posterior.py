@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.array_types import Array
 from grisaille.errors import ModelError, counted
 from grisaille.surrogates.hyperparameters import Hyperparameters, logarithms
 from grisaille.surrogates.kernel import Kernel
@@ -111,6 +112,21 @@ class Posterior:
         variance = self.covariance_diagonal(scaled) - (solved * solved).sum(1)
         floor = LEAST_VARIANCE * self.hyperparameters.variance[:, None]
         return mean.T, torch.maximum(variance, floor).sqrt().T
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether `with_slopes` will do: for plain kernels of the distance."""
+        return isinstance(self.kernel, SquaredExponential | Matern)
+
+    def with_slopes(self, states: Array) -> tuple[Array, Array, Array, Array]:
+        """Means and deviations (batch, k) at (batch, d), and the slopes (batch, k, d) of both."""
+        assert isinstance(self.kernel, SquaredExponential | Matern)
+        places = self.hyperparameters.from_origin(torch.from_numpy(states)).numpy()
+        mean, deviation, slopes = self._radial(self.kernel).with_slopes(places)
+        flags, k = self.hyperparameters.logarithmic, mean.shape[1]
+        if flags is not None:
+            slopes = slopes * np.where(flags.numpy(), 1 / states, 1.0)[:, None]
+        return mean, deviation, slopes[:, :k], slopes[:, k:]
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""

@@ -148,7 +148,7 @@ class _Prediction(torch.autograd.Function):
         return torch.from_numpy(mean), torch.from_numpy(deviation)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, by_mean: Tensor, by_deviation: Tensor) -> tuple[Tensor, None]:
         batch, columns, d = ctx.slopes.shape
         given = np.concatenate([by_mean.numpy(), by_deviation.numpy()], 1)
