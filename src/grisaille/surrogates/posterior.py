@@ -50,6 +50,10 @@ class Surrogate(Protocol):
         ...
 
 
+class NoFactorError(Exception):
+    """Rounding leaves the covariance of many observations no Cholesky factor."""
+
+
 class Posterior:
     """Independent Gaussian processes for the outputs of one black box, given observations.
 
@@ -80,7 +84,9 @@ class Posterior:
         some = self.scaled[:1] if hyperparameters.are_alike else self.scaled
         covariance = self.covariance(some, some)
         covariance.diagonal(dim1=1, dim2=2).add_(self.regularization(self.scaled)[: len(some)])
-        factor = torch.linalg.cholesky(covariance)
+        factor, failed = torch.linalg.cholesky_ex(covariance)
+        if failed.any():
+            raise NoFactorError
         self._set_factor(factor.expand(outputs.shape[1], -1, -1))
 
     def extended(self, inputs: Tensor, outputs: Tensor) -> Posterior:
