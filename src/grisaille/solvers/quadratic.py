@@ -137,8 +137,9 @@ def _solve(
     stuck = np.zeros_like(size, dtype=bool)
     diagonal = np.arange(d)
 
+    pairs = 2 * (d + k)
     for _ in range(_ITERATIONS):
-        complementarity = (distances * multipliers).mean(1, keepdims=True)
+        complementarity = np.einsum("ij,ij->i", distances, multipliers)[:, None] / pairs
         if ((complementarity <= goal) | stuck).all():
             break
         target = centering * complementarity
@@ -168,12 +169,13 @@ def _solve(
             # Rounding, usually at the very end: these steps are good enough, the others continue.
             du = np.where(stuck, 0.0, du)
             steps[stuck[:, 0]] = 0.0
-        reach = np.where(steps < 0, -values / steps, np.inf).min((1, 2))[:, None]
-        longest = np.minimum(0.995 * reach, 1.0)
+        # How far it is to where something that stays positive would be 0.
+        closest = np.maximum((-steps / values).max((1, 2)), 1e-300)[:, None]
+        longest = np.minimum(0.995 / closest, 1.0)
         u += longest * du
         values += longest[:, :, None] * steps
         # After a long step, the next one may aim for smaller complementarity.
-        centering = np.clip((1 - longest) ** 2, 0.01, 0.3)
+        centering = np.minimum(np.maximum((1 - longest) ** 2, 0.01), 0.3)
     return np.clip(middle + half * u, low, high), multipliers[:, rows].copy()
 
 
