@@ -36,6 +36,8 @@ _SAMPLES = 128
 # Stationarity of a local optimum, and of a point from which it is still far away.
 CONVERGED = 1e-6
 _FAR = 1e-3
+# What a polish gains at a kink, as a part of the objective's spread around it.
+_NEXT_TO_NOTHING = 1e-5
 # The most steps of SLSQP, and the most points that it may try for each of them.
 _ITERATIONS = 240
 _TRIES = 2
@@ -126,12 +128,18 @@ def polished(
     far = found.stationarity is None or found.stationarity > _FAR
     best = _polished_from(problem, scale, found, found.point, iterations)
     # At a kink, or where nothing is feasible, a polish gains nothing, and more of them do not help.
-    if far and best.feasible and (not found.feasible or best.value < found.value):
+    if far and best.feasible and (not found.feasible or _gains(problem, scale, found, best)):
         for start in others:
             if torch.equal(start, found.point):  # it was the first to go on
                 continue
             best = _polished_from(problem, scale, best, start, iterations)
     return with_stationarity(problem, scale, best)
+
+
+def _gains(problem: SearchProblem, scale: Scale, before: Solution, after: Solution) -> bool:
+    """Whether a polish has gained more than next to nothing of what is to be had nearby."""
+    spread = float(local_scale(problem, before.point, scale).objective)
+    return before.value - after.value > _NEXT_TO_NOTHING * spread
 
 
 def _polished_from(
