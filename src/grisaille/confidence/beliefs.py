@@ -38,6 +38,8 @@ from grisaille.surrogates.posterior import (
     Surrogate,
 )
 from grisaille.surrogates.prior import prior_variance
+from grisaille.surrogates.shared_fitting import learned_together
+from grisaille.surrogates.shared_kernel import SharedPosterior
 from grisaille.surrogates.sparse import CondensedPosterior
 
 Beliefs = dict[str, Surrogate]
@@ -179,6 +181,8 @@ def _surrogate(
         noise = box.noise if regularization is None else np.full(box.outputs, regularization**0.5)
         hyperparameters = given(kernel, noise, box.inputs, box.outputs)
     x, y = torch.tensor(inputs), torch.tensor(outputs)
+    if box.shared_kernel:
+        return SharedPosterior(kernel, hyperparameters, x, y)
     posterior = Posterior(kernel, hyperparameters, x[:first], y[:first])
     for i in range(first, len(x)):
         posterior = posterior.extended(x[i], y[i])
@@ -197,7 +201,10 @@ def _learned(
     lower, upper = input_range(program, box, inputs) if ends is None else ends
     flags = learned_in_logarithm(program, box)
     inputs, lower, upper = (in_logarithms(v, flags) for v in (inputs, lower, upper))
-    found = learned(kernel, box.noise, inputs, outputs, lower, upper, box.process_noise)
+    if box.shared_kernel:
+        found = learned_together(kernel, box.noise, inputs, outputs, lower, upper)
+    else:
+        found = learned(kernel, box.noise, inputs, outputs, lower, upper, box.process_noise)
     return replace(found, logarithmic=torch.tensor(flags)) if flags.any() else found
 
 

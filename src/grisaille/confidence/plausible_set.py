@@ -22,6 +22,7 @@ from grisaille.confidence.beliefs import (
     believe,
     disturbance,
 )
+from grisaille.confidence.controls import Controls
 from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals
 from grisaille.confidence.design_problem import design_problem, whole_entries
 from grisaille.confidence.process_noise import Band, Disturbances
@@ -59,7 +60,8 @@ class PlausibleSet:
         self.beta = beta
         self.intervals = intervals or {}
         self.disturbances: Disturbances | None = None
-        controls = program.box_outputs
+        self.controls = Controls(program, beliefs)
+        controls = self.controls.count
         if program.process_noise:
             noisy = [box for box in program.boxes if box.process_noise]
             deviations = {box.name: disturbance(box, beliefs[box.name]) for box in noisy}
@@ -98,9 +100,9 @@ class PlausibleSet:
 
     def run(self, design: Tensor, controls: Tensor, band: Band) -> list[Tensor]:
         """What the program computes at design points and eta, w, with these bands."""
-        eta = controls[:, : self.program.box_outputs]
+        eta = self.controls.eta(controls[:, : self.controls.count])
         if self.disturbances is not None:
-            weights = controls[:, self.program.box_outputs :]
+            weights = controls[:, self.controls.count :]
             return self.disturbances.run(design, eta, weights, band)
 
         def resolve(call: BoxCall, states: Tensor) -> Tensor:
@@ -110,8 +112,8 @@ class PlausibleSet:
 
     def _parts(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """The design points and the eta of points."""
-        n, end = self.program.size, self.program.size + self.program.box_outputs
-        return self.program.space.to_design(points[:, :n]), points[:, n:end]
+        n, end = self.program.size, self.program.size + self.controls.count
+        return self.program.space.to_design(points[:, :n]), self.controls.eta(points[:, n:end])
 
     def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
@@ -170,8 +172,9 @@ class PlausibleSet:
 
         with torch.no_grad():
             self.program.run(torch.tensor(x).unsqueeze(0), resolve)
-        weights = eta.new_zeros(len(self.lower) - len(x) - eta.shape[1])
-        return torch.cat([self.program.space.to_search(torch.tensor(x)), eta[0], weights])
+        controls = self.controls.closest(eta)[0]
+        weights = eta.new_zeros(len(self.lower) - len(x) - len(controls))
+        return torch.cat([self.program.space.to_search(torch.tensor(x)), controls, weights])
 
     def reaches(self, x: Array, outputs: Array) -> Array:
         """Beta sigma(s̄) of every output of every call, where their values are given.
@@ -244,7 +247,7 @@ class PlausibleSet:
         batch = len(design)
         # Without constraints nothing needs a deviation, and one pass is enough.
         constrained = len(self.program.outputs) > 1
-        m = self.program.box_outputs if constrained else 0
+        m = self.controls.count if constrained else 0
         controls = len(self.lower) - self.program.size
         center = torch.zeros(1, controls, dtype=torch.float64)
         axes = torch.eye(controls, dtype=torch.float64)[:m]

@@ -154,6 +154,8 @@ def _black_box(box: BlackBox) -> str:
         fields["cost"] = cost
     if box.process_noise:
         fields["process_noise"] = "yes"
+    if box.shared_kernel:
+        fields["shared_kernel"] = "yes"
     return _declaration(f"black box {_name(box.name)}", fields)
 
 

@@ -1,0 +1,156 @@
+"""Hyper-parameters that all outputs of a black box share, learned from all of them together.
+
+Length-scales and noise are those of largest posterior probability for all standardized outputs
+(`SharedLikelihood`). Then each output has a variance of its own, by its own likelihood. What is
+learned of one output of a thousand is uncertain, so that the common variance counts as well.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from grisaille.array_types import Array
+from grisaille.surrogates.composite import Composite
+from grisaille.surrogates.fitting import (
+    NOISE_FREE,
+    NOISE_PRIOR,
+    VARIANCE_PRIOR,
+    Fit,
+    center_and_spread,
+    scale_prior,
+)
+from grisaille.surrogates.kernel import Kernel
+from grisaille.surrogates.likelihood import LogNormal
+from grisaille.surrogates.noise_evidence import NoiseVerdict, judge_noise
+from grisaille.surrogates.posterior import Hyperparameters
+from grisaille.surrogates.shared_likelihood import SharedLikelihood, as_composite
+
+# Variances that are tried for each output, in common variances.
+_VARIANCES = np.geomspace(1e-4, 1e4, 81)
+# The common variance counts as much as this many answers.
+_COMMON = 2.0
+
+
+def learned_together(
+    kernel: Kernel,
+    noise: Array | None,
+    inputs: Array,
+    outputs: Array,
+    lower: Array,
+    upper: Array,
+) -> Hyperparameters:
+    """Hyper-parameters of maximum posterior probability that all outputs share.
+
+    Args:
+        kernel: The kernel family.
+        noise: Standard deviation of the noise per output, (k,); None to learn whether there is any,
+            and how much.
+        inputs: (n, d).
+        outputs: (n, k).
+        lower: (d,), lower ends of the ranges that inputs are scaled by.
+        upper: (d,), upper ends.
+    """
+    return _learned(
+        kernel,
+        None if noise is None else tuple(noise.tolist()),
+        *(np.ascontiguousarray(a, dtype=float).tobytes() for a in (inputs, outputs, lower, upper)),
+        inputs.shape[1],
+        outputs.shape[1],
+    )
+
+
+@lru_cache(maxsize=128)  # an audit asks again for what every earlier decision learned
+def _learned(
+    kernel: Kernel,
+    noise: tuple[float, ...] | None,
+    input_bytes: bytes,
+    output_bytes: bytes,
+    lower_bytes: bytes,
+    upper_bytes: bytes,
+    d: int,
+    k: int,
+) -> Hyperparameters:
+    lower, upper = np.frombuffer(lower_bytes), np.frombuffer(upper_bytes)
+    inputs = np.frombuffer(input_bytes).reshape(-1, d)
+    outputs = np.frombuffer(output_bytes).reshape(-1, k)
+    center, spread = center_and_spread(outputs)
+    standard = (outputs - center) / spread
+    unit = (inputs - lower) / (upper - lower)
+    declared = None if noise is None else (np.array(noise) / spread) ** 2
+    fit, verdict = _fit(as_composite(kernel, d), unit, standard, declared)
+    level = np.full(k, fit.noise) if declared is None else declared
+    if verdict is not None and verdict.is_exact:
+        level = np.zeros(k)
+    assert isinstance(fit.likelihood, SharedLikelihood)
+    means, parts, values = fit.likelihood.independent_parts(fit.logarithms, standard)
+    variance = _own_variances(parts, values, np.maximum(level, NOISE_FREE), fit.variance)
+    width, shares = upper - lower, None
+    if isinstance(kernel, Composite):
+        width = width[kernel.columns]
+        shares = torch.tensor(fit.shares).expand(k, -1)
+    return Hyperparameters(
+        lengthscale=torch.tensor(fit.lengthscale * width).expand(k, -1),
+        variance=torch.tensor(variance * spread**2),
+        noise=torch.tensor(level * spread**2),
+        mean=torch.tensor(center + means * spread),
+        center=torch.tensor(lower),
+        remarks=tuple(filter(None, ("" if verdict is None else verdict.reason, fit.remark))),
+        shares=shares,
+    )
+
+
+def _fit(
+    kernel: Composite, inputs: Array, outputs: Array, noise: Array | None
+) -> tuple[Fit, NoiseVerdict | None]:
+    """The fit, and the verdict about noise that was left out (None if declared).
+
+    Args:
+        kernel: The kernel family.
+        inputs: (n, d) in the unit cube.
+        outputs: (n, k), standardized.
+        noise: Noise variances (k,); None to learn whether there is any.
+    """
+    varying = outputs.any(0)  # constant outputs say nothing about length-scales
+    some = outputs[:, varying] if varying.any() else outputs
+
+    priors = [scale_prior(part.kernel, len(part.inputs)) for part in kernel.parts]
+    # Together, the parts of a sum vary as much as one kernel would.
+    many = sum(part.has_variance for part in kernel.parts)
+    variance = LogNormal(VARIANCE_PRIOR.mean - math.log(max(many, 1)), VARIANCE_PRIOR.deviation)
+
+    def fit(level: float | None, prior: LogNormal | None) -> Fit:
+        return Fit(SharedLikelihood(kernel, inputs, some, level, priors, variance, prior))
+
+    if noise is not None:
+        # Outputs that hardly vary are nearly all noise; those that vary decide.
+        return fit(max(float(np.median(noise)), NOISE_FREE), None), None
+    exact, noisy = fit(NOISE_FREE, None), fit(None, NOISE_PRIOR)
+    # The prior of the noise favours noise of a certain size; the verdict is to rest on the data.
+    gain = exact.loss - (noisy.loss - NOISE_PRIOR.loss(noisy.logarithms[-1:])[0])
+    verdict = judge_noise(inputs, outputs, np.nan_to_num([gain]))
+    return (exact if verdict.is_exact else noisy), verdict
+
+
+def _own_variances(parts: Array, values: Array, noise: Array, common: float) -> Array:
+    """The variance of each output, given length-scales.
+
+    The one of largest likelihood among those that are tried, where part i of an output is a normal
+    number of variance v D_i + noise. The common variance counts like some answers more.
+
+    Args:
+        parts: (n, k), independent parts of the standardized answers.
+        values: D, (n,).
+        noise: (k,), noise variances.
+        common: The variance that was learned for all outputs together.
+    """
+    tried = common * _VARIANCES
+    losses = np.empty((len(tried), parts.shape[1]))
+    for place, variance in enumerate(tried):
+        spreads = variance * values[:, None] + noise
+        loss = (np.log(spreads) + parts**2 / spreads).sum(0)
+        losses[place] = loss + _COMMON * (math.log(variance) + common / variance)
+    return np.asarray(tried[losses.argmin(0)])
