@@ -157,8 +157,9 @@ class PlausibleRelaxation:
         names, others = ([call.box.name for call in program.calls] for program in programs)
         if names != others:
             return self._rounded(points[0])
+        controls = self.plausible.controls
         ends = -self.over(lower, upper).objective_signs()
-        points.append(at_ends(low, high, ends))
+        points.append(at_ends(low, high, controls.closest(ends)))
         branched = self.column_of_output >= 0
         for row, end in zip(center.numpy(), ends, strict=True):
             if branched.any():
@@ -166,7 +167,8 @@ class PlausibleRelaxation:
                 outputs[branched] = row[self.column_of_output[branched]]
                 x = self.plausible.program.space.design(torch.tensor(row[:n]))
                 point = self.plausible.locate(x, outputs)
-                point[n:] = torch.where(torch.tensor(branched), point[n:], end)
+                if controls.is_plain:
+                    point[n:] = torch.where(torch.tensor(branched), point[n:], end)
                 points.append(point.unsqueeze(0))
             points.append(linear_optimum(self.plausible, torch.tensor(row[:n])))
         return self._rounded(torch.cat(points))

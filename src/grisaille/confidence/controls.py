@@ -15,6 +15,9 @@ from grisaille.confidence.beliefs import Beliefs
 from grisaille.language.program import Program
 from grisaille.surrogates.shared_kernel import SharedPosterior
 
+# Numbers of many outputs that are worked out at once: as many as a processor keeps at hand.
+_AT_ONCE = 1 << 17
+
 
 class Controls:
     """The controls of all calls, one after the other, and the eta that they stand for.
@@ -40,19 +43,22 @@ class Controls:
             self.columns.append(slice(self.count, self.count + size))
             self.count += size
         self.is_plain = all(patterns is None for patterns in self._patterns)
+        self._outputs = program.box_outputs
+
+    def at_once(self, batch: int) -> int:
+        """How many of `batch` points are best evaluated at once."""
+        return batch if self.is_plain else max(1, _AT_ONCE // self._outputs)
 
     def eta(self, controls: Tensor) -> Tensor:
         """The eta of all outputs, (batch, controls) to (batch, outputs)."""
         if self.is_plain:
             return controls
         parts = [controls[:, columns] for columns in self.columns]
-        return torch.cat(
-            [
-                part if patterns is None else (part @ patterns.T).clamp(-1, 1)
-                for part, patterns in zip(parts, self._patterns, strict=True)
-            ],
-            1,
-        )
+        found = [
+            part if patterns is None else (part @ patterns.T).clamp(-1, 1)
+            for part, patterns in zip(parts, self._patterns, strict=True)
+        ]
+        return found[0] if len(found) == 1 else torch.cat(found, 1)
 
     def closest(self, eta: Tensor) -> Tensor:
         """The controls whose eta are closest to given ones, (batch, outputs) to (batch, controls).

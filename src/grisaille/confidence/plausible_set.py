@@ -91,7 +91,11 @@ class PlausibleSet:
 
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
-        n = self.program.size
+        n, batch = self.program.size, len(points)
+        at_once = self.controls.at_once(batch)
+        if at_once < batch and not torch.is_grad_enabled():
+            parts = [self.evaluate(part) for part in points.split(at_once)]
+            return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
         return self._outcome(self.program.space.to_design(points[:, :n]), points[:, n:])
 
     def _outcome(self, design: Tensor, controls: Tensor) -> tuple[Tensor, Tensor]:

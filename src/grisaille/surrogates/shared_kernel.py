@@ -58,6 +58,9 @@ class SharedPosterior(Posterior):
         self._shrinkage = 1 / (values.clamp_min(0).unsqueeze(1) + self._ratio)
         self._projected = self._vectors.T @ (outputs - hyperparameters.mean)
         self._coefficients = self._vectors @ (self._shrinkage * self._projected)
+        # What proofs and tables read, output by output.
+        self.scaled = self._own.expand(outputs.shape[1], *self._own.shape)
+        self.weights = (self._coefficients / hyperparameters.variance).T.unsqueeze(-1)
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
@@ -116,7 +119,8 @@ class SharedPosterior(Posterior):
         found = found / size.clamp_min(1.0)
         largest = found.abs().argmax(1, keepdim=True)
         sign = torch.where(found.gather(1, largest) < 0, -1.0, 1.0)
-        return found.scatter_add(1, largest, sign * (1 - size).clamp_min(0))
+        whole: Tensor = found.scatter_add(1, largest, sign * (1 - size).clamp_min(0))
+        return whole
 
     def of_logarithms(self) -> SharedPosterior:
         """The same posterior as a function of the logarithms themselves, where inputs have one."""
@@ -127,24 +131,13 @@ class SharedPosterior(Posterior):
         same.inputs, same.hyperparameters = plain.inputs, plain.hyperparameters
         return same
 
-    # What proofs and tables read, output by output.
-
-    @property
-    def scaled(self) -> Tensor:
-        """The inputs in length-scales, (k, n, d)."""
-        return self._own.expand(len(self.hyperparameters.mean), *self._own.shape)
-
     @cached_property
-    def factor(self) -> Tensor:
-        """The Cholesky factor of K + lambda I, (k, n, n)."""
+    def factor(self) -> Tensor:  # type: ignore[override]
+        """The Cholesky factor of K + lambda I, (k, n, n): made only for proofs and tables."""
         covariance = self.covariance(self.scaled, self.scaled)
         noise = torch.diag_embed(self.regularization(self.scaled))
-        return torch.linalg.cholesky(covariance + noise)
-
-    @cached_property
-    def weights(self) -> Tensor:
-        """Alpha = (K + lambda I)^-1 (y - m), (k, n, 1)."""
-        return (self._coefficients / self.hyperparameters.variance).T.unsqueeze(-1)
+        factor: Tensor = torch.linalg.cholesky(covariance + noise)
+        return factor
 
     def regularization(self, scaled: Tensor) -> Tensor:
         """Lambda as used, (k, n, d) to (k, n): the same for all observations of an output."""

@@ -32,7 +32,9 @@ def effective_outputs(outputs: Array) -> float:
     (sum e_i)^2 / sum e_i^2, with e the eigenvalues of their covariance: k for k independent outputs
     that vary alike, 1 for outputs that are multiples of each other.
     """
-    values = np.linalg.svd(outputs - outputs.mean(0), compute_uv=False) ** 2 if outputs.size else []
+    if not outputs.size:
+        return 1.0
+    values = np.linalg.svd(outputs - outputs.mean(0), compute_uv=False) ** 2
     squares = float(np.sum(np.square(values)))
     return max(1.0, float(np.sum(values)) ** 2 / squares) if squares > 0 else 1.0
 
