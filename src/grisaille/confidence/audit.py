@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from scipy.special import ndtri
 
 from grisaille.array_types import Array
 from grisaille.confidence.beliefs import Beliefs, believe, noise_of
@@ -27,6 +28,8 @@ DOUBT = 2.0
 # How wide the bands of a given kernel are at least for a bound, in deviations: at each point two
 # deviations are enough, but the bound needs bands that hold everywhere at once.
 _EVERYWHERE = 3.0
+# The part of normal numbers beyond each end of a band of two deviations.
+_OUTSIDE = 0.025
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,20 @@ def _errors(program: Program, box: BlackBox, history: History, noise: tuple[floa
             error, then, deviation = _prediction(program, box.name, *data)
             level = np.maximum(then, noise)
             ratios.append(error / np.sqrt(deviation**2 + level**2))
-    return np.concatenate(ratios)
+    return np.concatenate(ratios) / _expected_largest(box, noise)
+
+
+def _expected_largest(box: BlackBox, noise: tuple[float, ...]) -> float:
+    """How large the largest of many noisy errors is by chance, in those of a single one.
+
+    A curve of a thousand numbers with noise leaves some of them beyond two deviations whatever the
+    band is: q(1 - 0.025 / k) / q(0.975) with q the quantiles of a normal number. Errors without
+    noise go together, so that nothing is expected of their number.
+    """
+    if not (box.shared_kernel and any(noise)):
+        return 1.0
+    ends = ndtri(1 - _OUTSIDE / box.outputs), ndtri(1 - _OUTSIDE)
+    return float(ends[0] / ends[1])
 
 
 def _as_bytes(observations: list[Observation]) -> bytes:

@@ -1,8 +1,9 @@
 """Hyper-parameters that all outputs of a black box share, learned from all of them together.
 
 Length-scales and noise are those of largest posterior probability for all standardized outputs
-(`SharedLikelihood`). Then each output has a variance of its own, by its own likelihood. What is
-learned of one output of a thousand is uncertain, so that the common variance counts as well.
+(`SharedLikelihood`). Then each output has a variance of its own, and noise if that is to be
+learned, by its own likelihood. What is learned of one output of a thousand is uncertain, so that
+the common size counts as well.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from grisaille.surrogates.noise_evidence import NoiseVerdict, judge_noise
 from grisaille.surrogates.posterior import Hyperparameters
 from grisaille.surrogates.shared_likelihood import SharedLikelihood, as_composite
 
-# Variances that are tried for each output, in common variances.
-_VARIANCES = np.geomspace(1e-4, 1e4, 81)
-# The common variance counts as much as this many answers.
+# Sizes that are tried for each output, in sizes that are common to all.
+_SIZES = np.geomspace(1e-4, 1e4, 81)
+# The common size counts as much as this many answers.
 _COMMON = 2.0
+_TURNS = 3
 
 
 def learned_together(
@@ -82,12 +84,14 @@ def _learned(
     unit = (inputs - lower) / (upper - lower)
     declared = None if noise is None else (np.array(noise) / spread) ** 2
     fit, verdict = _fit(as_composite(kernel, d), unit, standard, declared)
-    level = np.full(k, fit.noise) if declared is None else declared
-    if verdict is not None and verdict.is_exact:
-        level = np.zeros(k)
+    level = np.full(k, fit.noise) if declared is None else np.maximum(declared, NOISE_FREE)
     assert isinstance(fit.likelihood, SharedLikelihood)
     means, parts, values = fit.likelihood.independent_parts(fit.logarithms, standard)
-    variance = _own_variances(parts, values, np.maximum(level, NOISE_FREE), fit.variance)
+    is_exact = verdict is not None and verdict.is_exact
+    is_known = declared is not None or is_exact
+    variance, level = _own_sizes(parts, values, level, fit.variance, is_known)
+    if is_known:
+        level = np.zeros(k) if declared is None else declared
     width, shares = upper - lower, None
     if isinstance(kernel, Composite):
         width = width[kernel.columns]
@@ -135,22 +139,48 @@ def _fit(
     return (exact if verdict.is_exact else noisy), verdict
 
 
-def _own_variances(parts: Array, values: Array, noise: Array, common: float) -> Array:
-    """The variance of each output, given length-scales.
+def _own_sizes(
+    parts: Array, values: Array, noise: Array, common: float, is_known: bool
+) -> tuple[Array, Array]:
+    """The variance and the noise variance of each output, (k,) each, given length-scales.
 
-    The one of largest likelihood among those that are tried, where part i of an output is a normal
-    number of variance v D_i + noise. The common variance counts like some answers more.
+    Those of largest likelihood among sizes that are tried, where part i of an output is a normal
+    number of variance v D_i + lambda. Noise that is not known is learned in turns with v.
 
     Args:
         parts: (n, k), independent parts of the standardized answers.
         values: D, (n,).
         noise: (k,), noise variances.
         common: The variance that was learned for all outputs together.
+        is_known: Whether the noise variances stay as they are.
     """
-    tried = common * _VARIANCES
+    shape = np.broadcast_to(values[:, None], parts.shape)
+    ones = np.ones_like(parts)
+    variance = _likeliest(parts, shape, noise * ones, common)
+    if is_known:
+        return variance, noise
+    level = float(noise.max(initial=NOISE_FREE))
+    for _ in range(_TURNS):
+        noise = np.maximum(_likeliest(parts, ones, variance * shape, level), NOISE_FREE)
+        variance = _likeliest(parts, shape, noise * ones, common)
+    return variance, noise
+
+
+def _likeliest(parts: Array, shape: Array, others: Array, common: float) -> Array:
+    """The size a of largest likelihood, (k,), where parts have variances a * shape + others.
+
+    The common size counts like some answers more.
+
+    Args:
+        parts: (n, k).
+        shape: (n, k).
+        others: (n, k).
+        common: The common size.
+    """
+    tried = common * _SIZES
     losses = np.empty((len(tried), parts.shape[1]))
-    for place, variance in enumerate(tried):
-        spreads = variance * values[:, None] + noise
+    for place, size in enumerate(tried):
+        spreads = size * shape + others
         loss = (np.log(spreads) + parts**2 / spreads).sum(0)
-        losses[place] = loss + _COMMON * (math.log(variance) + common / variance)
+        losses[place] = loss + _COMMON * (math.log(size) + common / size)
     return np.asarray(tried[losses.argmin(0)])

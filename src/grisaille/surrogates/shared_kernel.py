@@ -55,7 +55,8 @@ class SharedPosterior(Posterior):
         ratio = torch.maximum(ratio, LEAST_NOISE * largest.clamp_min(1.0))
         self._ratio = ratio[:1] if (ratio == ratio[0]).all() else ratio
         # (D + r_j)^-1, (n, k), or (n, 1) if all outputs have the same ratio
-        self._shrinkage = 1 / (values.clamp_min(0).unsqueeze(1) + self._ratio)
+        self._values = values.clamp_min(0).unsqueeze(1)
+        self._shrinkage = 1 / (self._values + self._ratio)
         self._projected = self._vectors.T @ (outputs - hyperparameters.mean)
         self._coefficients = self._vectors @ (self._shrinkage * self._projected)
         # What proofs and tables read, output by output.
@@ -100,15 +101,17 @@ class SharedPosterior(Posterior):
         """How errors of the outputs go together, in their standard deviations, (k, patterns).
 
         Outputs with correlations S between them have errors sigma(s) S^1/2 xi, whatever s is. The
-        answers estimate S: with W = (D + r)^-1/2 Q' (y - m) / sqrt(v), (n, k), it is W'W / n. Its
-        leading eigenvectors, times the roots of their eigenvalues, are the patterns. What an output
-        lacks of a whole standard deviation is added to its largest entry: so every output can
-        reach both ends of its band, also where few answers, or few patterns, leave something out.
+        answers estimate S: with W = D^1/2 (D + r)^-1 Q' (y - m) / sqrt(v), (n, k), which is
+        standard normal up to noise, it is W'W / n. Its leading eigenvectors, times the roots of
+        their eigenvalues, are the patterns. What an output lacks of a whole standard deviation is
+        added to its largest entry: so every output can reach both ends of its band, also where few
+        answers, or few patterns, leave something out.
         """
         n, k = self.outputs.shape
         if not n:
             return self.outputs.new_ones(k, 1)
-        white = self._shrinkage.sqrt() * self._projected / self.hyperparameters.variance.sqrt()
+        white = self._values.sqrt() * self._shrinkage * self._projected
+        white = white / self.hyperparameters.variance.sqrt()
         values, vectors = torch.linalg.eigh(white @ white.T / n)
         values, vectors = values.flip(0).clamp_min(0), vectors.flip(1)
         total = values.sum()
