@@ -202,6 +202,7 @@ def box_places() -> list[Place]:
         place("BlackBox(timeout=)", lambda v: _called(timeout=v), POSITIVE | NONE),
         place("BlackBox(cost=)", lambda v: _called(cost=v), POSITIVE),
         place("BlackBox(process_noise=)", lambda v: _called(noise=1, process_noise=v), FLAG),
+        place("BlackBox(shared_kernel=)", lambda v: _called(shared_kernel=v), FLAG),
         place("BlackBox(unit=)", lambda v: simple(unit=v), _UNIT),
         place(
             "BlackBox(outputs=['a', 'b'], unit=)",

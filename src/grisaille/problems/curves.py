@@ -79,7 +79,7 @@ def composition(rates: Array, energies: Array) -> Array:
             matrix[source, source] -= rate
             matrix[target, source] += rate
         fractions += [expm(matrix * hours)[:, 0] for hours in SAMPLES]
-    return np.ravel(fractions)
+    return np.clip(np.ravel(fractions), 0, 1)  # rounding must not leave the declared range
 
 
 def kinetic_calibration(shared_kernel: bool = True) -> KnownProblem:

@@ -31,10 +31,12 @@ from grisaille.surrogates.posterior import Hyperparameters
 from grisaille.surrogates.shared_likelihood import SharedLikelihood, as_composite
 
 # Sizes that are tried for each output, in sizes that are common to all.
-_SIZES = np.geomspace(1e-4, 1e4, 81)
-# The common size counts as much as this many answers.
-_COMMON = 2.0
+_SIZES = np.concatenate(
+    [np.geomspace(1e-12, 1e-4, 40, endpoint=False), np.geomspace(1e-4, 1e4, 81)]
+)
 _TURNS = 3
+# Outputs of which noise is a larger part say little about length-scales.
+_MOSTLY_NOISE = 0.5
 
 
 def learned_together(
@@ -83,15 +85,18 @@ def _learned(
     standard = (outputs - center) / spread
     unit = (inputs - lower) / (upper - lower)
     declared = None if noise is None else (np.array(noise) / spread) ** 2
-    fit, verdict = _fit(as_composite(kernel, d), unit, standard, declared)
-    level = np.full(k, fit.noise) if declared is None else np.maximum(declared, NOISE_FREE)
-    assert isinstance(fit.likelihood, SharedLikelihood)
-    means, parts, values = fit.likelihood.independent_parts(fit.logarithms, standard)
+    together = as_composite(kernel, d)
+    fit, verdict = _fit(together, unit, standard, declared)
     is_exact = verdict is not None and verdict.is_exact
+    levels = np.full(k, fit.noise) if declared is None else np.maximum(declared, NOISE_FREE)
     is_known = declared is not None or is_exact
-    variance, level = _own_sizes(parts, values, level, fit.variance, is_known)
+    means, variance, levels = _own_sizes(fit, standard, levels, is_known)
+    if not is_known and (levels >= _MOSTLY_NOISE).any():
+        # Outputs that are mostly noise made the others look rough: learn once more without them.
+        fit, _ = _fit(together, unit, standard, levels)
+        means, variance, levels = _own_sizes(fit, standard, levels, False)
     if is_known:
-        level = np.zeros(k) if declared is None else declared
+        levels = np.zeros(k) if declared is None else declared
     width, shares = upper - lower, None
     if isinstance(kernel, Composite):
         width = width[kernel.columns]
@@ -99,7 +104,7 @@ def _learned(
     return Hyperparameters(
         lengthscale=torch.tensor(fit.lengthscale * width).expand(k, -1),
         variance=torch.tensor(variance * spread**2),
-        noise=torch.tensor(level * spread**2),
+        noise=torch.tensor(levels * spread**2),
         mean=torch.tensor(center + means * spread),
         center=torch.tensor(lower),
         remarks=tuple(filter(None, ("" if verdict is None else verdict.reason, fit.remark))),
@@ -118,8 +123,9 @@ def _fit(
         outputs: (n, k), standardized.
         noise: Noise variances (k,); None to learn whether there is any.
     """
-    varying = outputs.any(0)  # constant outputs say nothing about length-scales
-    some = outputs[:, varying] if varying.any() else outputs
+    share = np.zeros(outputs.shape[1]) if noise is None else noise
+    telling = outputs.any(0) & (share < _MOSTLY_NOISE)  # constant outputs tell nothing, too
+    some = outputs[:, telling] if telling.any() else outputs
 
     priors = [scale_prior(part.kernel, len(part.inputs)) for part in kernel.parts]
     # Together, the parts of a sum vary as much as one kernel would.
@@ -130,8 +136,8 @@ def _fit(
         return Fit(SharedLikelihood(kernel, inputs, some, level, priors, variance, prior))
 
     if noise is not None:
-        # Outputs that hardly vary are nearly all noise; those that vary decide.
-        return fit(max(float(np.median(noise)), NOISE_FREE), None), None
+        level = float(noise[telling].mean()) if telling.any() else float(noise.mean())
+        return fit(max(level, NOISE_FREE), None), None
     exact, noisy = fit(NOISE_FREE, None), fit(None, NOISE_PRIOR)
     # The prior of the noise favours noise of a certain size; the verdict is to rest on the data.
     gain = exact.loss - (noisy.loss - NOISE_PRIOR.loss(noisy.logarithms[-1:])[0])
@@ -140,36 +146,37 @@ def _fit(
 
 
 def _own_sizes(
-    parts: Array, values: Array, noise: Array, common: float, is_known: bool
-) -> tuple[Array, Array]:
-    """The variance and the noise variance of each output, (k,) each, given length-scales.
+    fit: Fit, outputs: Array, noise: Array, is_known: bool
+) -> tuple[Array, Array, Array]:
+    """The mean, variance and noise variance of each output, (k,) each, given length-scales.
 
-    Those of largest likelihood among sizes that are tried, where part i of an output is a normal
-    number of variance v D_i + lambda. Noise that is not known is learned in turns with v.
+    Sizes are those of largest likelihood among some that are tried, where part i of an output is a
+    normal number of variance v D_i + lambda. Noise that is not known is learned in turns with v.
 
     Args:
-        parts: (n, k), independent parts of the standardized answers.
-        values: D, (n,).
+        fit: The fit of all outputs together.
+        outputs: (n, k), standardized.
         noise: (k,), noise variances.
-        common: The variance that was learned for all outputs together.
         is_known: Whether the noise variances stay as they are.
     """
+    assert isinstance(fit.likelihood, SharedLikelihood)
+    means, parts, values = fit.likelihood.independent_parts(fit.logarithms, outputs)
     shape = np.broadcast_to(values[:, None], parts.shape)
     ones = np.ones_like(parts)
-    variance = _likeliest(parts, shape, noise * ones, common)
+    variance = _likeliest(parts, shape, noise * ones, fit.variance)
     if is_known:
-        return variance, noise
-    level = float(noise.max(initial=NOISE_FREE))
+        return means, variance, noise
+    level = float(np.median(noise)) if len(noise) else NOISE_FREE
     for _ in range(_TURNS):
         noise = np.maximum(_likeliest(parts, ones, variance * shape, level), NOISE_FREE)
-        variance = _likeliest(parts, shape, noise * ones, common)
-    return variance, noise
+        variance = _likeliest(parts, shape, noise * ones, fit.variance)
+    return means, variance, noise
 
 
 def _likeliest(parts: Array, shape: Array, others: Array, common: float) -> Array:
     """The size a of largest likelihood, (k,), where parts have variances a * shape + others.
 
-    The common size counts like some answers more.
+    The prior is that of a variance, in common sizes: an output that never changes may be small.
 
     Args:
         parts: (n, k).
@@ -182,5 +189,5 @@ def _likeliest(parts: Array, shape: Array, others: Array, common: float) -> Arra
     for place, size in enumerate(tried):
         spreads = size * shape + others
         loss = (np.log(spreads) + parts**2 / spreads).sum(0)
-        losses[place] = loss + _COMMON * (math.log(size) + common / size)
+        losses[place] = loss + 2 * VARIANCE_PRIOR.loss(np.log([size / common]))[0]
     return np.asarray(tried[losses.argmin(0)])
