@@ -144,22 +144,11 @@ class BlackBox:
         for what, flag in (flags | {"shared_kernel": shared_kernel}).items():
             if not is_flag(flag):
                 raise self._fault(f"has {what}={shortened(flag)}: pass True or False")
-        conflict = option_conflict(
-            self.noise,
-            noise=noise,
-            kernel=kernel,
-            norm_bound=norm_bound,
-            model=model,
-            process_noise=process_noise,
-        )
+        conflict = option_conflict(self.noise, noise, kernel, norm_bound, model, process_noise)
         if shared_kernel and not conflict:
-            conflict = conflict_with_shared_kernel(
-                model=model,
-                norm_bound=norm_bound,
-                process_noise=process_noise,
-                lipschitz=lipschitz,
-                monotone=monotone,
-            )
+            declared = {"model": model, "norm_bound": norm_bound, "process_noise": process_noise}
+            declared |= {"lipschitz": lipschitz, "monotone": monotone}
+            conflict = conflict_with_shared_kernel(**declared)
         if conflict:
             raise self._fault(conflict)
         self.shared_kernel = bool(shared_kernel)

@@ -10,7 +10,6 @@ from grisaille.errors import shortened
 
 def option_conflict(
     levels: Array | None,
-    *,
     noise: Any,
     kernel: Any,
     norm_bound: Any,
