@@ -133,6 +133,8 @@ class PlausibleRelaxation:
         # Tables pay only where the ranges of outputs matter.
         root = PlausibleRegions(self, lower, upper, tabulate=len(branched) > 0)
         self.lower, self.upper = root.lower[0], root.upper[0]
+        for node, sides in root.needed_sides().items():
+            self.bands[node].restrict(sides)
         self.groups = [list(range(n)), *([n + i] for i in range(len(branched)))]
         self.whole, _ = whole_entries(self.program, len(self.lower))
 

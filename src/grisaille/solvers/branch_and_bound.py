@@ -235,7 +235,9 @@ class _Tree:
 
     def _examine(self, lower: Tensor, upper: Tensor) -> _Findings:
         regions = self._relaxation.over(lower, upper)
-        bound, excess, multipliers = self._pool.best_bounds(regions.bound(self._pool.weights))
+        bound, excess, multipliers = self._pool.best_bounds(
+            regions.bound(self._pool.weights, self._target)
+        )
         self._regions += len(lower)
         self._slack = max(self._slack, regions.slack)
         return _Findings(
