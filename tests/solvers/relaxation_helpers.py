@@ -56,7 +56,7 @@ class LipschitzRegions:
         share = (upper - lower) / (relaxation.upper - relaxation.lower).clamp_min(1e-300)
         self.looser = torch.stack([share[:, g].amax(1) for g in relaxation.groups]).argmax(0)
 
-    def bound(self, weights: Tensor) -> Tensor:
+    def bound(self, weights: Tensor, target: float = math.inf) -> Tensor:
         return self._below @ weights.T
 
     dual = bound

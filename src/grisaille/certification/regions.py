@@ -94,7 +94,7 @@ class PlausibleRegions:
             return
         belief = self._relaxation.beliefs[call.box.name]
         safe = torch.where(center.isfinite(), center, 0.0)
-        reach = 2 * self._relaxation.plausible.beta[call.box.name] * belief.predict(safe)[1]
+        reach = 2 * self._relaxation.beta[call.box.name] * belief.predict(safe)[1]
         for j in np.flatnonzero(columns >= 0):
             self._freedom[:, columns[j]] = reach[:, j]
 
@@ -210,7 +210,7 @@ class PlausibleRegions:
             points = center + steps * (target - center)
             belief = relaxation.beliefs[call.box.name]
             mean, deviation = belief.predict(points.flatten(0, 1))
-            reach = relaxation.plausible.beta[call.box.name] * deviation
+            reach = relaxation.beta[call.box.name] * deviation
             mean, reach = (v.unflatten(0, points.shape[:2]) for v in (mean, reach))
             ends = weight * mean - weight.abs() * reach
             best = ends.sum(-1).argmin(0)

@@ -96,6 +96,14 @@ class DeclaredInterval:
         same.rounding = _ROUNDED_LOGARITHM
         return same
 
+    def on(self, device: torch.device) -> DeclaredInterval:
+        """The same interval on a device, which is the default one."""
+        if self.inputs.device.type == device.type:
+            return self
+        same = DeclaredInterval(self._box, self.inputs.to(device), self._outputs.to(device))
+        same.rounding = self.rounding
+        return same
+
     def ends(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """The lower and upper end of each output at states (batch, d), (batch, k) each."""
         gaps = states - self.inputs.unsqueeze(1)  # (n, batch, d)
