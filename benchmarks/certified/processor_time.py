@@ -57,7 +57,7 @@ def six_inputs_cases() -> Iterator[tuple[float, int]]:
 def six_inputs(case: tuple[float, int]) -> list[Row]:
     """The least lower end of a band with 50 observations of six inputs, to a gap of 1e-3."""
     beta, seed = case
-    solver = gs.Certified(1e-3, 0.0, 10_000_000, 120.0)
+    solver = gs.Certified(1e-3, 0.0, 10_000_000)
     return [{"beta": beta, "seed": seed, **_measured(solver, random_lcb(6, 50, seed), beta, seed)}]
 
 

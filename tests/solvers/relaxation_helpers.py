@@ -113,7 +113,7 @@ class Linear(Lipschitz):
         regions = super().over(lower, upper)
         center, half = (lower + upper) / 2, (upper - lower) / 2
 
-        def bound(weights):
+        def bound(weights, target=math.inf):
             combined = weights @ self.rows
             value = combined[:, 0] + center @ combined[:, 1:].T
             return value - half @ combined[:, 1:].abs().T
