@@ -7,6 +7,7 @@ import torch
 
 import grisaille as gs
 from grisaille.certification.relaxation import relaxed
+from grisaille.enclosures.interval import outward
 from grisaille.solvers.devices import usable_device
 from tests.certification.certification_helpers import PROBLEMS, prepared
 from tests.certification.test_regions import band_in_three_variables
@@ -60,3 +61,9 @@ def test_a_posterior_moves_with_all_its_tensors():
     assert {t.device.type for t in tensors} == {"meta"}
     assert belief.inputs.device.type == "cpu"
     assert belief.on(torch.device("cpu")) is belief
+
+
+def test_constants_of_enclosures_are_kept_apart_by_device():
+    here, elsewhere = (outward(2, torch.device(name)) for name in ("cpu", "meta"))
+    assert (here.device.type, elsewhere.device.type) == ("cpu", "meta")
+    assert here.flatten().tolist() == [-1.0, 1.0]

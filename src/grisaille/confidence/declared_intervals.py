@@ -91,7 +91,7 @@ class DeclaredInterval:
         """
         if not flags.any():
             return self
-        logged = logarithms(self.inputs, torch.tensor(flags))
+        logged = logarithms(self.inputs, torch.tensor(flags, device=self.inputs.device))
         same = DeclaredInterval(self._box, logged, self._outputs)
         same.rounding = _ROUNDED_LOGARITHM
         return same
