@@ -18,6 +18,7 @@ from grisaille.records import Bound, Situation, Trial
 from grisaille.storage.event_log import Data, Event, Kind, Turn
 from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
+from grisaille.strategies.reduced_situation import bound_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
 from grisaille.study.evaluation_chain import Chain
@@ -121,10 +122,10 @@ class Session:
     def summary(self, limits: Limits = NO_LIMITS) -> ProgressSummary:
         """How far the study is now."""
 
-        def situation(state: StudyState) -> Situation:
-            return self._situation(state, *left(self.problem, state, limits), limits.gap_tol)
-
-        return ProgressSummary(self.strategy, self.look(situation))
+        situation = self.look(
+            lambda now: self._situation(now, *left(self.problem, now, limits), limits.gap_tol)
+        )
+        return ProgressSummary(self.strategy, situation)
 
     def situation_of(self, trial: int) -> Situation:
         """The situation that the decision for a trial was made in."""
@@ -330,7 +331,7 @@ class Session:
     def bound(self, situation: Situation) -> Bound:
         """What the strategy can say of the optimum; may take long."""
         with one_thread():
-            return interruptible(partial(self.strategy.bound, situation))
+            return interruptible(partial(bound_of, self.strategy, situation))
 
     def query(self, entry: QueryEntry) -> Query:
         """A query as a user sees it."""
