@@ -121,7 +121,6 @@ class Session:
 
     def summary(self, limits: Limits = NO_LIMITS) -> ProgressSummary:
         """How far the study is now."""
-
         situation = self.look(
             lambda now: self._situation(now, *left(self.problem, now, limits), limits.gap_tol)
         )
@@ -247,11 +246,10 @@ class Session:
             raise
         if begun is None or isinstance(begun, Status):
             return begun
-        situation, known = begun
         started = time.perf_counter()
         try:
             with one_thread():
-                suggestion = interruptible(partial(suggestion_of, self.strategy, situation))
+                suggestion = interruptible(partial(suggestion_of, self.strategy, begun[0]))
         except BaseException:
             with self.cleaning_up():
                 self.drop_decision()
@@ -259,7 +257,7 @@ class Session:
         seconds = time.perf_counter() - started
         if suggestion.refutation is not None:
             self.drop_decision()
-        return Decision(suggestion, situation, known, seconds)
+        return Decision(suggestion, *begun, seconds)
 
     def start(self, decision: Decision) -> bool:
         """Record a decision as the next trial; False if it no longer counts."""
