@@ -82,12 +82,19 @@ class LinearSystem:
     def corrected(self, x: Array) -> Array | None:
         """A point near x on the equalities and between the bounds, found by small corrections.
 
-        Entries without steps share what is missing, each in proportion to its squared range.
-        Entries that would leave their bounds are put there. None if that does not lead to a point.
+        Entries without steps share what is missing, each in proportion to its squared range. Those
+        at a bound stay there, if that is possible: a part that is left out stays left out. None if
+        corrections do not lead to a point.
         """
-        width = self.upper - self.lower
-        free: Flags = self.steps == 0
         x = np.clip(x, self.lower, self.upper)
+        anything: Flags = self.steps == 0
+        inside = anything & (x > self.lower) & (x < self.upper)
+        found = self._with_share(x, inside)
+        return self._with_share(x, anything) if found is None else found
+
+    def _with_share(self, x: Array, free: Flags) -> Array | None:
+        """The point with some entries corrected; those that would leave their bounds stay there."""
+        width = self.upper - self.lower
         for _ in range(len(x) + 1):
             if self.missed(x) <= _ROUNDING or not free.any():
                 break

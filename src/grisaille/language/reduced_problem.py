@@ -93,7 +93,8 @@ def reduced_problem(
         )
         for c in same
     ]
-    bounds, added = _bounds(problem, entries, kept, solved, slopes, constants)
+    given = f"given {taken[0]!r}" if len(taken) == 1 else "given the linear equalities"
+    bounds, added = _bounds(problem, entries, kept, solved, slopes, constants, given)
     reduced = rewritten(
         problem, made[where[problem.objective]], [*constraints, *bounds], variables=variables
     )
@@ -210,6 +211,7 @@ def _bounds(
     solved: NDArray[np.int64],
     slopes: Array,
     constants: Array,
+    given: str,
 ) -> tuple[list[Constraint], LinearRows]:
     """Constraints that keep what is solved for between its bounds, where others do not imply it."""
     space = problem.program.space
@@ -224,11 +226,13 @@ def _bounds(
         lower, upper = space.lower[place], space.upper[place]
         slack = _ROUNDING * (upper - lower)
         if least[row] < lower - slack:
-            made.append((entries[place] >= lower).replaced(name=f"{names[place]} >= {lower:g}"))
+            name = f"{names[place]} >= {lower:g} {given}"
+            made.append((entries[place] >= lower).replaced(name=name))
             rows.append(-slopes[row : row + 1])
             limits.append(lower - constants[row])
         if most[row] > upper + slack:
-            made.append((entries[place] <= upper).replaced(name=f"{names[place]} <= {upper:g}"))
+            name = f"{names[place]} <= {upper:g} {given}"
+            made.append((entries[place] <= upper).replaced(name=name))
             rows.append(slopes[row : row + 1])
             limits.append(constants[row] - upper)
     return made, LinearRows(np.concatenate(rows), np.array(limits, dtype=float))
