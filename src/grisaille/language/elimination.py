@@ -114,8 +114,8 @@ class Elimination:
 
     def _nearest(self, x: Array) -> Array:
         near = self.system.nearest(x)
-        if near is not None:
-            return near
+        if near is not None:  # with 0.3 on a step, not 0.30000000000000004
+            return self.original.program.space.on_steps(near)
         names = ", ".join(repr(constraint) for constraint, _ in self.equalities)
         raise ModelError(
             f"no point on the steps of the variables was found that meets {names}: leave step= out "

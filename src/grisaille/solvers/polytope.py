@@ -20,10 +20,13 @@ from grisaille.array_types import Array, Flags
 _ROUNDING = 1e-12
 # How many points of the box are drawn for one that is inside, before random walks do better.
 _DRAWN_FOR_ONE = 32
-# Steps of a random walk: for each dimension, and in any case. It is made twice: the first walk
-# shows how wide the polytope is in which direction.
-_STEPS_PER_DIMENSION = 6
+# Steps of a random walk: for each dimension, and in any case.
+_STEPS_PER_DIMENSION = 12
 _STEPS = 30
+# Walks before that show how wide the polytope is in which direction: so many at most, until the
+# logarithm of the volume that they span changes by no more than this for each dimension.
+_FIRST_WALKS = 20
+_SAME_VOLUME = 0.1
 # A ball inside must be so large, in widths of the box, for a walk to get anywhere.
 _LEAST_RADIUS = 1e-9
 
@@ -187,20 +190,32 @@ class Polytope:
         return np.asarray(found.x[:-1])
 
     def _walk(self, count: int, generator: np.random.Generator) -> Array:
-        matrix, limits = self._unit_rows
         n = len(self.lower)
-        points = np.tile(np.asarray(self._center), (count, 1))
-        shape = np.eye(n)
-        for _ in range(2):
-            for _ in range(_STEPS + _STEPS_PER_DIMENSION * n):
-                direction = generator.standard_normal((count, n)) @ shape.T
-                speed, room = direction @ matrix.T, np.maximum(limits - points @ matrix.T, 0.0)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    times = room / speed
-                most = np.where(speed > 1e-14, times, np.inf).min(1)
-                least = np.where(speed < -1e-14, times, -np.inf).max(1)
-                part = generator.random(count)
-                points = points + (least + part * (most - least))[:, None] * direction
-            covariance = np.atleast_2d(np.cov(points.T)) if count > 2 * n else np.eye(n)
-            shape = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(n))
+        points = np.tile(np.asarray(self._center), (max(count, 4 * n), 1))
+        shape, volume = np.eye(n), -np.inf
+        for _ in range(_FIRST_WALKS):
+            points = self._steps(points, shape, _STEPS, generator)
+            covariance = np.atleast_2d(np.cov(points.T))
+            shape = np.linalg.cholesky(covariance + 1e-14 * np.trace(covariance) * np.eye(n))
+            before, volume = volume, float(np.log(np.diag(shape)).sum())
+            if abs(volume - before) <= _SAME_VOLUME * n:
+                break
+        steps = _STEPS + _STEPS_PER_DIMENSION * n
+        return self._steps(points, shape, steps, generator)[:count]
+
+    def _steps(
+        self, points: Array, shape: Array, steps: int, generator: np.random.Generator
+    ) -> Array:
+        """Points (count, n) after some steps in directions that are normal, deformed by `shape`."""
+        matrix, limits = self._unit_rows
+        for _ in range(steps):
+            direction = generator.standard_normal(points.shape) @ shape.T
+            direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+            speed, room = direction @ matrix.T, np.maximum(limits - points @ matrix.T, 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                times = room / speed
+            most = np.where(speed > 1e-14, times, np.inf).min(1)
+            least = np.where(speed < -1e-14, times, -np.inf).max(1)
+            part = generator.random(len(points))
+            points = points + (least + part * (most - least))[:, None] * direction
         return points
