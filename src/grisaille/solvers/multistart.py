@@ -120,7 +120,7 @@ class MultiStart:
         points = spread_evenly(problem, unit, generator)
         if problem.region is None:
             return points
-        return in_region(problem.region, points, seed, faces=half)
+        return in_region(problem, problem.region, points, seed, faces=half)
 
     def _zoom(
         self,

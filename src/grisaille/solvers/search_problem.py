@@ -245,14 +245,17 @@ def sampled_scale(problem: SearchProblem, seed: int) -> Scale:
     unit = engine.draw(_SAMPLES, dtype=torch.float64)
     points = rounded(problem, problem.lower + (problem.upper - problem.lower) * unit)
     if problem.region is not None:
-        points = in_region(problem.region, points, seed)
+        points = in_region(problem, problem.region, points, seed)
     return Scale.of(*evaluate_in_chunks(problem, points))
 
 
-def in_region(region: Polytope, points: Tensor, seed: int, faces: int = 0) -> Tensor:
+def in_region(
+    problem: SearchProblem, region: Polytope, points: Tensor, seed: int, faces: int = 0
+) -> Tensor:
     """Points (count, D) whose first entries are drawn anew, where linear inequalities are met.
 
     Args:
+        problem: The problem.
         region: What the inequalities leave.
         points: The points; they stay as they are if nothing is found inside.
         seed: The seed of the random numbers.
@@ -264,5 +267,8 @@ def in_region(region: Polytope, points: Tensor, seed: int, faces: int = 0) -> Te
     generator = np.random.default_rng(seed)
     generator.shuffle(drawn)  # else both parts of a point would come from one sequence
     if faces:
-        drawn[:faces] = region.to_faces(drawn[:faces], generator)
+        moved = region.to_faces(drawn[:faces], generator)
+        # The first and the last label are not special.
+        nominal = nominal_entries(problem)[: len(region.lower)].numpy()
+        drawn[:faces] = np.where(nominal, drawn[:faces], moved)
     return torch.cat([torch.tensor(drawn), points[:, len(region.lower) :]], 1)
