@@ -18,6 +18,7 @@ from grisaille.records import Bound, Situation, Trial
 from grisaille.storage.event_log import Data, Event, Kind, Turn
 from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
+from grisaille.strategies.reduced_situation import bound_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
 from grisaille.study.evaluation_chain import Chain
@@ -120,11 +121,10 @@ class Session:
 
     def summary(self, limits: Limits = NO_LIMITS) -> ProgressSummary:
         """How far the study is now."""
-
-        def situation(state: StudyState) -> Situation:
-            return self._situation(state, *left(self.problem, state, limits), limits.gap_tol)
-
-        return ProgressSummary(self.strategy, self.look(situation))
+        situation = self.look(
+            lambda now: self._situation(now, *left(self.problem, now, limits), limits.gap_tol)
+        )
+        return ProgressSummary(self.strategy, situation)
 
     def situation_of(self, trial: int) -> Situation:
         """The situation that the decision for a trial was made in."""
@@ -246,11 +246,10 @@ class Session:
             raise
         if begun is None or isinstance(begun, Status):
             return begun
-        situation, known = begun
         started = time.perf_counter()
         try:
             with one_thread():
-                suggestion = interruptible(partial(suggestion_of, self.strategy, situation))
+                suggestion = interruptible(partial(suggestion_of, self.strategy, begun[0]))
         except BaseException:
             with self.cleaning_up():
                 self.drop_decision()
@@ -258,7 +257,7 @@ class Session:
         seconds = time.perf_counter() - started
         if suggestion.refutation is not None:
             self.drop_decision()
-        return Decision(suggestion, situation, known, seconds)
+        return Decision(suggestion, *begun, seconds)
 
     def start(self, decision: Decision) -> bool:
         """Record a decision as the next trial; False if it no longer counts."""
@@ -330,7 +329,7 @@ class Session:
     def bound(self, situation: Situation) -> Bound:
         """What the strategy can say of the optimum; may take long."""
         with one_thread():
-            return interruptible(partial(self.strategy.bound, situation))
+            return interruptible(partial(bound_of, self.strategy, situation))
 
     def query(self, entry: QueryEntry) -> Query:
         """A query as a user sees it."""
