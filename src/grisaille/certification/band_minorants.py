@@ -30,7 +30,7 @@ from grisaille.surrogates.posterior import LEAST_VARIANCE, Posterior
 
 _EPSILON = torch.finfo(torch.float64).eps
 # How many distances, regions times observations times inputs, are worked on at a time.
-_IN_CACHE = 2**16
+_IN_CACHE = 2**17
 _ON_DEVICE = 2**26
 BOTH = slice(0, 2)
 """Both ends of a band: l, then -u."""

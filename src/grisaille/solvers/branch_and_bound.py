@@ -23,7 +23,7 @@ from grisaille.solvers.proof import Proof, ProofStatus, RefutedRegion, Regions, 
 
 _FIRST_CUTS = 4
 # Large trees are split in larger batches, which cost less per region.
-LARGEST_BATCH = 512
+LARGEST_BATCH = 2048
 """The largest number of regions to split at a time on a processor."""
 # The round after which to search for a better point than a known one for the first time.
 _FIRST_SEARCH = 8
