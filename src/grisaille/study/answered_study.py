@@ -12,7 +12,7 @@ from grisaille.array_types import Array
 from grisaille.checks import is_count, tuple_of
 from grisaille.errors import GrisailleWarning, ModelError, shortened
 from grisaille.language.black_box import BlackBox
-from grisaille.language.design_points import design_points
+from grisaille.language.elimination import points_to_try
 from grisaille.records import History, Observation, Situation, Suggestion, Trial, TrialKind
 from grisaille.storage.event_log import Kind
 from grisaille.study.argument_checks import check_seconds, id_of
@@ -205,7 +205,7 @@ class AnsweredStudy(ReadableStudy):
         if (points is None) == (not values):
             raise ModelError("enqueue: pass points, or one point as values of the variables")
         given = values if points is None else points
-        x = design_points(self.problem.program, given, "enqueue")
+        x = points_to_try(self.problem, given, "enqueue")
 
         def record(writer: Writer) -> list[int]:
             own = [Suggestion(TrialKind.OWN, point) for point in x]

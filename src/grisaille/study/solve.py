@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grisaille.language.design_points import design_points
+from grisaille.language.elimination import points_to_try
 from grisaille.language.problem import Problem
 from grisaille.records import Evaluation
 from grisaille.strategies.strategy import Strategy
@@ -26,7 +26,7 @@ def solve(
     """See `Problem.solve`; the options are those of `Study.run`."""
     check_settings(strategy, seed, evaluation)
     check_run(**options)
-    first = None if x0 is None else design_points(problem.program, x0, "x0")
+    first = None if x0 is None else points_to_try(problem, x0, "x0")
     if not problem.boxes:
         return solve_without_black_boxes(problem, seed or 0)
     study = Study(problem, strategy=strategy, evaluation=evaluation, seed=seed)
