@@ -179,3 +179,12 @@ def test_patterns_are_few_and_there_is_one_before_any_answer():
     mean, deviation = nothing.predict(inputs[:2])
     assert torch.equal(mean, torch.zeros(2, 25, dtype=torch.float64))
     assert torch.allclose(deviation, torch.ones(2, 25, dtype=torch.float64))
+
+
+def test_everything_moves_to_a_device():
+    shared, _ = both()
+    moved = shared.on(torch.device("meta"))
+    kept = [value for value in vars(moved).values() if isinstance(value, torch.Tensor)]
+    assert len(kept) > 8
+    assert {value.device.type for value in kept} == {"meta"}
+    assert shared.on(torch.device("cpu")) is shared

@@ -125,6 +125,17 @@ class SharedPosterior(Posterior):
         whole: Tensor = found.scatter_add(1, largest, sign * (1 - size).clamp_min(0))
         return whole
 
+    def on(self, device: torch.device) -> SharedPosterior:
+        """The same posterior on a device."""
+        if self.inputs.device.type == device.type:
+            return self
+        moved = copy(self)
+        moved.hyperparameters = self.hyperparameters.on(device)
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                setattr(moved, name, value.to(device))
+        return moved
+
     def of_logarithms(self) -> SharedPosterior:
         """The same posterior as a function of the logarithms themselves, where inputs have one."""
         if self.hyperparameters.logarithmic is None:
