@@ -5,6 +5,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.errors import ModelError
+from grisaille.language.fingerprint import fingerprint
 from grisaille.language.unknowns import read_by_boxes
 
 
@@ -83,3 +84,29 @@ def test_strategies_that_know_no_equations_say_so():
     for strategy in (gs.EIFN(), gs.EICF(), gs.CUQB(), gs.CONFIG(), gs.LogEI()):
         with pytest.raises(ModelError, match="knows no equations, and 't' is an unknown"):
             problem.solve(5, strategy=strategy, progress=False)
+
+
+@pytest.mark.parametrize("wrong", [1.0, -0.1, 2, float("nan"), "0.5", True])
+def test_a_contraction_is_a_part_below_one(wrong):
+    with pytest.raises(ModelError, match=r"unknown 't' has contraction=.*at least 0 and below 1"):
+        gs.Unknown("t", lower=0, upper=1, contraction=wrong)
+
+
+def test_a_contraction_is_part_of_the_problem():
+    def lines(contraction):
+        x, t, phi = sides(contraction=contraction)
+        return fingerprint(gs.Problem(minimize=x, equations=[t == phi(x, t)]))
+
+    assert not any("contraction" in line for line in lines(None))
+    assert "variable t: lower 0.0, upper 10.0, unknown True, contraction 0.5" in lines(0.5)
+
+
+def test_an_unknown_is_another_problem_than_a_decision_of_the_same_name():
+    x, t, phi = sides()
+    decision = gs.Variable("t", lower=0, upper=10)
+    tolerance = {"feasibility_tol": 1e-4}
+    one = gs.Problem(minimize=x + t, subject_to=[t == phi(x, t)], **tolerance)
+    other = gs.Problem(
+        minimize=x + decision, subject_to=[decision == phi(x, decision)], **tolerance
+    )
+    assert fingerprint(one) != fingerprint(other)

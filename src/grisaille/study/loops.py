@@ -21,7 +21,7 @@ from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
-from grisaille.language.unknowns import read_by_boxes, solved_for, unknowns_of
+from grisaille.language.unknowns import entries_of, read_by_boxes, solved_for, unknowns_of
 from grisaille.language.variable import Unknown
 
 MOST_ROUNDS = 30
@@ -148,10 +148,7 @@ class Loops:
                 if unknown is None:
                     continue
                 sides.append(equation.right if unknown is equation.left else equation.left)
-                number = torch.arange(self._problem.program.size, dtype=torch.float64)
-                program = Program([unknown], self._problem.variables)
-                (where,) = self._run(program, number, {})
-                places += [int(place) for place in where.reshape(-1)]
+                places += entries_of(unknown, self._problem.variables)
             if sorted(places) != self.torn.tolist():
                 names = ", ".join(v.name for v in self._problem.variables if v.is_unknown)
                 raise ModelError(
