@@ -6,15 +6,17 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from grisaille.array_types import Array
 from grisaille.checks import is_count, tuple_of
 from grisaille.errors import GrisailleWarning, ModelError, shortened
 from grisaille.language.black_box import BlackBox
-from grisaille.language.design_points import design_points
+from grisaille.language.design_points import own_points
 from grisaille.records import History, Observation, Situation, Suggestion, Trial, TrialKind
 from grisaille.storage.event_log import Kind
+from grisaille.strategies.likely_unknowns import with_likely_unknowns
 from grisaille.study.argument_checks import check_seconds, id_of
 from grisaille.study.corrections import assemble, correct, no_answer, retract
 from grisaille.study.declared_ranges import check_range
@@ -195,6 +197,8 @@ class AnsweredStudy(ReadableStudy):
         Args:
             points: A flat design point, one row per point, values by the names of variables, a list
                 of these, or a DataFrame whose columns are the names of the variables' entries.
+                Unknowns may be left out: they are where predictions close the loops, or, before
+                there are any, where equations and the latest answers put them.
             **values: One point by the names of its variables: `enqueue(T=350, feed=[1, 2])`.
 
         Returns:
@@ -205,7 +209,7 @@ class AnsweredStudy(ReadableStudy):
         if (points is None) == (not values):
             raise ModelError("enqueue: pass points, or one point as values of the variables")
         given = values if points is None else points
-        x = design_points(self.problem.program, given, "enqueue")
+        x = self._with_unknowns(own_points(self.problem.program, given, "enqueue"))
 
         def record(writer: Writer) -> list[int]:
             own = [Suggestion(TrialKind.OWN, point) for point in x]
@@ -214,6 +218,17 @@ class AnsweredStudy(ReadableStudy):
             return [writer.start(Decision(one, situation, position, 0.0)) for one in own]
 
         return self._session.write(record)
+
+    def _with_unknowns(self, x: Array) -> Array:
+        """Points (points, n) with values for the unknowns that are NaN."""
+        from grisaille.study.predictions import predictor_for
+
+        if not np.isnan(x).any():
+            return x
+        history = self.history
+        if len(history):
+            return predictor_for(self.problem, history, self.strategy).closed(x)
+        return np.array([with_likely_unknowns(self.problem, history, point) for point in x])
 
     def fail(self, query: Query | str, reason: str) -> bool:
         """Record that an evaluation gave no answer.

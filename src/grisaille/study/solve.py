@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grisaille.language.design_points import design_points
+from grisaille.language.design_points import own_points
 from grisaille.language.problem import Problem
 from grisaille.records import Evaluation
 from grisaille.strategies.strategy import Strategy
@@ -26,10 +26,11 @@ def solve(
     """See `Problem.solve`; the options are those of `Study.run`."""
     check_settings(strategy, seed, evaluation)
     check_run(**options)
-    first = None if x0 is None else design_points(problem.program, x0, "x0")
+    if x0 is not None:
+        own_points(problem.program, x0, "x0")  # so that messages name x0
     if not problem.boxes:
         return solve_without_black_boxes(problem, seed or 0)
     study = Study(problem, strategy=strategy, evaluation=evaluation, seed=seed)
-    if first is not None:
-        study.enqueue(first)
+    if x0 is not None:
+        study.enqueue(x0)
     return study.run(**options)

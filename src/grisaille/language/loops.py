@@ -1,18 +1,20 @@
-"""Closing loops: the values of unknowns that the answers of black boxes determine.
+"""Closing loops: the values of unknowns that known equations and answers of black boxes determine.
 
 Unknowns that no black box reads are solved for as soon as all answers are there. The others are
 torn streams: under chained evaluation, the chain is evaluated again and again until what comes back
-is what went in.
+is what went in. Equations without black boxes can be solved before anything is evaluated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
 from grisaille.array_types import Array
@@ -20,8 +22,14 @@ from grisaille.errors import ModelError
 from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
-from grisaille.language.program import BoxCall, Program
-from grisaille.language.unknowns import entries_of, read_by_boxes, solved_for, unknowns_of
+from grisaille.language.program import BoxCall, Program, Resolve
+from grisaille.language.unknowns import (
+    entries_of,
+    read_by_boxes,
+    solved_for,
+    unknown_entries,
+    unknowns_of,
+)
 from grisaille.language.variable import Unknown
 
 MOST_ROUNDS = 30
@@ -51,6 +59,7 @@ class Loops:
         self.known = self._places([u for u in unknowns if u not in read])
         later = {u for u in unknowns if u not in read}
         equations = [e for e in problem.equalities if set(unknowns_of(e.residual)) & set(unknowns)]
+        self._equations = equations
         # An equation that reads both kinds serves those that are solved for afterwards.
         self._closing = [e for e in equations if not set(unknowns_of(e.residual)) & later]
         self._later = [e for e in equations if set(unknowns_of(e.residual)) & later]
@@ -59,6 +68,11 @@ class Loops:
 
     def __bool__(self) -> bool:
         return bool(len(self.torn) or len(self.known))
+
+    @property
+    def can_go_around(self) -> bool:
+        """Whether what comes back of every torn stream can be computed: `t == ...` for each."""
+        return bool(len(self.torn)) and self._comes_back() is not None
 
     def check(self, evaluation: str | None) -> None:
         """Raise ModelError if a loop is to be iterated, but its equations are not solved for it."""
@@ -74,29 +88,100 @@ class Loops:
         if not len(self.known):
             return x
         program = Program([e.residual for e in self._later], self._problem.variables)
-        lower, upper = self._problem.program.lower, self._problem.program.upper
-        places = torch.tensor(self.known)
 
-        def residuals(values: Tensor) -> Tensor:
-            point = torch.tensor(x).index_copy(0, places, values)
+        def residuals(point: Tensor) -> Tensor:
             return torch.cat([r.reshape(-1) for r in self._run(program, point, answers)])
+
+        return self._nearest_root(x, self.known, residuals)
+
+    def closed(self, x: Array, resolve: Resolve) -> Array:
+        """The design point with all its unknowns solved for, where black boxes answer this way.
+
+        As in `solved`, it may be one of several solutions, or the point that comes closest to one.
+
+        Args:
+            x: The point, flat; the search starts from its unknowns.
+            resolve: Answers black-box calls, differentiably; such as by predictions.
+        """
+        program = Program([e.residual for e in self._equations], self._problem.variables)
+
+        def residuals(point: Tensor) -> Tensor:
+            return _flat(program.run(point.unsqueeze(0), resolve))
+
+        every = np.sort(np.concatenate([self.torn, self.known]))
+        return self._nearest_root(x, every, residuals)
+
+    def settled(self, x: Array) -> Array:
+        """The design point with those unknowns solved for that equations without black boxes fix.
+
+        As in `solved`, it may be one of several solutions, or the point that comes closest to one.
+        """
+        rows, places = self._settling()
+        if not len(places):
+            return x
+        program = Program([e.residual for e in self._equations], self._problem.variables)
+
+        def residuals(point: Tensor) -> Tensor:
+            return _flat(program.run(point.unsqueeze(0), _nothing))[rows]
+
+        return self._nearest_root(x, places, residuals)
+
+    def _settling(self) -> tuple[Tensor, NDArray[np.int64]]:
+        """Which scalar equations read no black box, and the unknowns that each of them fixes.
+
+        Where a black box answers NaN, the equations that still have a value do not read it; an
+        unknown that is NaN tells in the same way which equations read it.
+        """
+        nowhere = np.zeros(0, dtype=np.int64)
+        if not self._equations:
+            return torch.tensor(nowhere), nowhere
+        program = Program([e.residual for e in self._equations], self._problem.variables)
+        whole = self._problem.program
+        middle = torch.tensor((whole.lower + whole.upper) / 2)
+        entries = unknown_entries(whole)
+        probes = middle.repeat(1 + len(entries), 1)
+        probes[torch.arange(1, len(probes)), torch.tensor(entries)] = torch.nan
+        with torch.no_grad():
+            values = torch.stack([_flat(program.run(p.unsqueeze(0), _nothing)) for p in probes])
+        rows = torch.nonzero(values[0].isfinite())[:, 0]
+        reads = values[1:, rows].isnan().numpy()  # (unknowns, rows)
+        row_of = maximum_bipartite_matching(csr_matrix(reads.T.astype(int)), perm_type="row")
+        fixed = [place for place, row in zip(entries, row_of, strict=True) if row >= 0]
+        own = sorted(int(row) for row in row_of if row >= 0)
+        return rows[own], np.array(fixed, dtype=np.int64)
+
+    def _nearest_root(
+        self, x: Array, places: NDArray[np.int64], residuals: Callable[[Tensor], Tensor]
+    ) -> Array:
+        """The design point with some entries moved to where residuals are 0, by Newton's method.
+
+        Args:
+            x: The point.
+            places: The entries that may move, between their bounds.
+            residuals: (rows,) for a point.
+        """
+        inside = torch.tensor(places)
+
+        def moved(values: Tensor) -> Tensor:
+            return residuals(torch.tensor(x).index_copy(0, inside, values))
 
         def at(values: Array) -> Array:
             with torch.no_grad():
-                missed: Array = residuals(torch.tensor(values)).numpy()
+                missed: Array = moved(torch.tensor(values)).numpy()
             return np.asarray(np.nan_to_num(missed, nan=1e6))
 
         def slopes(values: Array) -> Array:
-            slope = torch.autograd.functional.jacobian(residuals, torch.tensor(values))
+            slope = torch.autograd.functional.jacobian(moved, torch.tensor(values))
             return np.asarray(np.nan_to_num(np.asarray(slope)))
 
-        low, high = lower[self.known], upper[self.known]
+        program = self._problem.program
+        low, high = program.lower[places], program.upper[places]
         margin = 1e-12 * (high - low)
-        start = np.clip(x[self.known], low + margin, high - margin)
+        start = np.clip(x[places], low + margin, high - margin)
         found = least_squares(at, start, slopes, (low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15)
-        moved = x.copy()
-        moved[self.known] = found.x
-        return moved
+        result = x.copy()
+        result[places] = found.x
+        return result
 
     def mismatch(self, x: Array, answers: Mapping[int, Array]) -> tuple[float, Constraint | None]:
         """By how much the worst equation of a loop misses its tolerance, and which one it is."""
@@ -140,22 +225,27 @@ class Loops:
 
     def _fixed_point(self) -> tuple[Program, list[int]]:
         """What computes the torn streams anew, and their flat positions."""
+        found = self._comes_back()
+        if found is None:
+            names = ", ".join(v.name for v in self._problem.variables if v.is_unknown)
+            raise ModelError(
+                f"evaluation='chained' goes around a loop until {names} come back unchanged: "
+                "write each equation of the loop as t == ..., once for each unknown t, or use "
+                "evaluation='separate'"
+            )
+        return found
+
+    def _comes_back(self) -> tuple[Program, list[int]] | None:
         if self._images is None:
             sides: list[Expression] = []
             places: list[int] = []
             for equation in self._closing:
                 unknown = solved_for(equation)
-                if unknown is None:
-                    continue
-                sides.append(equation.right if unknown is equation.left else equation.left)
-                places += entries_of(unknown, self._problem.variables)
+                if unknown is not None:
+                    sides.append(equation.right if unknown is equation.left else equation.left)
+                    places += entries_of(unknown, self._problem.variables)
             if sorted(places) != self.torn.tolist():
-                names = ", ".join(v.name for v in self._problem.variables if v.is_unknown)
-                raise ModelError(
-                    f"evaluation='chained' goes around a loop until {names} come back unchanged: "
-                    "write each equation of the loop as t == ..., once for each unknown t, or use "
-                    "evaluation='separate'"
-                )
+                return None
             self._images = Program(sides, self._problem.variables)
             self._image_places = places
         return self._images, self._image_places
@@ -170,3 +260,12 @@ class Loops:
             return torch.tensor(answers[self._position[call.key]]).unsqueeze(0)
 
         return program.run(x.unsqueeze(0), resolve)
+
+
+def _flat(parts: list[Tensor]) -> Tensor:
+    return torch.cat([part.reshape(-1) for part in parts])
+
+
+def _nothing(call: BoxCall, states: Tensor) -> Tensor:
+    """A resolver for what reads no answer: whatever reads one has no value."""
+    return states.new_full((len(states), call.box.outputs), torch.nan)

@@ -5,7 +5,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.study.loops import MOST_ROUNDS, Loops
+from grisaille.language.loops import MOST_ROUNDS, Loops
 
 QUICK = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=256, iterations=20), initial=4)
 
