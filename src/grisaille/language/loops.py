@@ -184,15 +184,42 @@ class Loops:
         return result
 
     def mismatch(self, x: Array, answers: Mapping[int, Array]) -> tuple[float, Constraint | None]:
-        """By how much the worst equation of a loop misses its tolerance, and which one it is."""
+        """By how much the worst equation of a loop misses its tolerance, and which one it is.
+
+        What declared noise explains, two standard deviations, is not missed: going around once more
+        would not come closer.
+        """
         worst: tuple[float, Constraint | None] = (0.0, None)
         for equation in self._closing:
             program = Program([equation.residual], self._problem.variables)
             (residual,) = self._run(program, torch.tensor(x), answers)
-            excess = float(residual.abs().max()) - float(equation.tolerance)
+            allowed = float(equation.tolerance) + 2 * self._scatter(program, x, answers)
+            excess = float((residual.reshape(-1).abs() - allowed).max())
             if not excess <= worst[0]:
                 worst = (excess, equation)
         return worst
+
+    def _scatter(self, program: Program, x: Array, answers: Mapping[int, Array]) -> Tensor:
+        """Standard deviation that declared noise gives each scalar residual, to first order."""
+        calls = self._problem.program.calls
+        noise = torch.cat(
+            [
+                torch.tensor(np.broadcast_to(0.0 if c.box.noise is None else c.box.noise, n))
+                for c, n in ((c, c.box.outputs) for c in calls)
+            ]
+        )
+        if not noise.any():
+            return torch.zeros(1, dtype=torch.float64)
+
+        def residuals(flat: Tensor) -> Tensor:
+            def resolve(call: BoxCall, _states: Tensor) -> Tensor:
+                return flat[calls[self._position[call.key]].columns].unsqueeze(0)
+
+            return _flat(program.run(torch.tensor(x).unsqueeze(0), resolve))
+
+        along = torch.tensor(np.concatenate([answers[i] for i in range(len(calls))]))
+        slopes = torch.autograd.functional.jacobian(residuals, along)
+        return torch.as_tensor((slopes * noise).square().sum(1).sqrt())
 
     def image(self, x: Array, answers: Mapping[int, Array]) -> Array:
         """What comes back of the torn streams, flat, for what goes in."""
