@@ -178,7 +178,7 @@ def _by_name(problem: gs.Problem, x: np.ndarray) -> dict[str, Any]:
 def summarize(rows: list[Row]) -> list[Row]:
     """For each problem and method: how many come near, with how many calls; and the bars."""
     lines: list[Row] = []
-    medians: dict[tuple[str, str], float] = {}
+    medians: dict[tuple[str, str, str], float] = {}
     for name in CASES:
         for method in METHODS:
             some = [row for row in rows if (row["problem"], row["method"]) == (name, method)]
@@ -197,13 +197,12 @@ def summarize(rows: list[Row]) -> list[Row]:
                         (max(m["calls"].values()) for m in there), default=None
                     ),
                 }
-                if moment == "lasting":
-                    medians[name, method] = median
+                medians[name, method, moment] = median
             lines.append(line)
     return [*lines, *_bars(lines, medians)]
 
 
-def _bars(lines: list[Row], medians: dict[tuple[str, str], float]) -> list[Row]:
+def _bars(lines: list[Row], medians: dict[tuple[str, str, str], float]) -> list[Row]:
     by_name = {(line["problem"], line["method"]): line for line in lines}
     bars: list[Row] = []
     sellar = by_name.get(("sellar", "default"))
@@ -220,14 +219,19 @@ def _bars(lines: list[Row], medians: dict[tuple[str, str], float]) -> list[Row]:
     if flowsheet is not None:
         every = flowsheet["lasting"]["seeds"] == flowsheet["seeds"]
         bars.append({"bar": "flowsheet within 1 % in 30 trials, every seed", "met": bool(every)})
-    own = medians.get(("recycle_loop", "default"), np.inf)
-    other = medians.get(("recycle_loop", "LogEI"), np.inf)
-    if np.isfinite([own, other]).all():
+    ratios = {
+        moment: medians[("recycle_loop", "default", moment)]
+        / medians[("recycle_loop", "LogEI", moment)]
+        for moment in MOMENTS
+        if np.isfinite(medians.get(("recycle_loop", "LogEI", moment), np.inf))
+        and np.isfinite(medians.get(("recycle_loop", "default", moment), np.inf))
+    }
+    if "lasting" in ratios:
         bars.append(
             {
                 "bar": "flowsheet with at most a third of the calls of LogEI, median",
-                "ratio": own / other,
-                "met": bool(own <= other / 3),
+                "ratios": ratios,
+                "met": bool(ratios["lasting"] <= 1 / 3),
             }
         )
     return bars

@@ -78,6 +78,20 @@ def test_the_diagram_shows_the_loop_and_what_is_torn():
     assert "(too large)" not in text  # an equality is drawn once
 
 
+@pytest.mark.parametrize(
+    ("format", "arrow", "mark"),
+    [("mermaid", "n2 --> n1", ":::unknown"), ("dot", "n2 -> n1;", "dashed")],
+)
+def test_pictures_have_an_arrow_back_to_the_torn_stream(format, arrow, mark):
+    x, t, phi = sides()
+    text = gs.Problem(minimize=x, equations=[t == phi(x, t)]).diagram(format)
+    torn = next(line for line in text.splitlines() if "torn stream" in line)
+    assert torn.split()[0].startswith("n1")
+    assert mark in torn
+    assert arrow in text  # from the black box to what it reads itself
+    assert arrow.replace("n2", "n?").replace("n1", "n2").replace("n?", "n1") in text
+
+
 def test_strategies_that_know_no_equations_say_so():
     x, t, phi = sides()
     problem = gs.Problem(minimize=phi(x, t), equations=[t == phi(x, t)])

@@ -35,6 +35,8 @@ from grisaille.language.variable import Unknown
 MOST_ROUNDS = 30
 """How often the chain of a trial is evaluated until its loop counts as not converging."""
 
+# Inputs that differ by this part are the same.
+_SAME = 1e-7
 # How many earlier rounds an extrapolation uses (Anderson acceleration).
 _DEPTH = 3
 
@@ -74,6 +76,11 @@ class Loops:
         """Whether what comes back of every torn stream can be computed: `t == ...` for each."""
         return bool(len(self.torn)) and self._comes_back() is not None
 
+    @property
+    def settling(self) -> NDArray[np.int64]:
+        """Flat positions of the unknowns that equations without black boxes fix."""
+        return self._settling()[1]
+
     def check(self, evaluation: str | None) -> None:
         """Raise ModelError if a loop is to be iterated, but its equations are not solved for it."""
         if evaluation == "chained" and len(self.torn):
@@ -110,6 +117,28 @@ class Loops:
 
         every = np.sort(np.concatenate([self.torn, self.known]))
         return self._nearest_root(x, every, residuals)
+
+    def reached(
+        self, x: Array, call: BoxCall, inputs: Array, answers: Mapping[int, Array]
+    ) -> Array | None:
+        """The design point with torn streams as the inputs of a call say; None if none fit.
+
+        Args:
+            x: The point, flat; its decisions stay.
+            call: A call of the problem's program.
+            inputs: What its black box was given.
+            answers: Outputs of the calls before it, by their position.
+        """
+        if not len(self.torn) or not call.upstream <= answers.keys():
+            return None
+        program = Program(call.arguments, self._problem.variables)
+
+        def residuals(point: Tensor) -> Tensor:
+            return _flat(self._run(program, point, answers)) - torch.tensor(inputs)
+
+        found = self._nearest_root(x, self.torn, residuals)
+        missed = residuals(torch.tensor(found)).abs().numpy()
+        return found if (missed <= _SAME * (1 + np.abs(inputs))).all() else None
 
     def settled(self, x: Array) -> Array:
         """The design point with those unknowns solved for that equations without black boxes fix.

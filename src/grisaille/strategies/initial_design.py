@@ -174,7 +174,7 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
     """The point that a scrambled Sobol sequence of the study's seed has for this trial.
 
     On the steps of its variables. Where these leave few points, it may be taken already, and then
-    a later point of the sequence is used. Unknowns are where they probably are.
+    a later point of the sequence is used. Equations without black boxes hold at the point.
 
     Args:
         situation: The situation.
@@ -187,7 +187,7 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
     space = program.space
     lower, upper = space.search_lower, space.search_upper
     point = space.spread(lower + (upper - lower) * unit)
-    point = with_likely_unknowns(situation.problem, situation.history, point)
+    point = with_likely_unknowns(situation.problem, situation.history, point, is_spread=True)
     if space.has_steps and (situation.problem.is_exact if is_exact is None else is_exact):
         taken = taken_designs(situation)
         later = engine.draw(_LATER_POINTS, dtype=torch.float64).numpy()
