@@ -22,6 +22,7 @@ from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.program import Program
+from grisaille.language.reduced_problem import Bounded
 from grisaille.language.variable import Variable
 from grisaille.records import History
 from grisaille.surrogates.composite import compiled, is_plain, own_kernels
@@ -309,6 +310,8 @@ def known_range(expression: Expression) -> tuple[Array, Array]:
             np.where(np.isfinite(upper), upper, unknown),
         )
     assert isinstance(expression, Operation)
+    if isinstance(expression, Bounded):
+        return np.array([expression.lower]), np.array([expression.upper])
     if expression.atom is atoms.take:
         lower, upper = known_range(expression.arguments[0])
         positions = list(expression.parameters[0])

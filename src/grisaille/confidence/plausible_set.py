@@ -23,7 +23,7 @@ from grisaille.confidence.beliefs import (
     disturbance,
 )
 from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals
-from grisaille.confidence.design_problem import design_problem, whole_entries
+from grisaille.confidence.design_problem import design_problem, design_region, whole_entries
 from grisaille.confidence.process_noise import Band, Disturbances
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
@@ -85,6 +85,7 @@ class PlausibleSet:
             self.program.continuous,
             whole=whole,
             nominal=nominal,
+            region=design_region(self.program),
         )
 
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:

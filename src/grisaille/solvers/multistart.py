@@ -17,6 +17,7 @@ from grisaille.solvers.search_problem import (
     Solution,
     best_of,
     evaluate_in_chunks,
+    in_region,
     rounded,
     screening_merit,
 )
@@ -116,7 +117,10 @@ class MultiStart:
         if problem.nominal is not None:  # the first and the last label are not special
             moved &= ~problem.nominal
         unit[:half] = torch.where(moved, unit[:half].round(), unit[:half])
-        return spread_evenly(problem, unit, generator)
+        points = spread_evenly(problem, unit, generator)
+        if problem.region is None:
+            return points
+        return in_region(problem, problem.region, points, seed, faces=half)
 
     def _zoom(
         self,
@@ -141,6 +145,11 @@ class MultiStart:
             near = moved_at_random(problem, centers, radius * width, noise, generator)
             near = near.reshape(-1, len(width))
             near = torch.clamp(near, problem.lower, problem.upper)
+            if problem.region is not None:
+                first = len(problem.region.lower)
+                around = centers.expand(count, *centers.shape).reshape(near.shape)
+                inside = problem.region.pulled_in(around[:, :first], near[:, :first])
+                near = torch.cat([inside, near[:, first:]], 1)
             found = evaluate_in_chunks(problem, near)
             points = torch.cat([points, near])
             objectives = torch.cat([objectives, found[0]])

@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from grisaille.array_types import Array
 from grisaille.checks import is_count, tuple_of
 from grisaille.errors import GrisailleWarning, ModelError, shortened
 from grisaille.language.black_box import BlackBox
-from grisaille.language.design_points import own_points
+from grisaille.language.elimination import points_to_try
 from grisaille.records import History, Observation, Situation, Suggestion, Trial, TrialKind
 from grisaille.storage.event_log import Kind
 from grisaille.strategies.likely_unknowns import with_likely_unknowns
@@ -209,7 +208,7 @@ class AnsweredStudy(ReadableStudy):
         if (points is None) == (not values):
             raise ModelError("enqueue: pass points, or one point as values of the variables")
         given = values if points is None else points
-        x = self._with_unknowns(own_points(self.problem.program, given, "enqueue"))
+        x = points_to_try(self.problem, given, "enqueue", self._with_unknowns)
 
         def record(writer: Writer) -> list[int]:
             own = [Suggestion(TrialKind.OWN, point) for point in x]
@@ -220,15 +219,14 @@ class AnsweredStudy(ReadableStudy):
         return self._session.write(record)
 
     def _with_unknowns(self, x: Array) -> Array:
-        """Points (points, n) with values for the unknowns that are NaN."""
+        """A point (n,) with values for the unknowns, which are NaN."""
         from grisaille.study.predictions import predictor_for
 
-        if not np.isnan(x).any():
-            return x
         history = self.history
         if len(history):
-            return predictor_for(self.problem, history, self.strategy).closed(x)
-        return np.array([with_likely_unknowns(self.problem, history, point) for point in x])
+            (closed,) = predictor_for(self.problem, history, self.strategy).closed(x[None])
+            return np.asarray(closed)
+        return with_likely_unknowns(self.problem, history, x)
 
     def fail(self, query: Query | str, reason: str) -> bool:
         """Record that an evaluation gave no answer.

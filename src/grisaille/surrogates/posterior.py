@@ -7,7 +7,7 @@ faster than GPyTorch's lazy operators.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import torch
@@ -78,6 +78,15 @@ class Hyperparameters:
     remarks: tuple[str, ...] = ()
     shares: Tensor | None = None
     logarithmic: Tensor | None = None
+
+    def on(self, device: torch.device) -> Hyperparameters:
+        """The same on a device."""
+        moved = copy(self)
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Tensor):
+                object.__setattr__(moved, f.name, value.to(device))
+        return moved
 
     def scale(self, kernel: Kernel, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d).
@@ -188,6 +197,16 @@ class Posterior:
         same.inputs = logarithms(self.inputs, flags)
         same.hyperparameters = replace(self.hyperparameters, logarithmic=None)
         return same
+
+    def on(self, device: torch.device) -> Posterior:
+        """The same posterior on a device."""
+        if self.inputs.device.type == device.type:
+            return self
+        moved = copy(self)
+        moved.hyperparameters = self.hyperparameters.on(device)
+        for name in ("inputs", "outputs", "scaled", "factor", "weights"):
+            setattr(moved, name, getattr(self, name).to(device))
+        return moved
 
     def misses(self) -> Tensor:
         """How far the mean is from each output it was given, (n, k): lambda alpha."""
