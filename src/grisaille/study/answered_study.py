@@ -224,8 +224,9 @@ class AnsweredStudy(ReadableStudy):
 
         history = self.history
         if len(history):
-            (closed,) = predictor_for(self.problem, history, self.strategy).closed(x[None])
-            return np.asarray(closed)
+            predictor = predictor_for(self.problem, history, self.strategy)
+            closed: Array = predictor.closed(x[None])[0]
+            return closed
         return with_likely_unknowns(self.problem, history, x)
 
     def fail(self, query: Query | str, reason: str) -> bool:
