@@ -142,6 +142,12 @@ def _kinds_of_variables() -> list[Place]:
     labels = ["A", "B"]
     return [
         *places,
+        place(
+            "Unknown(contraction=)",
+            lambda v: gs.Unknown("t", lower=0, upper=1, contraction=v),
+            NONE | {"zero", "fraction", "tiny"},
+            "contraction",
+        ),
         place("Choice(name=)", lambda v: gs.Choice(v, labels), TEXT),
         place("Choice(labels=)", lambda v: gs.Choice("c", v), _LABELS, "labels"),
     ]

@@ -101,13 +101,13 @@ def test_own_points_that_break_an_equality_are_refused_by_name_and_amount():
         "0.0001): every point that is tried meets it, so pass points that do"
     )
     with pytest.raises(gs.ModelError, match=re.escape(message)):
-        points_to_try(blend(), [0.4, 0.2, 0.1, 0.1, 0.0], "enqueue")
+        points_to_try(blend(), [0.4, 0.2, 0.1, 0.1, 0.0], "enqueue", np.asarray)
 
 
 def test_own_points_within_the_tolerance_are_moved_onto_the_equalities():
     problem = blend()
     given = np.array([0.46666, 0.23333, 0.2, 0.1, 0.0])
-    (point,) = points_to_try(problem, given, "x0")
+    (point,) = points_to_try(problem, given, "x0", np.asarray)
     system = problem.elimination.system
     assert np.abs(system.equal @ point - system.values).max() < ROUNDING
     np.testing.assert_allclose(point, given, atol=5e-5)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,6 +23,7 @@ from grisaille.confidence.plausible_set import BandRule, Beta, PlausibleSet
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
+from grisaille.language.loops import Loops
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import History, Situation
@@ -112,6 +114,22 @@ class Predictor:
                     "the problem's own black boxes"
                 )
         return program
+
+    def closed(self, x: Array) -> Array:
+        """Design points (points, n), with unknowns that are NaN where predictions close the loops.
+
+        The search starts in the middle between the bounds; nothing else is known of them.
+        """
+        loops, program = Loops(self.problem), self.problem.program
+        middle = (program.lower + program.upper) / 2
+        return np.array(
+            [
+                loops.closed(np.where(np.isnan(point), middle, point), self.middle_of)
+                if np.isnan(point).any()
+                else point
+                for point in x
+            ]
+        )
 
     def middle_of(self, call: BoxCall, states: Tensor) -> Tensor:
         """The middle of a call's band at states (batch, inputs)."""

@@ -7,6 +7,7 @@ constraints. Black boxes and all other constraints stay what they are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from grisaille.array_types import Array, Flags
 from grisaille.errors import ModelError
 from grisaille.language.constraint import Constraint
-from grisaille.language.design_points import design_points
+from grisaille.language.design_points import own_points
 from grisaille.language.linear_rows import LinearRows, linear_rows
 from grisaille.language.linear_system import LinearSystem, linear_system
 from grisaille.language.pivots import Pivots
@@ -123,13 +124,22 @@ class Elimination:
         )
 
 
-def points_to_try(problem: Problem, x: Any, who: str) -> Array:
-    """Points (points, n) of the user's own, as `design_points` has them, on the equalities.
+def points_to_try(
+    problem: Problem, x: Any, who: str, with_unknowns: Callable[[Array], Array]
+) -> Array:
+    """Points (points, n) of the user's own, as `own_points` has them, on the equalities.
+
+    Args:
+        problem: The problem.
+        x: The points.
+        who: The function that was called, for messages.
+        with_unknowns: Gives a point (n,) with NaN for its unknowns values of these.
 
     Raises:
         ModelError: They are no points of the problem, or break a linear equality.
     """
-    points = design_points(problem.program, x, who)
+    points = own_points(problem.program, x, who)
+    points = np.array([with_unknowns(p) if np.isnan(p).any() else p for p in points])
     elimination = problem.elimination
     if elimination is None:
         return points

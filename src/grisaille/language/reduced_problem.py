@@ -144,7 +144,7 @@ def _one_entry(variable: Variable, name: str, offset: int) -> Variable:
     if isinstance(variable, Integer):
         return Integer(name, lower=lower, upper=upper)
     if isinstance(variable, Unknown):
-        return Unknown(name, lower=lower, upper=upper)
+        return Unknown(name, lower=lower, upper=upper, contraction=variable.contraction)
     step = None if variable.step is None else float(variable.step.ravel()[offset])
     return Variable(name, lower=lower, upper=upper, step=step, log=variable.log)
 

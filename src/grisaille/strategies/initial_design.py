@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 from grisaille.array_types import Array
 from grisaille.checks import attribute_of, check_count, is_finite, real_numbers
 from grisaille.errors import ModelError, shortened
-from grisaille.language.design_points import design_points
+from grisaille.language.design_points import own_points
 from grisaille.language.elimination import points_to_try
 from grisaille.language.problem import Problem
+from grisaille.language.unknowns import unknown_entries
 from grisaille.language.value_kinds import Value
-from grisaille.records import Situation, Suggestion, TrialKind
+from grisaille.records import History, Situation, Suggestion, TrialKind
+from grisaille.strategies.likely_unknowns import with_likely_unknowns
 from grisaille.strategies.restricted_design import is_restricted, restricted_sequence
 from grisaille.strategies.stepped_choice import is_among, taken_designs
 
@@ -45,7 +48,7 @@ class InitialPoints:
         return len(self.rows)
 
     def points(self, problem: Problem) -> Array:
-        """The points (m, n), in the order of the problem's variables.
+        """The points (m, n), in the order of the problem's variables; NaN for unknowns left out.
 
         Raises:
             ModelError: They are not points of this problem.
@@ -55,9 +58,10 @@ class InitialPoints:
             given = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         origin = problem.origin
         if origin is None:
-            return design_points(problem.program, given, "initial")
+            return own_points(problem.program, given, "initial")
         # Users write points of the problem that they wrote.
-        full = points_to_try(origin.original, given, "initial")
+        fill = partial(with_likely_unknowns, origin.original, History())
+        full = points_to_try(origin.original, given, "initial", fill)
         return np.array([origin.reduced(point) for point in full])
 
 
@@ -126,18 +130,19 @@ def check_design(initial: Initial, problem: Problem) -> None:
 
 
 def usual_points(entries: int) -> int:
-    """How many points are tried first in a problem with so many design entries."""
+    """How many points are tried first in a problem with so many entries of decisions."""
     return min(2 * (entries + 1), _MOST_POINTS)
 
 
 def initial_points(situation: Situation, wanted: Initial) -> int:
-    """How many points: as many as wanted, or 2 (n + 1) for n variables, at most 20.
+    """How many points: as many as wanted, or 2 (n + 1) for n decisions, at most 20.
 
     Nobody wants to spend more than a third of the trials on them.
     """
     if wanted is not None:
         return len(wanted) if isinstance(wanted, InitialPoints) else wanted
-    usual = usual_points(situation.problem.program.size)
+    program = situation.problem.program
+    usual = usual_points(program.size - len(unknown_entries(program)))
     if situation.remaining is None:
         return usual
     return max(1, min(usual, (situation.started + situation.remaining) // 3))
@@ -168,6 +173,8 @@ def initial_suggestion(situation: Situation, wanted: Initial = None) -> Suggesti
         place = sum(trial.suggestion.kind is TrialKind.INITIAL for trial in tried)
         own = wanted.points(situation.problem)[place + situation.incomplete :]
         point = own[0] if len(own) else point
+        if np.isnan(point).any():
+            point = with_likely_unknowns(situation.problem, situation.history, point)
     return Suggestion(TrialKind.INITIAL, point, pending=len(situation.pending))
 
 
@@ -176,7 +183,8 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
 
     On the steps of its variables. Where these leave few points, it may be taken already, and then
     a later point of the sequence is used. Where linear inequalities of the variables leave only a
-    part of the space, the sequence is one that fills this part.
+    part of the space, the sequence is one that fills this part. Elsewhere unknowns are where
+    equations and, once they were spread, the latest answers put them.
 
     Args:
         situation: The situation.
@@ -191,6 +199,7 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
     space = program.space
     lower, upper = space.search_lower, space.search_upper
     point = space.spread(lower + (upper - lower) * unit)
+    point = with_likely_unknowns(situation.problem, situation.history, point, is_spread=True)
     if space.has_steps and (situation.problem.is_exact if is_exact is None else is_exact):
         taken = taken_designs(situation)
         later = engine.draw(_LATER_POINTS, dtype=torch.float64).numpy()
