@@ -27,6 +27,7 @@ from grisaille.confidence.declared_intervals import DeclaredInterval, declared_i
 from grisaille.confidence.design_problem import design_problem, whole_entries
 from grisaille.confidence.plausible_slopes import PlausibleSlopes, WithSlopes, has_slopes
 from grisaille.confidence.process_noise import Band, Disturbances
+from grisaille.confidence.read_together import blocks_of
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
 from grisaille.solvers.search_problem import Evaluate, SearchProblem
@@ -87,6 +88,7 @@ class PlausibleSet:
             self.program.continuous,
             whole=whole,
             nominal=nominal,
+            blocks=blocks_of(self.program, len(self.lower)),
         )
 
     def _with_slopes(
@@ -228,7 +230,11 @@ class PlausibleSet:
         def choose(slopes: PlausibleSlopes) -> Callable[[Array], tuple[Array, Array]]:
             return lambda points: slopes.cautious(points, kept.numpy())
 
-        return replace(problem, evaluate=self._with_slopes(problem.evaluate, choose))
+        return replace(
+            problem,
+            evaluate=self._with_slopes(problem.evaluate, choose),
+            blocks=blocks_of(self.program, len(problem.lower)),
+        )
 
     def highest(self, x: Array) -> float:
         """How large the objective can be at a design point, flat, within the bands.

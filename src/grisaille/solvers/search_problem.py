@@ -35,6 +35,20 @@ class EvaluateWithSlopes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Blocks:
+    """Which coordinates of a search space are read together.
+
+    Attributes:
+        entries: (count,) for each block, the positions of its coordinates. Blocks may overlap, and
+            every coordinate is in one.
+        donors: (P, D), points whose blocks may be good, each for itself.
+    """
+
+    entries: tuple[Tensor, ...]
+    donors: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class SearchProblem:
     """Minimize an objective between bounds, subject to inequalities.
 
@@ -51,6 +65,8 @@ class SearchProblem:
             whole.
         nominal: (D,), which of these are numbers of things without an order, so that any two of
             them are neighbours; None if none are.
+        blocks: Which entries are read together, where there are many; None if a search need not
+            know.
     """
 
     lower: Tensor
@@ -60,6 +76,7 @@ class SearchProblem:
     relax: Callable[[], Relaxation] | None = None
     whole: Tensor | None = None
     nominal: Tensor | None = None
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True, slots=True)
