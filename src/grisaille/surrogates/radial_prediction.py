@@ -56,7 +56,7 @@ class RadialGroup:
     def moments(self, places: Array) -> tuple[Array, Array]:
         """Means (g, batch) and the deviation (batch,) at places (batch, d) from the origin."""
         distance = cdist(self.scaled, places / self.lengthscale)
-        return self._moments(_correlation(self.kernel, distance)[0])[:2]
+        return self._moments(radial_correlation(self.kernel, distance)[0])[:2]
 
     def with_slopes(self, places: Array) -> tuple[Array, Array, Array, Array]:
         """Means (g, batch), the deviation (batch,), and their slopes (g, batch, d) and (batch, d).
@@ -67,7 +67,7 @@ class RadialGroup:
         """
         scaled = places / self.lengthscale
         distance = cdist(self.scaled, scaled)
-        correlation, rate = _correlation(self.kernel, distance)
+        correlation, rate = radial_correlation(self.kernel, distance)
         mean, deviation, solved = self._moments(correlation)
         rate *= self.variance
         slopes = np.empty((len(mean) + 1, *scaled.shape))
@@ -156,7 +156,7 @@ class _Prediction(torch.autograd.Function):
         return torch.from_numpy(slopes.reshape(-1, d)), None
 
 
-def _correlation(kernel: SquaredExponential | Matern, distance: Array) -> tuple[Array, Array]:
+def radial_correlation(kernel: SquaredExponential | Matern, distance: Array) -> tuple[Array, Array]:
     """Correlations k(r) at scaled distances r, and k'(r) / r.
 
     For a Matérn kernel of smoothness 1/2 this is infinite at 0, where the slope counts as 0.
