@@ -10,6 +10,7 @@ import torch
 from scipy.stats import norm
 
 import grisaille as gs
+from grisaille.confidence import audit
 from grisaille.confidence.audit import Audited, standardized_errors, widening_factors
 from grisaille.confidence.beliefs import believe
 from grisaille.confidence.knowledge import Knowledge
@@ -58,6 +59,34 @@ def test_errors_are_those_of_the_posterior_of_earlier_answers(noise):
     errors = errors_of(problem, history)["f"]
     assert errors.shape == (3, 1)
     np.testing.assert_allclose(errors[:, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_the_latest_errors_of_a_long_study_are_those_of_the_posterior_of_earlier_answers(
+    noise, monkeypatch
+):
+    problem = wave(kernel=known_kernel(), noise=noise)
+    points = np.array([0.5, 1.5, 3.0, 2.2, 3.8, 0.1, 2.7, 1.1, 3.4, 1.9])
+    history = chosen_after(history_at(problem, points[:, None]), 2)
+    every = errors_of(problem, history)["f"]
+    monkeypatch.setattr(audit, "_AT_LEAST", 3)
+    latest = errors_of(problem, history)["f"]  # of 8, from the fourth on
+    assert len(latest) == 5
+    np.testing.assert_allclose(latest, every[3:], rtol=1e-5, atol=1e-9)
+
+
+def test_answers_of_one_trial_are_predicted_from_those_before_it(monkeypatch):
+    # A probe and the chain of one trial do not tell about each other.
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(lambda x: np.sin(2 * x), name="f", noise=0, kernel=known_kernel())
+    problem = gs.Problem(minimize=f(x) + f(4 - x))
+    points = np.array([0.5, 1.5, 3.1, 2.2, 3.8, 0.1, 2.7])
+    history = chosen_after(history_at(problem, points[:, None]), 1)
+    every = errors_of(problem, history)["f"]
+    monkeypatch.setattr(audit, "_AT_LEAST", 3)
+    latest = errors_of(problem, history)["f"]
+    assert len(latest) == 6
+    np.testing.assert_allclose(latest, every[-6:], rtol=1e-4, atol=1e-7)
 
 
 def test_answers_of_the_initial_design_are_not_counted_but_learned_from():

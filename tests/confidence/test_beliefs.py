@@ -12,7 +12,9 @@ from grisaille.confidence.beliefs import believe, contradiction, milestone
 from grisaille.errors import ModelError
 from grisaille.records import History, Observation
 from grisaille.surrogates.fitting import given, learned
-from grisaille.surrogates.posterior import ModelSurrogate, Posterior
+from grisaille.surrogates.posterior import ModelSurrogate, NoFactorError, Posterior
+from grisaille.surrogates.row_choice import typical_rows
+from grisaille.surrogates.sparse import CondensedPosterior
 from tests.confidence.confidence_helpers import history_at, known_kernel, random_design
 
 
@@ -406,3 +408,65 @@ def test_two_exact_answers_that_differ_contradict_any_kernel():
     program = gs.Problem(minimize=box(x)).program
     surrogate = believe(program, observed("f", [0.0, 0.5, 0.5], [0.0, 0.2, 0.4]))["f"]
     assert "misses them by up to 0.1: use noise=None" in contradiction(box, surrogate)
+
+
+# --- many rows -----------------------------------------------------------------------------------
+def test_the_posterior_of_many_rows_is_that_of_its_most_telling_ones(monkeypatch):
+    monkeypatch.setattr(beliefs, "_MANY_ROWS", 12)
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(np.sin, name="f", noise=0, kernel=gs.Matern(2.5, 1.0, 1.0))
+    problem = gs.Problem(minimize=f(x))
+    history = history_at(problem, np.linspace(0, 4, 40)[:, None])
+    belief = believe(problem.program, history)["f"]
+    assert len(belief.inputs) <= 12
+    alone = Posterior(belief.kernel, belief.hyperparameters, belief.inputs, belief.outputs)
+    states = torch.linspace(0, 4, 9).double().unsqueeze(1)
+    for found, expected in zip(belief.predict(states), alone.predict(states), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    best = history.trials[int(np.argmin([t.objective for t in history]))].x
+    assert float(belief.predict(torch.tensor(best).unsqueeze(0))[1]) < 1e-4
+
+
+def test_many_noisy_rows_are_condensed_and_say_what_all_of_them_say(monkeypatch):
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(np.sin, name="f", noise=0.1, kernel=gs.Matern(2.5, 1.0, 1.0))
+    problem = gs.Problem(minimize=f(x))
+    history = history_at(problem, np.linspace(0, 4, 60)[:, None])
+    whole = believe(problem.program, history)["f"]
+    monkeypatch.setattr(beliefs, "_MANY_ROWS", 50)
+    condensed = believe(problem.program, history)["f"]
+    assert isinstance(condensed, CondensedPosterior)
+    states = torch.linspace(0, 4, 9).double().unsqueeze(1)
+    for found, expected in zip(condensed.predict(states), whole.predict(states), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_hyperparameters_of_many_rows_are_those_of_typical_ones(monkeypatch):
+    monkeypatch.setattr(beliefs, "_TYPICAL_ROWS", 15)
+    x = gs.Variable("x", lower=0, upper=4)
+    problem = gs.Problem(minimize=gs.BlackBox(np.sin, name="f", noise=0)(x))
+    points = np.linspace(0, 4, 40)[:, None]
+    history = history_at(problem, points)
+    found = believe(problem.program, history)["f"].hyperparameters
+    some = typical_rows(points[: milestone(40)] / 4, 15)
+    few = believe(problem.program, history_at(problem, points[some]))["f"].hyperparameters
+    np.testing.assert_allclose(found.lengthscale, few.lengthscale)
+    np.testing.assert_allclose(found.variance, few.variance)
+
+
+def test_rows_without_a_factor_are_taken_one_by_one(monkeypatch):
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(np.sin, name="f", noise=0, kernel=gs.Matern(2.5, 1.0, 1.0))
+    problem = gs.Problem(minimize=f(x))
+    history = history_at(problem, np.linspace(0, 4, 7)[:, None])
+    whole = believe(problem.program, history)["f"]
+    make = Posterior.__init__
+
+    def refuse(self, kernel, sizes, inputs, outputs):
+        if len(inputs) > 1:
+            raise NoFactorError
+        make(self, kernel, sizes, inputs, outputs)
+
+    monkeypatch.setattr(Posterior, "__init__", refuse)
+    found = believe(problem.program, history)["f"]
+    np.testing.assert_allclose(found.factor, whole.factor, atol=1e-9)

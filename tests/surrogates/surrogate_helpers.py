@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 import grisaille as gs
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
-from grisaille.surrogates.posterior import Hyperparameters
 
 FAMILIES = [gs.SquaredExponential(), gs.Matern(0.5), gs.Matern(1.5), gs.Matern(2.5), gs.Linear()]
 STATIONARY = FAMILIES[:-1]

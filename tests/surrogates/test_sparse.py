@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernels import Matern, SquaredExponential
-from grisaille.surrogates.posterior import Hyperparameters, Posterior
+from grisaille.surrogates.posterior import Posterior
 from grisaille.surrogates.sparse import CondensedPosterior
 
 

@@ -7,20 +7,26 @@ errors beyond two deviations, and none far beyond.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import torch
 from scipy.special import ndtri
+from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.confidence.beliefs import Beliefs, believe, noise_of
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
-from grisaille.records import History, Observation, TrialKind
+from grisaille.records import History, Observation, Trial, TrialKind
+from grisaille.surrogates.posterior import NoFactorError, Posterior, Surrogate
+
+# Of long studies, at least so many of the latest answers count, and less than twice as many: what
+# was learned from the first ones says little about the bands of today.
+_AT_LEAST = 100
 
 DOUBT = 2.0
 """By how much audited bands are widened before a closed gap, or infeasibility, is believed."""
@@ -113,20 +119,19 @@ def standardized_errors(program: Program, history: History, beliefs: Beliefs) ->
 def _errors(program: Program, box: BlackBox, history: History, noise: tuple[float, ...]) -> Array:
     """The standardized errors of one black box, (answers, k)."""
     ratios = [np.zeros((0, box.outputs))]
-    kinds = [trial.suggestion.kind for trial in history]
-    for place, trial in enumerate(history):
-        # A user's own points count once there was enough to learn from.
-        own = kinds[place] is TrialKind.OWN and any(kind.is_chosen for kind in kinds[:place])
-        if not (kinds[place].is_chosen or own):
-            continue
-        before = [o for o in history.before(trial).observations() if o.box == box.name]
-        answers = [o for o in trial.observations if o.box == box.name]
-        if before and answers:
-            data = _as_bytes(before), _as_bytes(answers)
+    trials = _predicted_trials(box, history)
+    skipped = (len(trials) // _AT_LEAST - 1) * _AT_LEAST
+    chance = _expected_largest(box, noise)
+    if skipped > 0:
+        return _latest_errors(program, box, history, trials[skipped], noise) / chance
+    for trial in trials:
+        before = _of(box, history.before(trial).observations())
+        if before:
+            data = _as_bytes(before), _as_bytes(_of(box, trial.observations))
             error, then, deviation = _prediction(program, box.name, *data)
             level = np.maximum(then, noise)
             ratios.append(error / np.sqrt(deviation**2 + level**2))
-    return np.concatenate(ratios) / _expected_largest(box, noise)
+    return np.concatenate(ratios) / chance
 
 
 def _expected_largest(box: BlackBox, noise: tuple[float, ...]) -> float:
@@ -142,6 +147,82 @@ def _expected_largest(box: BlackBox, noise: tuple[float, ...]) -> float:
     return float(ends[0] / ends[1])
 
 
+def _predicted_trials(box: BlackBox, history: History) -> list[Trial]:
+    """The trials whose answers of a black box were predicted."""
+    found, learned = [], False
+    for trial in history:
+        kind = trial.suggestion.kind
+        # A user's own points count once there was enough to learn from.
+        counts = kind.is_chosen or (kind is TrialKind.OWN and learned)
+        learned = learned or kind.is_chosen
+        if counts and any(o.box == box.name for o in trial.observations):
+            found.append(trial)
+    return found
+
+
+def _latest_errors(
+    program: Program, box: BlackBox, history: History, first: Trial, noise: tuple[float, ...]
+) -> Array:
+    """The standardized errors of the answers from a trial on, (answers, k).
+
+    They are predicted with what was learned just before that trial, and each from all answers
+    before its own trial.
+    """
+    before = _of(box, history.before(first).observations())
+    base = _belief(program, box.name, _as_bytes(before))
+    level = np.maximum(noise_of(box, base), noise)
+    later = [trial for trial in history if trial.number >= first.number]
+    parts = [_of(box, trial.observations) for trial in later]
+    rows = [o for part in parts for o in part]
+    x = torch.tensor(np.array([o.inputs for o in rows]))
+    y = torch.tensor(np.array([o.outputs for o in rows]))
+    try:
+        error, deviation = _in_turn(base, x, y, [len(part) for part in parts])
+    except NoFactorError:
+        with torch.no_grad():
+            mean, spread = base.predict(x)
+        error, deviation = (y - mean).abs().numpy(), spread.numpy()
+    predicted = {id(trial) for trial in _predicted_trials(box, history)}
+    counts = [id(t) in predicted for t, part in zip(later, parts, strict=True) for _ in part]
+    return np.asarray(error / np.sqrt(deviation**2 + level**2))[counts]
+
+
+def _in_turn(base: Surrogate, x: Tensor, y: Tensor, sizes: list[int]) -> tuple[Array, Array]:
+    """Errors and deviations (n, k) of answers, each part predicted from all parts before it.
+
+    With L the Cholesky factor of all answers and v = L^-1 (y - m), the error of a part p is
+    L_pp v_p, and its variance, noise included, the squared length of its rows of L_pp.
+
+    Args:
+        base: What is believed without them.
+        x: (n, d).
+        y: (n, k).
+        sizes: How many answers each part has.
+    """
+    if type(base) is not Posterior:  # it stays as it was
+        with torch.no_grad():
+            mean, deviation = base.predict(x)
+        return (y - mean).abs().numpy(), deviation.numpy()
+    inputs, outputs = torch.cat([base.inputs, x]), torch.cat([base.outputs, y])
+    whole = Posterior(base.kernel, base.hyperparameters, inputs, outputs)
+    residual = (outputs - base.hyperparameters.mean).T.unsqueeze(-1)
+    solved = torch.linalg.solve_triangular(whole.factor, residual, upper=False)
+    rounding = whole.regularization(whole.scaled)
+    errors, deviations, start = [], [], len(base.inputs)
+    for size in sizes:
+        part = slice(start, start + size)
+        block = whole.factor[:, part, part]
+        errors.append((block @ solved[:, part]).squeeze(-1).T.abs())
+        variance = block.square().sum(2) - rounding[:, part]
+        deviations.append(variance.clamp_min(0).sqrt().T)
+        start += size
+    return torch.cat(errors).numpy(), torch.cat(deviations).numpy()
+
+
+def _of(box: BlackBox, observations: Iterable[Observation]) -> list[Observation]:
+    return [o for o in observations if o.box == box.name]
+
+
 def _as_bytes(observations: list[Observation]) -> bytes:
     rows = [np.concatenate([o.inputs, o.outputs]) for o in observations]
     return np.array(rows, dtype=float).tobytes()
@@ -153,8 +234,7 @@ def _prediction(
 ) -> tuple[Array, tuple[float, ...], Array]:
     """Errors (answers, k), noise and deviations of answers, predicted from those before them."""
     box = next(b for b in program.boxes if b.name == name)
-    earlier, later = _observations(box, before), _observations(box, answers)
-    surrogate = believe(program, History(loose=earlier), only=[name])[name]
+    later, surrogate = _observations(box, answers), _belief(program, name, before)
     states = torch.tensor(np.array([o.inputs for o in later]))
     with torch.no_grad():
         mean, deviation = surrogate.predict(states)
@@ -162,6 +242,14 @@ def _prediction(
     return errors, noise_of(box, surrogate), deviation.numpy()
 
 
+@lru_cache(maxsize=8)  # the latest answers of a long study are predicted from the same ones
+def _belief(program: Program, name: str, before: bytes) -> Surrogate:
+    """What was believed of a black box after its answers."""
+    box = next(b for b in program.boxes if b.name == name)
+    return believe(program, History(loose=_observations(box, before)), only=[name])[name]
+
+
 def _observations(box: BlackBox, data: bytes) -> tuple[Observation, ...]:
-    rows = np.frombuffer(data).reshape(-1, box.inputs + box.outputs)
-    return tuple(Observation(box.name, row[: box.inputs], row[box.inputs :]) for row in rows)
+    inputs = box.inputs
+    rows = np.frombuffer(data).reshape(-1, inputs + box.outputs)
+    return tuple(Observation(box.name, row[:inputs], row[inputs:]) for row in rows)

@@ -28,17 +28,14 @@ from grisaille.records import History
 from grisaille.surrogates.composite import compiled, is_plain, own_kernels
 from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.fitting import given, learned
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
 from grisaille.surrogates.kernel_checks import check_kernel
 from grisaille.surrogates.kernels import Linear, Matern
 from grisaille.surrogates.noise_evidence import repeats_earlier
-from grisaille.surrogates.posterior import (
-    Hyperparameters,
-    ModelSurrogate,
-    Posterior,
-    Surrogate,
-)
+from grisaille.surrogates.posterior import ModelSurrogate, NoFactorError, Posterior, Surrogate
 from grisaille.surrogates.prior import prior_variance
+from grisaille.surrogates.row_choice import telling_rows, typical_rows
 from grisaille.surrogates.shared_fitting import learned_together
 from grisaille.surrogates.shared_kernel import SharedPosterior
 from grisaille.surrogates.sparse import CondensedPosterior
@@ -50,8 +47,13 @@ DEFAULT_KERNEL = Matern(2.5)
 
 # Rows of a disturbed mechanism beyond which its surrogate is condensed, and how many of them its
 # hyper-parameters are learned from.
-_MANY_ROWS = 250
+_MANY_RUNS = 250
 _LEARNED_FROM = 200
+# The same for other black boxes: rows beyond which their surrogate rests on the most telling ones,
+# or on that many inputs if they are noisy; and how many of them hyper-parameters are learned from.
+_MANY_ROWS = 600
+_MOST_CHOSEN = 400
+_TYPICAL_ROWS = 300
 
 # A mean contradicts exact answers if it misses one by this part of their spread, and by so many of
 # the standard deviations that are taken for rounding.
@@ -111,7 +113,9 @@ def noise_of(box: BlackBox, surrogate: Surrogate) -> tuple[float, ...]:
 
 def conclusions(surrogate: Surrogate) -> tuple[str, ...]:
     """What was concluded while learning a black box, in a few words each."""
-    return surrogate.hyperparameters.remarks if isinstance(surrogate, Posterior) else ()
+    if isinstance(surrogate, Posterior | CondensedPosterior):
+        return surrogate.hyperparameters.remarks
+    return ()
 
 
 def believe(
@@ -171,7 +175,7 @@ def _surrogate(
     kernel: Kernel = DEFAULT_KERNEL if box.kernel is None else box.kernel
     check_kernel(kernel, box.name, box.inputs, box.input_hint)
     kernel = compiled(kernel, box.inputs)
-    if box.process_noise and len(inputs) > _MANY_ROWS:
+    if box.process_noise and len(inputs) > _MANY_RUNS:
         return _condensed(program, box, kernel, inputs, outputs)
     first = milestone(len(inputs), at_once)
     if box.noise is None and repeats_earlier(inputs, first):
@@ -181,13 +185,43 @@ def _surrogate(
     else:
         noise = box.noise if regularization is None else np.full(box.outputs, regularization**0.5)
         hyperparameters = given(kernel, noise, box.inputs, box.outputs)
+    return _posterior(box, history, kernel, hyperparameters, inputs, outputs)
+
+
+def _posterior(
+    box: BlackBox,
+    history: History,
+    kernel: Kernel,
+    hyperparameters: Hyperparameters,
+    inputs: Array,
+    outputs: Array,
+) -> Surrogate:
+    """The posterior of all rows; of many, that of the most telling ones, or a condensed one."""
     x, y = torch.tensor(inputs), torch.tensor(outputs)
     if box.shared_kernel:
         return SharedPosterior(kernel, hyperparameters, x, y)
-    posterior = Posterior(kernel, hyperparameters, x[:first], y[:first])
-    for i in range(first, len(x)):
-        posterior = posterior.extended(x[i], y[i])
-    return posterior
+    if len(x) > _MANY_ROWS:
+        if (hyperparameters.noise > 0).any():  # every noisy row tells something
+            return CondensedPosterior(kernel, hyperparameters, x, y, _MOST_CHOSEN)
+        near = torch.tensor(_inputs_at_best(box, history))
+        some = telling_rows(kernel, hyperparameters, x, near, _MANY_ROWS)
+        x, y = x[some], y[some]
+    try:
+        return Posterior(kernel, hyperparameters, x, y)
+    except NoFactorError:  # rounding: one by one, what is left is at least lambda
+        posterior = Posterior(kernel, hyperparameters, x[:1], y[:1])
+        for i in range(1, len(x)):
+            posterior = posterior.extended(x[i], y[i])
+        return posterior
+
+
+def _inputs_at_best(box: BlackBox, history: History) -> Array:
+    """Inputs of a black box in the best trial, (m, d): no row if there is no trial."""
+    if not history.trials:
+        return np.zeros((0, box.inputs))
+    best = min(history.trials, key=lambda trial: (trial.violation, trial.objective))
+    found = [o.inputs for o in best.observations if o.box == box.name]
+    return np.array(found, dtype=float).reshape(-1, box.inputs)
 
 
 def _learned(
@@ -202,6 +236,8 @@ def _learned(
     lower, upper = input_range(program, box, inputs) if ends is None else ends
     flags = learned_in_logarithm(program, box)
     inputs, lower, upper = (in_logarithms(v, flags) for v in (inputs, lower, upper))
+    some = typical_rows((inputs - lower) / (upper - lower), _TYPICAL_ROWS)
+    inputs, outputs = inputs[some], outputs[some]
     if box.shared_kernel:
         found = learned_together(kernel, box.noise, inputs, outputs, lower, upper)
     else:

@@ -21,7 +21,7 @@ from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import History
-from grisaille.surrogates.posterior import logarithms
+from grisaille.surrogates.hyperparameters import logarithms
 
 # Two answers may exceed what was declared by this part of it and of the largest answer: simulators
 # round.

@@ -22,7 +22,7 @@ from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import History
 from grisaille.solvers.search_problem import SearchProblem
-from grisaille.surrogates.posterior import logarithms
+from grisaille.surrogates.hyperparameters import logarithms
 
 # How many times nearer an answer must be than a failure.
 _NEARER = 2.0

@@ -8,6 +8,7 @@ graph serves objective and constraints, so they share their intermediate values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -25,10 +26,12 @@ from grisaille.confidence.beliefs import (
 from grisaille.confidence.controls import Controls
 from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals
 from grisaille.confidence.design_problem import design_problem, design_region, whole_entries
+from grisaille.confidence.plausible_slopes import PlausibleSlopes, WithSlopes, has_slopes
 from grisaille.confidence.process_noise import Band, Disturbances
+from grisaille.confidence.read_together import blocks_of
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
-from grisaille.solvers.search_problem import SearchProblem
+from grisaille.solvers.search_problem import Evaluate, SearchProblem
 
 # The part of an equality's tolerance that a recommendation leaves to errors of the prediction.
 _SURE_PART = 0.9
@@ -83,12 +86,24 @@ class PlausibleSet:
         return SearchProblem(
             self.lower,
             self.upper,
-            self.evaluate,
+            self._with_slopes(self.evaluate, lambda slopes: slopes.auxiliary),
             self.program.continuous,
             whole=whole,
             nominal=nominal,
             region=design_region(self.program),
+            blocks=blocks_of(self.program, len(self.lower), self.controls.columns),
         )
+
+    def _with_slopes(
+        self,
+        evaluate: Evaluate,
+        choose: Callable[[PlausibleSlopes], Callable[[Array], tuple[Array, Array]]],
+    ) -> Evaluate:
+        """What to evaluate, with slopes that come at once where these can be worked out."""
+        if not has_slopes(self.program, self.beliefs, self.intervals):
+            return evaluate
+        slopes = PlausibleSlopes(self.program, self.beliefs, self.beta)
+        return WithSlopes(evaluate, choose(slopes))
 
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
@@ -218,7 +233,16 @@ class PlausibleSet:
             objective, constraints, deviation = self.predict(design)
             return objective, constraints + deviation + kept
 
-        return design_problem(self.program, evaluate)
+        problem = design_problem(self.program, evaluate)
+
+        def choose(slopes: PlausibleSlopes) -> Callable[[Array], tuple[Array, Array]]:
+            return lambda points: slopes.cautious(points, kept.numpy())
+
+        return replace(
+            problem,
+            evaluate=self._with_slopes(problem.evaluate, choose),
+            blocks=blocks_of(self.program, len(problem.lower)),
+        )
 
     def highest(self, x: Array) -> float:
         """How large the objective can be at a design point, flat, within the bands.

@@ -6,16 +6,21 @@ one batch: an iteration costs one forward pass for all starts.
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from grisaille.solvers.quadratic import solve_quadratic
 from grisaille.solvers.search_problem import (
     FEASIBILITY,
+    EvaluateWithSlopes,
     Scale,
     SearchProblem,
     evaluate_in_chunks,
     rounded,
+    slopes_at_once,
 )
 
 _SMALLEST_RADIUS = 1e-8
@@ -85,7 +90,7 @@ def _trust_region(
     # A start where something is infinite or not a number does not move.
     radius = 0.2 * _all_finite(value, rows).to(unit.dtype)
     active = torch.arange(len(unit))
-    evaluations = slope_points(scale) * len(unit)
+    evaluations = slope_points(problem, scale) * len(unit)
 
     for iteration in range(iterations):
         # Only starts that still move are continued, and of those in one valley only the best.
@@ -112,7 +117,7 @@ def _trust_region(
         )
         candidate = (unit[a] + step).clamp(0, 1)
         new_value, new_rows, new_gradient, new_jacobian = linearize(problem, scale, candidate)
-        evaluations += slope_points(scale) * len(candidate)
+        evaluations += slope_points(problem, scale) * len(candidate)
         after = new_value + penalty * new_rows.clamp_min(0).sum(1)
         gained = torch.where(_all_finite(new_value, new_rows), before - after, -torch.inf)
         ratio = gained / expected.clamp_min(1e-16)
@@ -147,10 +152,10 @@ def _have_better_neighbour(unit: Tensor, merit: Tensor, whole: Tensor | None = N
 
     Those with different whole numbers never are.
     """
-    apart = (unit.unsqueeze(0) - unit.unsqueeze(1)).abs()
+    # Memory grows with the square of the number of points, but not with their length.
+    near = torch.cdist(unit, unit, p=math.inf) < _ONE_VALLEY
     if whole is not None:
-        apart = torch.where(whole & (apart > 0), 1.0, apart)
-    near = apart.amax(-1) < _ONE_VALLEY
+        near &= torch.cdist(unit[:, whole], unit[:, whole], p=math.inf) == 0
     better = merit.unsqueeze(0) < merit.unsqueeze(1)
     # Of several equal ones, the first stays.
     equal = (merit.unsqueeze(0) == merit.unsqueeze(1)).triu(1).T
@@ -166,7 +171,10 @@ def linearize(
     """
     # Each point is evaluated once per column, and each copy gives the slope of one column: a larger
     # batch costs less than a backward pass per column.
-    copies = slope_points(scale)
+    at_once = slopes_at_once(problem)
+    if at_once is not None:
+        return _linearized_at_once(problem, at_once, scale, unit)
+    copies = slope_points(problem, scale)
     points = unit.detach().repeat_interleave(copies, 0).requires_grad_(True)
     width = problem.upper - problem.lower
     with torch.enable_grad():  # a proof, which needs no slopes itself, searches now and then
@@ -188,9 +196,28 @@ def linearize(
     return values[:, 0].clone(), rows, jacobian[:, 0].clone(), jacobian[:, 1:].clone()
 
 
-def slope_points(scale: Scale) -> int:
-    """How many points `linearize` evaluates for one: a copy for each column."""
-    return 1 + len(scale.constraints)
+def _linearized_at_once(
+    problem: SearchProblem, evaluate: EvaluateWithSlopes, scale: Scale, unit: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As `linearize`, where slopes come with the values."""
+    width = problem.upper - problem.lower
+    inside = rounded(problem, problem.lower + width * unit.detach())
+    values, slopes = evaluate.with_slopes(inside.numpy())
+    spreads = np.concatenate([[float(scale.objective)], scale.constraints.numpy()])
+    values = values / spreads
+    moves = width if problem.whole is None else torch.where(problem.whole, 0.0, width)
+    slopes = slopes * (moves.numpy() / spreads[:, None])
+    if not np.isfinite(slopes).all():
+        slopes = np.nan_to_num(slopes, nan=0.0, posinf=1e8, neginf=-1e8)
+    rows = np.maximum(values[:, 1:], -_LARGEST_MARGIN)
+    jacobian = torch.from_numpy(np.ascontiguousarray(slopes))
+    value = torch.from_numpy(values[:, 0].copy())
+    return value, torch.from_numpy(rows), jacobian[:, 0].clone(), jacobian[:, 1:]
+
+
+def slope_points(problem: SearchProblem, scale: Scale) -> int:
+    """How many points `linearize` evaluates for one: at most a copy for each column."""
+    return 1 if slopes_at_once(problem) is not None else 1 + len(scale.constraints)
 
 
 def _update_hessian(

@@ -150,7 +150,7 @@ def with_stationarity(problem: SearchProblem, scale: Scale, found: Solution) -> 
     return replace(
         found,
         stationarity=stationarity(problem, found.point, near),
-        evaluations=found.evaluations + _SAMPLES + slope_points(scale),
+        evaluations=found.evaluations + _SAMPLES + slope_points(problem, scale),
     )
 
 
@@ -198,7 +198,7 @@ def _by_slsqp(
         unit = answer.x
     inside = torch.tensor(np.nan_to_num(unit)).clamp(0, 1)
     end = rounded(problem, problem.lower + (problem.upper - problem.lower) * inside)
-    tried = _SAMPLES + slope_points(scale) * at.cache_info().misses
+    tried = _SAMPLES + slope_points(problem, scale) * at.cache_info().misses
     return torch.clamp(end, problem.lower, problem.upper), tried
 
 

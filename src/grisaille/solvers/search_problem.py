@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.array_types import Array
 from grisaille.solvers.polytope import Polytope
 from grisaille.solvers.proof import Proof, Relaxation
 
@@ -24,6 +25,29 @@ _SCREEN_PENALTY = 10.0
 
 Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Batched: points (batch, D) to objectives (batch,) and constraints (batch, K), met when <= 0."""
+
+
+@runtime_checkable
+class EvaluateWithSlopes(Protocol):
+    """An `Evaluate` that also gives slopes, faster than automatic differentiation would."""
+
+    def with_slopes(self, points: Array) -> tuple[Array, Array]:
+        """Objective and constraints (batch, 1 + K), and their slopes (batch, 1 + K, D)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Which coordinates of a search space are read together.
+
+    Attributes:
+        entries: (count,) for each block, the positions of its coordinates. Blocks may overlap, and
+            every coordinate is in one.
+        donors: (P, D), points whose blocks may be good, each for itself.
+    """
+
+    entries: tuple[Tensor, ...]
+    donors: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +69,8 @@ class SearchProblem:
             them are neighbours; None if none are.
         region: What linear inequalities leave of the first entries: where to sample. They are
             among the constraints as well. None if there are none.
+        blocks: Which entries are read together, where there are many; None if a search need not
+            know.
     """
 
     lower: Tensor
@@ -55,6 +81,7 @@ class SearchProblem:
     whole: Tensor | None = None
     nominal: Tensor | None = None
     region: Polytope | None = None
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +108,12 @@ class Solution:
     evaluations: int
     proof: Proof | None = None
     stationarity: float | None = None
+
+
+def slopes_at_once(problem: SearchProblem) -> EvaluateWithSlopes | None:
+    """What gives slopes together with values; None where they need automatic differentiation."""
+    evaluate: object = problem.evaluate
+    return evaluate if isinstance(evaluate, EvaluateWithSlopes) else None
 
 
 def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem:

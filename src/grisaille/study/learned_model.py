@@ -26,8 +26,9 @@ from grisaille.strategies.strategy import Strategy
 from grisaille.study.external_data import input_namings
 from grisaille.study.predictions import predictor_for
 from grisaille.surrogates.constant_process import ConstantProcess
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
-from grisaille.surrogates.posterior import Hyperparameters, ModelSurrogate, Posterior, Surrogate
+from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
 from grisaille.surrogates.shared_kernel import SharedPosterior
 from grisaille.surrogates.sparse import CondensedPosterior
 

@@ -18,11 +18,11 @@ from scipy.optimize import minimize
 from grisaille.array_types import Array
 from grisaille.surrogates.composite import Composite
 from grisaille.surrogates.composite_likelihood import CompositeLikelihood
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
 from grisaille.surrogates.kernels import Linear
 from grisaille.surrogates.likelihood import Likelihood, LogNormal
 from grisaille.surrogates.noise_evidence import NoiseVerdict, judge_noise
-from grisaille.surrogates.posterior import Hyperparameters
 from grisaille.surrogates.prior import given_sizes
 
 # Noise variance, in standardized units, that learning assumes for a noise-free black box.

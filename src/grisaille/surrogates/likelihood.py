@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
-import torch
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.spatial.distance import cdist
-from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.surrogates.kernel import Kernel
-from grisaille.surrogates.kernels import Linear, Radial
+from grisaille.surrogates.kernels import Linear
 from grisaille.surrogates.posterior import LEAST_NOISE
-
-# Inputs at a smaller squared distance are the same. The slope of a Matérn kernel of smoothness 1/2
-# is infinite there, but a length-scale changes nothing about a distance of 0.
-_LEAST_DISTANCE = 1e-24
+from grisaille.surrogates.radial_prediction import radial_correlation
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,6 @@ class Likelihood:
         self.kernel = kernel
         self.inputs = inputs
         self.outputs = outputs
-        self._outputs = torch.tensor(outputs)
         self.noise = noise
         self.has_variance = not isinstance(kernel, Linear)
         self.dimensions = [inputs.shape[1]] * inputs.shape[1]
@@ -88,20 +82,21 @@ class Likelihood:
         """The loss and its gradient; (inf, zeros) where the covariance has no Cholesky factor."""
         lengthscale, variance, noise = self.values(logarithms)
         d = self.inputs.shape[1]
-        scaled = torch.from_numpy(self.inputs / lengthscale)
+        scaled = self.inputs / lengthscale
         covariance, slope = self._covariance(scaled, variance)
         gradient = np.zeros_like(logarithms)
         factor, failed = self._factor(covariance, variance, noise)
         if failed:
             return math.inf, gradient
-        inverse = torch.cholesky_inverse(factor)
-        residual = self._outputs - self._best_mean(inverse)
+        inverse = _inverse(factor)
+        residual = self.outputs - self._best_mean(inverse)
         weights = inverse @ residual
-        loss = 0.5 * float(residual @ weights) + float(factor.diagonal().log().sum())
+        loss = 0.5 * float(residual @ weights) + float(np.log(factor.diagonal()).sum())
         # d loss = tr(W dK) / 2 with W = K^-1 - K^-1 r r' K^-1; the best mean adds nothing.
-        sensitivity = inverse - torch.outer(weights, weights)
-        trace = float(sensitivity.trace())
-        gradient[:d] = self._by_lengthscale(scaled, sensitivity * slope).numpy()
+        sensitivity = inverse
+        sensitivity -= np.multiply.outer(weights, weights)
+        trace = float(np.trace(sensitivity))
+        gradient[:d] = self._by_lengthscale(scaled, sensitivity * slope)
         if self.has_variance:
             by_kernel = float((sensitivity * covariance).sum())
             gradient[d] = (by_kernel + LEAST_NOISE * variance * trace) / 2
@@ -131,34 +126,40 @@ class Likelihood:
     def mean(self, logarithms: Array) -> float:
         """The constant prior mean of largest likelihood; 0 if the covariance has no factor."""
         lengthscale, variance, noise = self.values(logarithms)
-        covariance, _ = self._covariance(torch.from_numpy(self.inputs / lengthscale), variance)
+        covariance, _ = self._covariance(self.inputs / lengthscale, variance)
         factor, failed = self._factor(covariance, variance, noise)
-        return 0.0 if failed else self._best_mean(torch.cholesky_inverse(factor))
+        return 0.0 if failed else self._best_mean(_inverse(factor))
 
-    def _best_mean(self, inverse: Tensor) -> float:
+    def _best_mean(self, inverse: Array) -> float:
         ones = inverse.sum(0)
-        return float(ones @ self._outputs / ones.sum())
+        return float(ones @ self.outputs / ones.sum())
 
-    def _factor(self, covariance: Tensor, variance: float, noise: float) -> tuple[Tensor, bool]:
+    def _factor(self, covariance: Array, variance: float, noise: float) -> tuple[Array, bool]:
         """The Cholesky factor of the answers' covariance, and whether there is none."""
-        level = (noise + LEAST_NOISE * variance) * torch.eye(len(covariance), dtype=torch.float64)
-        factor, failed = torch.linalg.cholesky_ex(covariance + level)
-        return factor, bool(failed)
+        whole = covariance.copy(order="F")
+        whole.flat[:: len(whole) + 1] += noise + LEAST_NOISE * variance
+        factor, failed = dpotrf(whole, lower=1, clean=1, overwrite_a=1)
+        return factor, failed != 0 or not np.isfinite(factor).all()
 
-    def _covariance(self, scaled: Tensor, variance: float) -> tuple[Tensor, Tensor | float]:
+    def _covariance(self, scaled: Array, variance: float) -> tuple[Array, Array | float]:
         """Covariances (n, n), and their derivatives by the squared distance (or by products)."""
         if not self.has_variance:
             return scaled @ scaled.T, 1.0
-        points = scaled.numpy()
-        squared = torch.from_numpy(cdist(points, points, "sqeuclidean")).clamp_min(_LEAST_DISTANCE)
-        value, slope, _ = cast(Radial, self.kernel).profile(squared)
-        slopes = torch.where(squared > _LEAST_DISTANCE, slope, 0.0)
-        return variance * value, variance * slopes
+        # The slope of a Matérn kernel of smoothness 1/2 is infinite where inputs coincide, but a
+        # length-scale changes nothing about a distance of 0.
+        value, rate = radial_correlation(self.kernel, cdist(scaled, scaled))  # type: ignore[arg-type]
+        return variance * value, (variance / 2) * rate
 
-    def _by_lengthscale(self, scaled: Tensor, weighted: Tensor) -> Tensor:
+    def _by_lengthscale(self, scaled: Array, weighted: Array) -> Array:
         """Half of the sum over pairs of W_ik dK_ik / d log l_j, for each j."""
         product = (scaled * (weighted @ scaled)).sum(0)
         if not self.has_variance:
-            return -product
+            return np.asarray(-product)
         # The sum of W_ik (s_ij - s_kj)^2 by its parts, without an array of all differences.
-        return -2 * (weighted.sum(1) @ (scaled * scaled) - product)
+        return np.asarray(-2 * (weighted.sum(1) @ (scaled * scaled) - product))
+
+
+def _inverse(factor: Array) -> Array:
+    """The inverse (n, n) of a matrix with this Cholesky factor."""
+    lower, _ = dpotri(factor, lower=1)
+    return np.asarray(lower + np.tril(lower, -1).T)

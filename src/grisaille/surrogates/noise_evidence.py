@@ -64,16 +64,16 @@ def judge_noise(inputs: Array, outputs: Array, gains: Array) -> NoiseVerdict:
 
 def repeats_earlier(inputs: Array, start: int) -> bool:
     """Whether a row of the inputs (n, d), from the given one on, equals an earlier row."""
-    return any(i >= start for i, _ in _repetitions(inputs))
+    return any(i >= start for i, _ in repetitions(inputs))
 
 
 def _repeated(inputs: Array, outputs: Array) -> Array:
     """Largest difference of the outputs from those of an earlier, equal input, for each repeat."""
-    pairs = _repetitions(inputs)
+    pairs = repetitions(inputs)
     return np.array([np.abs(outputs[i] - outputs[first]).max(initial=0.0) for i, first in pairs])
 
 
-def _repetitions(inputs: Array) -> list[tuple[int, int]]:
+def repetitions(inputs: Array) -> list[tuple[int, int]]:
     """Each row that equals an earlier one, with the first row that it equals."""
     first: dict[bytes, int] = {}
     earlier = [first.setdefault((row + 0.0).tobytes(), i) for i, row in enumerate(inputs)]

@@ -7,23 +7,25 @@ faster than GPyTorch's lazy operators.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.array_types import Array
 from grisaille.errors import ModelError, counted
-from grisaille.surrogates.composite import Composite
+from grisaille.surrogates.hyperparameters import Hyperparameters, logarithms
 from grisaille.surrogates.kernel import Kernel
+from grisaille.surrogates.kernels import Matern, SquaredExponential
+from grisaille.surrogates.radial_prediction import LEAST_VARIANCE as LEAST_VARIANCE
+from grisaille.surrogates.radial_prediction import RadialGroup, RadialPosterior
 
 # Noise is never taken to be below this part of an observation's prior variance. It keeps every
 # Cholesky factor well defined however many inputs coincide (they do near convergence), and adds at
 # most 1e-5 prior standard deviations to a deviation: bands can close that far.
 LEAST_NOISE = 1e-10
-# Rounding may leave a variance barely negative; this part of the kernel variance is its floor, far
-# below any real one.
-LEAST_VARIANCE = 1e-14
 # How many points a user's own model is asked for at once where that takes their covariance.
 _JOINTLY = 64
 
@@ -48,72 +50,8 @@ class Surrogate(Protocol):
         ...
 
 
-def logarithms(states: Tensor, flags: Tensor) -> Tensor:
-    """States (..., d) with the logarithm of those inputs that are flagged, (d,)."""
-    positive = torch.where(flags, states, 1.0).clamp_min(1e-300)
-    return torch.where(flags, positive.log(), states)
-
-
-@dataclass(frozen=True, slots=True)
-class Hyperparameters:
-    """All parameters of a Gaussian process, for k outputs and d inputs.
-
-    Attributes:
-        lengthscale: (k, d), in the inputs' units, or of their logarithms if these are learned; of
-            a composite kernel, one per column.
-        variance: (k,), kernel variance in squared output units.
-        noise: (k,), noise variance lambda in squared output units.
-        mean: (k,), constant prior mean.
-        center: (d,), the point that is taken as the origin of inputs, or of their logarithms.
-        remarks: What was concluded while learning them, in a few words each.
-        shares: (k, parts), how the parts of a composite kernel share the variance; else None.
-        logarithmic: (d,), which inputs count by their logarithm; None for none of them.
-    """
-
-    lengthscale: Tensor
-    variance: Tensor
-    noise: Tensor
-    mean: Tensor
-    center: Tensor
-    remarks: tuple[str, ...] = ()
-    shares: Tensor | None = None
-    logarithmic: Tensor | None = None
-
-    def on(self, device: torch.device) -> Hyperparameters:
-        """The same on a device."""
-        moved = copy(self)
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if isinstance(value, Tensor):
-                object.__setattr__(moved, f.name, value.to(device))
-        return moved
-
-    def scale(self, kernel: Kernel, states: Tensor) -> Tensor:
-        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d).
-
-        For a composite kernel, what it takes as scaled inputs.
-        """
-        if self.logarithmic is not None:
-            states = logarithms(states, self.logarithmic)
-        if isinstance(kernel, Composite) and self.shares is not None:
-            return kernel.scale(states - self.center, self.lengthscale, self.shares)
-        return (states - self.center) / self.lengthscale.unsqueeze(1)
-
-    def covariance(self, kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
-        """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
-        return self.variance[:, None, None] * kernel.correlation(first, second)
-
-    def joint_covariance(self, kernel: Kernel, scaled: Tensor, known: Tensor, q: int) -> Tensor:
-        """Posterior covariances (batch, k, q, q) of q states each, (k, batch * q, d).
-
-        Inner products of the columns of `known`, (k, n, batch * q), are what observations explain.
-        """
-        k, total, d = scaled.shape
-        known = known.reshape(k, known.shape[1], total // q, q).permute(2, 0, 3, 1)
-        pairs = scaled.reshape(k * (total // q), q, d)
-        correlation = kernel.correlation(pairs, pairs).reshape(k, total // q, q, q)
-        prior = (self.variance[:, None, None, None] * correlation).transpose(0, 1)
-        return prior - known @ known.transpose(-1, -2)
+class NoFactorError(Exception):
+    """Rounding leaves the covariance of many observations no Cholesky factor."""
 
 
 class Posterior:
@@ -142,9 +80,14 @@ class Posterior:
         self.inputs = inputs
         self.outputs = outputs
         self.scaled = self.scale(inputs)
-        covariance = self.covariance(self.scaled, self.scaled)
-        noise = torch.diag_embed(self.regularization(self.scaled))
-        self._set_factor(torch.linalg.cholesky(covariance + noise))
+        # Outputs that are alike share one factor.
+        some = self.scaled[:1] if hyperparameters.are_alike else self.scaled
+        covariance = self.covariance(some, some)
+        covariance.diagonal(dim1=1, dim2=2).add_(self.regularization(self.scaled)[: len(some)])
+        factor, failed = torch.linalg.cholesky_ex(covariance)
+        if failed.any():
+            raise NoFactorError
+        self._set_factor(factor.expand(outputs.shape[1], -1, -1))
 
     def extended(self, inputs: Tensor, outputs: Tensor) -> Posterior:
         """The posterior with one more observation, inputs (d,) and outputs (k,), in O(n^2)."""
@@ -166,6 +109,8 @@ class Posterior:
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        if isinstance(self.kernel, SquaredExponential | Matern) and states.device.type == "cpu":
+            return self._radial(self.kernel).predict(self.hyperparameters.from_origin(states))
         scaled = self.scale(states)
         cross = self.covariance(self.scaled, scaled)  # (k, n, batch)
         mean = self.hyperparameters.mean[:, None] + (self.weights * cross).sum(1)
@@ -173,6 +118,21 @@ class Posterior:
         variance = self.covariance_diagonal(scaled) - (solved * solved).sum(1)
         floor = LEAST_VARIANCE * self.hyperparameters.variance[:, None]
         return mean.T, torch.maximum(variance, floor).sqrt().T
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether `with_slopes` will do: for plain kernels of the distance."""
+        return isinstance(self.kernel, SquaredExponential | Matern)
+
+    def with_slopes(self, states: Array) -> tuple[Array, Array, Array, Array]:
+        """Means and deviations (batch, k) at (batch, d), and the slopes (batch, k, d) of both."""
+        assert isinstance(self.kernel, SquaredExponential | Matern)
+        places = self.hyperparameters.from_origin(torch.from_numpy(states)).numpy()
+        mean, deviation, slopes = self._radial(self.kernel).with_slopes(places)
+        flags, k = self.hyperparameters.logarithmic, mean.shape[1]
+        if flags is not None:
+            slopes = slopes * np.where(flags.numpy(), 1 / states, 1.0)[:, None]
+        return mean, deviation, slopes[:, :k], slopes[:, k:]
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
@@ -194,6 +154,7 @@ class Posterior:
         if flags is None:
             return self
         same = copy(self)
+        same._arrays = None
         same.inputs = logarithms(self.inputs, flags)
         same.hyperparameters = replace(self.hyperparameters, logarithmic=None)
         return same
@@ -214,8 +175,34 @@ class Posterior:
 
     def _set_factor(self, factor: Tensor) -> None:
         self.factor = factor
-        residual = (self.outputs - self.hyperparameters.mean).T.unsqueeze(-1)
-        self.weights = torch.cholesky_solve(residual, factor)  # (k, n, 1)
+        residual = self.outputs - self.hyperparameters.mean
+        if self.hyperparameters.are_alike:
+            self.weights = torch.cholesky_solve(residual, factor[0]).T.unsqueeze(-1)
+        else:
+            self.weights = torch.cholesky_solve(residual.T.unsqueeze(-1), factor)  # (k, n, 1)
+        self._arrays: RadialPosterior | None = None
+
+    def _radial(self, kernel: SquaredExponential | Matern) -> RadialPosterior:
+        """The same in arrays."""
+        if self._arrays is None:
+            sizes, k = self.hyperparameters, self.outputs.shape[1]
+            alike = [list(range(k))] if sizes.are_alike else [[i] for i in range(k)]
+            self._arrays = RadialPosterior(
+                [
+                    RadialGroup(
+                        kernel,
+                        outputs,
+                        sizes.lengthscale[outputs[0]].numpy(),
+                        float(sizes.variance[outputs[0]]),
+                        sizes.mean[outputs].numpy(),
+                        self.scaled[outputs[0]].numpy(),
+                        np.asfortranarray(self.factor[outputs[0]].numpy()),
+                        self.weights[outputs, :, 0].numpy(),
+                    )
+                    for outputs in alike
+                ]
+            )
+        return self._arrays
 
     def scale(self, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""

@@ -24,10 +24,10 @@ from grisaille.surrogates.fitting import (
     center_and_spread,
     scale_prior,
 )
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
 from grisaille.surrogates.likelihood import LogNormal
 from grisaille.surrogates.noise_evidence import NoiseVerdict, judge_noise
-from grisaille.surrogates.posterior import Hyperparameters
 from grisaille.surrogates.shared_likelihood import SharedLikelihood, as_composite
 
 # Sizes that are tried for each output, in sizes that are common to all.

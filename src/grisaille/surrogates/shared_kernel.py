@@ -13,13 +13,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
-from grisaille.surrogates.posterior import (
-    LEAST_NOISE,
-    LEAST_VARIANCE,
-    Hyperparameters,
-    Posterior,
-)
+from grisaille.surrogates.posterior import LEAST_NOISE, Posterior
+from grisaille.surrogates.radial_prediction import LEAST_VARIANCE
 
 # Patterns are kept until they hold this part of what varies; or until there are that many.
 _SHARE_OF_PATTERNS = 0.999
@@ -67,6 +64,11 @@ class SharedPosterior(Posterior):
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
         mean, deviation = self._predict_once(states)
         return mean, deviation * self.hyperparameters.variance.sqrt()
+
+    @property
+    def has_slopes(self) -> bool:
+        """False: its outputs move along patterns, whose slopes are differentiated."""
+        return False
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""

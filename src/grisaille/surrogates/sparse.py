@@ -11,8 +11,11 @@ from copy import copy
 import torch
 from torch import Tensor
 
+from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
-from grisaille.surrogates.posterior import LEAST_NOISE, LEAST_VARIANCE, Hyperparameters
+from grisaille.surrogates.posterior import LEAST_NOISE
+from grisaille.surrogates.radial_prediction import LEAST_VARIANCE
+from grisaille.surrogates.row_choice import least_told_rows
 
 # Inputs are chosen until what is left of the prior variance, over all observations, is this part of
 # the noise; or until there are that many.
@@ -28,17 +31,25 @@ class CondensedPosterior:
     With U the chosen inputs and S = K_UU + K_Un K_nU / lambda: mean(s) = m + k_U(s)' S^-1 K_Un
     (y - m) / lambda, variance(s) = k(s, s) - k_U(s)' (K_UU^-1 - S^-1) k_U(s) (Titsias 2009,
     "Variational learning of inducing variables in sparse Gaussian processes"). U is chosen by
-    pivoted Cholesky factorization, the input of largest remaining variance first.
+    pivoted Cholesky factorization, the input of largest remaining variance first. What U leaves
+    unknown of an observed value is added to its lambda (Snelson and Ghahramani 2006, "Sparse
+    Gaussian processes using pseudo-inputs").
 
     Args:
         kernel: The kernel family.
         hyperparameters: Its hyper-parameters.
         inputs: (n, d).
         outputs: (n, k).
+        most: The largest number of chosen inputs.
     """
 
     def __init__(
-        self, kernel: Kernel, hyperparameters: Hyperparameters, inputs: Tensor, outputs: Tensor
+        self,
+        kernel: Kernel,
+        hyperparameters: Hyperparameters,
+        inputs: Tensor,
+        outputs: Tensor,
+        most: int = _MOST,
     ) -> None:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
@@ -46,18 +57,22 @@ class CondensedPosterior:
         self._noise_variance = torch.maximum(hyperparameters.noise, LEAST_NOISE * variance)
         scaled = self.hyperparameters.scale(self.kernel, inputs)
         share = (self._noise_variance / variance).min() / max(len(inputs), 1)
-        chosen = _chosen(kernel, scaled, _ENOUGH * float(share))
+        chosen = least_told_rows(kernel, scaled, most, _ENOUGH * float(share))
         self._chosen = scaled[:, chosen]
         prior = self._covariance(self._chosen, self._chosen)
         jitter = _JITTER * variance[:, None, None]
         self._factor = torch.linalg.cholesky(prior + jitter * torch.eye(len(chosen)).to(prior))
         cross = self._covariance(self._chosen, scaled)  # (k, m, n)
         white = torch.linalg.solve_triangular(self._factor, cross, upper=False)
-        noise = self._noise_variance[:, None, None]
+        # What the chosen inputs leave unknown of an observed value counts as more noise of it:
+        # without that, the condensed posterior would be too sure.
+        own = variance[:, None] * kernel.diagonal(scaled)
+        unknown = (own - white.square().sum(1)).clamp_min(0)
+        noise = (self._noise_variance[:, None] + unknown).unsqueeze(1)
         # In whitened form, S = L (I + W W' / lambda) L', which is well conditioned.
-        information = white @ white.transpose(1, 2) / noise
+        information = (white / noise) @ white.transpose(1, 2)
         residual = (outputs - hyperparameters.mean).T.unsqueeze(-1)
-        self._set(information, white @ residual / noise)
+        self._set(information, (white / noise) @ residual)
 
     @property
     def noise(self) -> Tensor:
@@ -115,26 +130,3 @@ class CondensedPosterior:
 
     def _covariance(self, first: Tensor, second: Tensor) -> Tensor:
         return self.hyperparameters.covariance(self.kernel, first, second)
-
-
-def _chosen(kernel: Kernel, scaled: Tensor, enough: float) -> list[int]:
-    """Positions of inputs (k, n, d) that leave at most a part `enough` of any other's variance."""
-    prior = kernel.diagonal(scaled).clone()
-    left = prior.clone()
-    rows: list[Tensor] = []
-    chosen: list[int] = []
-    while len(chosen) < min(_MOST, scaled.shape[1]):
-        # One choice for all outputs: the input with the largest remaining share in any of them.
-        share, pivot = (left / prior.clamp_min(LEAST_VARIANCE)).amax(0).max(0)
-        if float(share) < max(enough, _JITTER):
-            break
-        position = int(pivot)
-        row = kernel.correlation(scaled[:, position : position + 1], scaled).squeeze(1)
-        for earlier in rows:
-            row = row - earlier[:, position : position + 1] * earlier
-        row = row / left[:, position : position + 1].clamp_min(LEAST_VARIANCE).sqrt()
-        left = (left - row.square()).clamp_min(0)
-        left[:, position] = 0
-        rows.append(row)
-        chosen.append(position)
-    return chosen
