@@ -47,3 +47,15 @@ def test_a_local_search_moves_only_what_need_not_be_whole():
     ends, _ = local_search(problem, unit_scale(0), starts, 30)
     assert ends[:, 0].tolist() == [1.0, 6.0]
     assert ends[0, 1].item() == pytest.approx(0.3, abs=1e-4)
+
+
+def test_the_last_starts_stop_where_a_polish_goes_on():
+    def valley(p):
+        return 100 * (p[:, 1] - p[:, 0] ** 2) ** 2 + (1 - p[:, 0]) ** 2
+
+    problem = search_problem([-2, -2], [2, 2], valley)
+    start = torch.tensor([[-1.5, 1.5]], dtype=torch.float64)
+    ends, most = local_search(problem, unit_scale(0), start, 60)
+    early, fewer = local_search(problem, unit_scale(0), start, 60, left=1)
+    assert fewer < most
+    assert valley(ends) < valley(early) < valley(start)

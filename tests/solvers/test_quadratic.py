@@ -5,7 +5,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from grisaille.solvers.quadratic import _TOLERANCE, solve_quadratic
+from grisaille.solvers import quadratic
+from grisaille.solvers.quadratic import _TOLERANCE, _solve_by_guessing, solve_quadratic
 
 PENALTY = 10.0
 
@@ -213,3 +214,33 @@ def test_regions_of_any_size_are_filled(radius):
         np.full(2, radius),
     )
     np.testing.assert_allclose(solve(parts)[0], [radius, radius], rtol=1e-6)
+
+
+# --- without rows --------------------------------------------------------------------------------
+@pytest.mark.parametrize("unknowns", [1, 3, 12])
+def test_a_guess_that_confirms_itself_is_the_solution(unknowns):
+    parts = [program(seed, unknowns, 0) for seed in range(20)]
+    hessian, gradient, _, _, low, high = (np.stack(side) for side in zip(*parts, strict=True))
+    steps, solved = _solve_by_guessing(hessian, gradient, low, high)
+    assert solved.mean() > 0.9
+    slopes = np.einsum("sij,sj->si", hessian, steps) + gradient
+    inside = (steps > low + 1e-12) & (steps < high - 1e-12)
+    at_high, at_low = steps >= high - 1e-12, steps <= low + 1e-12
+    for i in np.flatnonzero(solved):  # the conditions of an optimum
+        assert np.abs(slopes[i][inside[i]]).max(initial=0.0) < 1e-9
+        assert slopes[i][at_high[i]].max(initial=0.0) < 1e-9
+        assert slopes[i][at_low[i]].min(initial=0.0) > -1e-9
+
+
+def test_programs_that_no_guess_solves_are_solved_all_the_same(monkeypatch):
+    parts = program(3, 6, 0)
+    expected = solve(parts)[0]
+    monkeypatch.setattr(quadratic, "_GUESSES", 0)
+    np.testing.assert_allclose(solve(parts)[0], expected, atol=1e-5)
+
+
+def test_a_singular_program_is_left_to_the_other_method():
+    zeros = np.zeros((1, 2))
+    with np.errstate(all="ignore"):
+        _, solved = _solve_by_guessing(np.zeros((1, 2, 2)), zeros, zeros - 1, zeros + 1)
+    assert not solved.any()

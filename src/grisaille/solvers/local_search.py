@@ -38,6 +38,7 @@ def local_search(
     starts: Tensor,
     iterations: int,
     target: float = float("inf"),
+    left: int = 0,
 ) -> tuple[Tensor, int]:
     """Improve all starts at once; infeasible ends with a lower objective get a larger penalty.
 
@@ -49,6 +50,8 @@ def local_search(
         starts: (S, D).
         iterations: The largest number of steps.
         target: The best scaled objective known: starts that will not beat it are given up.
+        left: Where at most so many starts are left to go on, the others having come to an end or
+            been given up, they stop, too.
 
     Returns:
         The ends, and how many points were evaluated.
@@ -56,7 +59,7 @@ def local_search(
     found = []
     evaluations = 0
     for penalty in (10.0, 1000.0):
-        ends, steps = _trust_region(problem, scale, starts, penalty, iterations, target)
+        ends, steps = _trust_region(problem, scale, starts, penalty, iterations, target, left)
         found.append(ends)
         evaluations += steps + len(ends)
         objectives, constraints = evaluate_in_chunks(problem, ends)
@@ -76,6 +79,7 @@ def _trust_region(
     penalty: float,
     iterations: int,
     target: float,
+    left: int,
 ) -> tuple[Tensor, int]:
     """Sequential quadratic programming in coordinates from 0 to 1, batched over starts.
 
@@ -98,7 +102,7 @@ def _trust_region(
             merit = value + penalty * rows.clamp_min(0).sum(1)
             radius[_have_better_neighbour(unit, merit, problem.whole)] = 0.0
         active = active[radius[active] > _SMALLEST_RADIUS]
-        if not len(active):
+        if not len(active) or (len(active) <= left and iteration >= _WARM_UP):
             break
         a = active
         low = torch.maximum(-unit[a], -radius[a, None])

@@ -40,6 +40,7 @@ _CROSSINGS = 8
 _ASIDE = 0.02
 _ENDS_TO_POLISH = 3
 _STEPS_BEFORE_MIXING = 20
+_LEFT_TO_POLISH = 1
 _JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
 
 
@@ -88,7 +89,9 @@ class MultiStart:
             starts, relaxed_steps = more_starts(
                 problem, scale, starts, points, merit, self.iterations
             )
-        ends, steps = local_search(problem, scale, starts, self.iterations)
+        # A polish takes the last starts to their end in less time.
+        left = _LEFT_TO_POLISH if self.polish else 0
+        ends, steps = local_search(problem, scale, starts, self.iterations, left=left)
         steps += relaxed_steps
         crossed = starts[:0]
         if self.again:
@@ -97,7 +100,7 @@ class MultiStart:
         if len(crossed):
             target = _best_value(problem, scale, ends)
             steps += len(ends)
-            more, further = local_search(problem, scale, crossed, self.iterations, target)
+            more, further = local_search(problem, scale, crossed, self.iterations, target, left)
             ends = torch.cat([ends, more])
             steps += further
         if problem.whole is not None:

@@ -37,7 +37,7 @@ _SAMPLES = 128
 CONVERGED = 1e-6
 _FAR = 1e-3
 # The most steps of SLSQP, and the most points that it may try for each of them.
-_ITERATIONS = 60
+_ITERATIONS = 240
 _TRIES = 2
 _TOLERANCE = 1e-13
 
