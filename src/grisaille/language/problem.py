@@ -53,7 +53,7 @@ class Problem:
         feasibility_tol: By how much `a` may be larger than `b`, in the units of the constraint: one
             number for all constraints, or a dictionary of names and numbers. By default 0, and
             1e-4 for the sides of an equality, which may differ by that; for an equation `t == ...`
-            of an unknown, 1e-5 of the distance between its bounds.
+            of an unknown, 1e-6 of the distance between its bounds.
             Search, bounds and verdicts all count a constraint as met up to this.
 
     Attributes:

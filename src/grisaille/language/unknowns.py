@@ -19,7 +19,7 @@ from grisaille.language.program import BoxCall, Program
 from grisaille.language.variable import Unknown, Variable
 
 # The part of an unknown's range by which both sides of its equation may differ.
-_PART_OF_RANGE = 1e-5
+_PART_OF_RANGE = 1e-6
 
 
 def unknowns_of(expression: Expression) -> list[Unknown]:
