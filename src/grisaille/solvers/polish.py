@@ -128,6 +128,8 @@ def polished(
     # At a kink, or where nothing is feasible, a polish gains nothing, and more of them do not help.
     if far and best.feasible and (not found.feasible or best.value < found.value):
         for start in others:
+            if torch.equal(start, found.point):  # it was the first to go on
+                continue
             best = _polished_from(problem, scale, best, start, iterations)
     return with_stationarity(problem, scale, best)
 
