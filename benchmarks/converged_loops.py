@@ -16,7 +16,8 @@ from grisaille.problems import coupled_disciplines, recycle
 Array = np.ndarray
 
 TOLERANCE = 1e-5
-"""Part of the distance between the bounds of an unknown: as `gs.Unknown` has it."""
+"""Part of the distance between the bounds of an unknown: ten times what `gs.Unknown` allows, which
+spares the rival some rounds."""
 _DEPTH = 3
 _MOST_ROUNDS = 100
 

@@ -28,6 +28,7 @@ from benchmarks.mixed_rivals import run_optuna, run_smac
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import RESULTS, Row, write_result
 from benchmarks.run_cases import print_row
+from grisaille.language.program import Program
 from grisaille.problems import KnownProblem, catalogue
 
 PROBLEMS = ["pressure_vessel", "speed_reducer", "catalyst_choice", "additive_choice"]
@@ -73,8 +74,24 @@ def run_one(job: Job) -> Row:
 
 def _run_ours(known: KnownProblem, method: str, trials: int, seed: int) -> np.ndarray | None:
     """The recommended point of one of our strategies; None if it says that none is feasible."""
-    result = known.problem.solve(trials, strategy=STRATEGIES[method], seed=seed, progress=False)
+    problem = known.problem
+    if method == "LogEI" and not Program([problem.objective]).calls:
+        problem = with_learned_objective(problem)
+    result = problem.solve(trials, strategy=STRATEGIES[method], seed=seed, progress=False)
     return result.x if result.success else None
+
+
+def with_learned_objective(problem: gs.Problem) -> gs.Problem:
+    """The same problem of numbers with its known objective as a black box: LogEI learns it."""
+    program = Program([problem.objective], problem.variables)
+
+    def objective(*values: float | np.ndarray) -> float:
+        point = np.concatenate([np.ravel(value).astype(float) for value in values])
+        (value,) = program.run(torch.tensor(point).unsqueeze(0), lambda call, states: states)
+        return float(value)
+
+    value = gs.BlackBox(objective, noise=0)(*problem.variables)
+    return gs.Problem(minimize=value, subject_to=problem.constraints)
 
 
 def summarize(rows: list[Row]) -> list[Row]:

@@ -21,7 +21,7 @@ measured = concentration(1.3, 0.25, 0.6) + np.random.default_rng(0).normal(0, 0.
 rate = gs.Variable("rate", lower=0.6, upper=3)
 decay = gs.Variable("decay", lower=0.05, upper=0.5)
 delay = gs.Variable("delay", lower=0, upper=1.5)
-simulator = gs.BlackBox(concentration, name="simulator", outputs=50)
+simulator = gs.BlackBox(concentration, name="simulator", outputs=50, shared_kernel=True)
 misfit = np.sum((simulator(rate, decay, delay) - measured) ** 2)
 problem = gs.Problem(minimize=misfit)
 

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("page", ["loops"])
+@pytest.mark.parametrize("page", ["curves", "loops"])
 def test_the_code_of_the_page_runs_and_prints_its_texts(page: str, tmp_path: Path):
     text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))

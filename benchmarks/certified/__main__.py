@@ -11,6 +11,11 @@
 - `nested`: the paper's nested forms and a chain of depth three, to a gap of 1e-2.
 - `one_layer`: the lower end of one band in 2, 4 and 6 dimensions, beside SCIP and MAiNGO if they
   are installed (`pip install .[oracles]`), to a gap of 1e-3, 60 seconds for each of them.
+- `posterior_mean`: the least posterior mean (beta 0) and lower end of a band (beta 2) of a process
+  with length-scales of 0.1 of the range, three inputs, 20 to 1,000 observations, to a gap of 0.1:
+  processor seconds.
+- `six_inputs`: the lower end of one band with 50 observations of six inputs, beta 2 and 3, ten
+  seeds each, to a gap of 1e-3: processor seconds.
 - `larger`: the same in 8 and 10 dimensions: the gap that is left after 10 seconds.
 
 Every row is written to `benchmarks/results/certified_STUDY.csv`.
@@ -50,6 +55,14 @@ from benchmarks.certified.one_layer import (
     summarize_larger,
     summarize_one_layer,
 )
+from benchmarks.certified.processor_time import (
+    posterior_mean,
+    posterior_mean_cases,
+    six_inputs,
+    six_inputs_cases,
+    summarize_posterior_mean,
+    summarize_six_inputs,
+)
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
 
@@ -64,6 +77,8 @@ STUDIES: dict[str, tuple[Measure, Cases, Summarize]] = {
     "williams_otto": (williams_otto, williams_otto_cases, summarize_williams_otto),
     "nested": (nested, nested_cases, summarize_nested),
     "one_layer": (one_layer, one_layer_cases, summarize_one_layer),
+    "posterior_mean": (posterior_mean, posterior_mean_cases, summarize_posterior_mean),
+    "six_inputs": (six_inputs, six_inputs_cases, summarize_six_inputs),
     "larger": (larger, larger_cases, summarize_larger),
 }
 """By name: what measures one case, all cases, and what sums up the rows."""

@@ -56,7 +56,7 @@ def summarize_lp(rows: list[Row]) -> Row:
         "median seconds of multi-start search": float(np.median(search)),
         "ratio of medians": float(np.median(ours) / np.median(search)),
         "median of ratios": float(np.median(ours / search)),
-        "most boxes": int(column(rows, "boxes").max()),
+        "most regions": int(column(rows, "regions").max()),
         "largest slack": float(column(rows, "slack").max()),
         "multi-start search missed by 1e-3 or more": int(
             (column(rows, "multistart") > column(rows, "upper") + 1e-3).sum()
@@ -90,8 +90,8 @@ def infeasible(seed: int) -> list[Row]:
     proof = solution.proof
     assert proof is not None
     verified, least = False, np.nan
-    if proof.leaves:
-        certificate = gs.Certificate(moved, history, beta, proof.leaves)
+    if proof.refuted_regions:
+        certificate = gs.Certificate(moved, history, beta, proof.refuted_regions)
         verified, least = certificate.verify(), certificate.least_violation
     return [
         {
@@ -120,7 +120,7 @@ def summarize_infeasible(rows: list[Row]) -> Row:
         ),
         "median seconds": float(np.median(column(rows, "seconds"))),
         "worst seconds": float(column(rows, "seconds").max()),
-        "most boxes": int(column(rows, "boxes").max()),
+        "most regions": int(column(rows, "regions").max()),
     }
 
 

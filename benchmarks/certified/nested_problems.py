@@ -118,7 +118,7 @@ def summarize_nested(rows: list[Row]) -> Row:
             "certified to 1e-2": sum(r["status"] == "optimal" for r in mine),
             "median seconds": float(np.median(seconds)),
             "worst seconds": float(seconds.max()),
-            "most boxes": int(column(mine, "boxes").max()),
+            "most regions": int(column(mine, "regions").max()),
             "largest gap": float(column(mine, "gap").max()),
         }
     return summary

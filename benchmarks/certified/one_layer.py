@@ -103,7 +103,7 @@ def summarize_larger(rows: list[Row]) -> Row:
     return {
         f"d = {r['dimensions']}, n = {r['observations']}, seed {r['seed']}": {
             "gap after 10 s": r["gap"],
-            "boxes": r["boxes"],
+            "regions": r["regions"],
         }
         for r in rows
     }

@@ -31,7 +31,7 @@ def proof_of(solution: Solution, seconds: float) -> Row:
         "lower": proof.lower,
         "upper": proof.upper,
         "gap": proof.upper - proof.lower if np.isfinite(proof.upper) else np.nan,
-        "boxes": proof.boxes,
+        "regions": proof.regions,
         "seconds": round(seconds, 4),
         "slack": proof.slack,
     }

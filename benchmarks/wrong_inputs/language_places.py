@@ -142,6 +142,12 @@ def _kinds_of_variables() -> list[Place]:
     labels = ["A", "B"]
     return [
         *places,
+        place(
+            "Unknown(contraction=)",
+            lambda v: gs.Unknown("t", lower=0, upper=1, contraction=v),
+            NONE | {"zero", "fraction", "tiny"},
+            "contraction",
+        ),
         place("Choice(name=)", lambda v: gs.Choice(v, labels), TEXT),
         place("Choice(labels=)", lambda v: gs.Choice("c", v), _LABELS, "labels"),
     ]
@@ -202,6 +208,7 @@ def box_places() -> list[Place]:
         place("BlackBox(timeout=)", lambda v: _called(timeout=v), POSITIVE | NONE),
         place("BlackBox(cost=)", lambda v: _called(cost=v), POSITIVE),
         place("BlackBox(process_noise=)", lambda v: _called(noise=1, process_noise=v), FLAG),
+        place("BlackBox(shared_kernel=)", lambda v: _called(shared_kernel=v), FLAG),
         place("BlackBox(unit=)", lambda v: simple(unit=v), _UNIT),
         place(
             "BlackBox(outputs=['a', 'b'], unit=)",

@@ -77,6 +77,7 @@ _CONSTRUCTORS: dict[Callable[..., object], dict[str, set[str]]] = {
         "seconds": POSITIVE | {"none", "inf"},
         "batch": COUNT,
         "search": {"solver"},
+        "device": NONE,
     },
     gs.Theory: {
         "delta": {"fraction", "tiny"},

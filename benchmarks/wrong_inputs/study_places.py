@@ -169,13 +169,14 @@ def study_places() -> list[Place]:
         place("Study.tell(query=)", lambda v: _told(query=v), (), *query),
         place("Study.tell(value=)", lambda v: _told(value=v), FINITE, "returned"),
         place("Study.tell(value=) by name", _named, {"series"}, "returned"),
-        place("Study.tell(inputs=)", lambda v: _told(inputs=v), FINITE | NONE),
+        # A dictionary holds what was different, which may be nothing.
+        place("Study.tell(inputs=)", lambda v: _told(inputs=v), FINITE | NONE | {"dictionary"}),
         place("Study.correct(query=)", lambda v: _run().correct(v, 0.5), (), *query),
         place("Study.correct(value=)", lambda v: _run().correct("1-1", v), FINITE, "returned"),
         place(
             "Study.correct(inputs=)",
             lambda v: _run().correct("1-1", 0.5, inputs=v),
-            FINITE | NONE,
+            FINITE | NONE | {"dictionary"},
         ),
         place("Study.retract(query=)", lambda v: _run().retract(v), (), *query, "answer"),
         place("Study.retract(reason=)", lambda v: _study().retract("1-1", v), ANY_TEXT),

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 import grisaille as gs
+from grisaille.certification import band_minorants
 from grisaille.certification.band_minorants import BandMinorants
 from grisaille.certification.kernel_minorants import Quadratics, least_of
 from grisaille.surrogates.composite import Composite
@@ -234,6 +235,64 @@ def test_the_quadratic_is_below_the_band_all_over_the_region(kernel, inputs, obs
     assert floor.isneginf().all() == isinstance(kernel, gs.Linear)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("inputs", [1, 3])
+@pytest.mark.parametrize("kernel", FAMILIES, ids=label)
+def test_without_a_band_the_quadratic_is_below_the_mean(kernel, inputs, seed):
+    # A short length-scale and little noise: large weights that cancel one another.
+    posterior = random_posterior(kernel, inputs, 60, seed, noise=1e-5)
+    beta = torch.zeros(2, dtype=torch.float64)
+    center, half, touch = random_regions(posterior, 96, seed)
+    found = BandMinorants(posterior, beta)(center, half, touch)
+    points = points_in(center, half, 40, seed)
+    truth = bands_at(posterior, beta, points)
+    below = value_at(found, points - center)
+    assert (below <= truth + found.slack.unsqueeze(2)).all()
+    # A mean needs no touching point.
+    again = BandMinorants(posterior, beta)(center, half, center)
+    assert torch.equal(again.constant, found.constant)
+
+
+@pytest.mark.parametrize("kernel", FAMILIES, ids=label)
+def test_parts_of_a_batch_and_single_ends_of_the_band_have_the_same_bounds(kernel, monkeypatch):
+    posterior = random_posterior(kernel, 3, 20, 1)
+    minorants = BandMinorants(posterior, torch.tensor([2.0, 0.7], dtype=torch.float64))
+    regions = random_regions(posterior, 50, 2)
+    whole = minorants(*regions)
+    monkeypatch.setattr(band_minorants, "_IN_CACHE", 7 * 61)
+    for sides in (slice(0, 2), slice(0, 1), slice(1, 2)):
+        found = minorants(*regions, sides)
+        for name in ("slope", "curvature"):
+            expected = getattr(whole, name)[sides]
+            np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-9, atol=1e-9)
+        # The slack is that of the farthest region of a part, which is no farther than that of all.
+        assert (found.slack <= whole.slack[sides] * (1 + 1e-6)).all()
+        before, after = whole.constant[sides] + whole.slack[sides], found.constant + found.slack
+        np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
+
+
+def test_quadratics_are_replaced_in_the_regions_asked_for():
+    generator = torch.Generator().manual_seed(0)
+    first, second = (
+        Quadratics(
+            *(torch.rand(2, 1, 4, *end, generator=generator) for end in ((), (3,), (3,), ()))
+        )
+        for _ in range(2)
+    )
+    rows = torch.tensor([1, 3])
+    part = Quadratics(
+        second.constant[..., rows],
+        second.slope[..., rows, :],
+        second.curvature[..., rows, :],
+        second.slack[..., rows],
+    )
+    found = first.replaced(rows, part)
+    for name in ("constant", "slope", "curvature", "slack"):
+        mine, old, new = (getattr(q, name) for q in (found, first, second))
+        assert torch.equal(mine[:, :, [0, 2]], old[:, :, [0, 2]])
+        assert torch.equal(mine[:, :, rows], new[:, :, rows])
+
+
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 def test_regions_that_are_points_have_the_band_itself_for_a_bound(kernel):
     posterior = random_posterior(kernel, 2, 6, 3)
@@ -441,9 +500,11 @@ def nasty(kernel, case) -> tuple[Posterior, ExactPosterior]:
         return posterior, ExactPosterior(posterior, 0)
 
 
-def assert_exactly_below(posterior: Posterior, exact: ExactPosterior, regions: int, seed: int):
+def assert_exactly_below(
+    posterior: Posterior, exact: ExactPosterior, regions: int, seed: int, width: float = 1.7
+):
     """The bounds, slack taken off as they are, are not above the exact bands by anything at all."""
-    beta = torch.tensor([1.7], dtype=torch.float64)
+    beta = torch.tensor([width], dtype=torch.float64)
     generator = torch.Generator().manual_seed(seed)
     n, inputs = posterior.inputs.shape
     chosen = posterior.inputs[torch.randint(n, (regions,), generator=generator)]
@@ -471,7 +532,7 @@ def assert_exactly_below(posterior: Posterior, exact: ExactPosterior, regions: i
                     for d, h in zip(displacement, half[index].tolist(), strict=True)
                 )
                 for side, sign in enumerate((1, -1)):
-                    truth = sign * mean - mpmath.mpf(1.7) * deviation
+                    truth = sign * mean - mpmath.mpf(width) * deviation
                     assert mpmath.mpf(floor[side, 0, 0].item()) <= truth
                     if inside:  # rounding may have put a point barely outside its region
                         below = exact_quadratic(found, side, 0, index, displacement)
@@ -483,6 +544,12 @@ def assert_exactly_below(posterior: Posterior, exact: ExactPosterior, regions: i
 @pytest.mark.parametrize("kernel", FAMILIES, ids=label)
 def test_in_exact_arithmetic_no_bound_is_above_the_band(kernel, case):
     assert_exactly_below(*nasty(kernel, case), regions=32, seed=11)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kernel", FAMILIES, ids=label)
+def test_in_exact_arithmetic_no_bound_is_above_the_mean(kernel, case):
+    assert_exactly_below(*nasty(kernel, case), regions=32, seed=14, width=0.0)
 
 
 @pytest.mark.parametrize("kernel", [gs.SquaredExponential(), gs.Matern(2.5)], ids=label)

@@ -16,6 +16,7 @@ from torch import Tensor
 import grisaille as gs
 from grisaille.certification.relaxation import PlausibleRelaxation
 from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.enclosures.interval import Interval
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.proof import ProofStatus
 from tests.certification.certification_helpers import (
@@ -319,3 +320,65 @@ def test_a_region_of_outputs_that_no_band_reaches_is_empty():
     assert relaxation.over(low.unsqueeze(0), high.unsqueeze(0)).empty.all()
     points = plausible_points(plausible, relaxation, 200, 0)
     assert (points.at[:, 1] < low[1]).all()
+
+
+# --- Work that is not done ----------------------------------------------------------------------
+
+
+def band_in_three_variables(sign=1.0):
+    x = gs.Variable("x", 3, lower=-1, upper=1)
+    f = gs.BlackBox(lambda x: x[0] * x[1] - x[2], name="f", kernel=SE, noise=0.05)
+    return gs.Problem(minimize=sign * f(x) + x[0])
+
+
+def halves_of(relaxation, cuts=6):
+    lower, upper = relaxation.lower.unsqueeze(0), relaxation.upper.unsqueeze(0)
+    for cut in range(cuts):
+        middle = (lower + upper) / 2
+        left, right = upper.clone(), lower.clone()
+        left[:, cut % 3] = right[:, cut % 3] = middle[:, cut % 3]
+        lower, upper = torch.cat([lower, right]), torch.cat([left, upper])
+    return lower, upper
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_regions_that_reach_a_target_are_not_bounded_again_and_others_are(sign):
+    _, relaxation = prepared(lambda: band_in_three_variables(sign), observations=12)
+    ends = halves_of(relaxation)
+    objective = torch.ones(1, 1, dtype=torch.float64)
+    tight = relaxation.over(*ends).bound(objective).squeeze(1)
+    target = float(tight.median())
+    found = relaxation.over(*ends).bound(objective, target).squeeze(1)
+    assert torch.equal((found >= target), (tight >= target))
+    np.testing.assert_allclose(found[found < target], tight[found < target], atol=1e-9)
+    assert (found <= tight + 1e-9).all()
+    assert (found < tight - 1e-6).any()  # some work was saved
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_where_one_end_of_a_band_counts_the_other_one_is_a_constant(sign):
+    plausible, relaxation = prepared(lambda: band_in_three_variables(sign), observations=12)
+    assert_sound(plausible, relaxation)
+    (band,) = relaxation.bands.values()
+    lower, upper = halves_of(relaxation)
+    found = band.quadratics(Interval(lower, upper), (lower + upper) / 2)
+    constant = 1 if sign > 0 else 0
+    assert not found.slope[constant].any()
+    assert found.slope[1 - constant].any()
+    mean, deviation = relaxation.beliefs["f"].predict(lower)
+    ends = torch.stack([mean - 2 * deviation, -mean - 2 * deviation])
+    assert (found.constant[constant] <= ends[constant].T).all()
+
+
+@pytest.mark.parametrize("make", [chain, linear_program], ids=lambda make: make.__name__)
+def test_both_ends_count_where_outputs_are_branched_on_or_have_weights_of_both_signs(make):
+    _, relaxation = prepared(make)
+    low = relaxation.lower.unsqueeze(0)
+    found = relaxation.over(low, relaxation.upper.unsqueeze(0))
+    assert slice(0, 1) not in found.needed_sides().values()
+
+
+def test_a_mean_alone_is_bounded_once():
+    _, relaxation = prepared(band_in_three_variables, observations=12, beta=0.0)
+    assert not relaxation.bounds_twice
+    assert prepared(band_in_three_variables, observations=12)[1].bounds_twice

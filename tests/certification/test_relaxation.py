@@ -93,3 +93,24 @@ def test_a_relaxation_knows_which_entries_are_whole_and_starts_at_whole_numbers(
         starts = relaxation.starts(relaxation.lower[None], relaxation.upper[None])
     assert (starts[:, 0] == starts[:, 0].round()).all()
     assert set(starts[:, 0].tolist()) == set(range(7))
+
+
+def test_the_proof_of_a_curve_covers_every_output_in_its_own_band():
+    times = np.linspace(0, 1, 15)
+    x = scalar()
+    f = gs.BlackBox(
+        lambda s: np.sin(2 * s + times), name="f", outputs=15, noise=0, shared_kernel=True
+    )
+    problem = gs.Problem(minimize=np.mean(f(x)))
+    plausible = plausible_set(problem, history_at(problem, [[-1.0], [-0.2], [0.5], [1.0]]))
+    search = relaxed(plausible)
+    found = gs.MultiStart().solve(search, plausible.lower.new_zeros(0, len(plausible.lower)), 0)
+    proof = gs.Certified(1e-4, 1e-4, 500).prove(search, found, 0).proof
+    grid = torch.linspace(-1, 1, 4001, dtype=torch.float64).unsqueeze(1)
+    with torch.no_grad():
+        lower, _ = plausible.band(plausible.program.calls[0], grid)
+    least = float(lower.mean(1).min())
+    assert proof is not None
+    assert proof.lower <= least + 1e-9
+    assert proof.lower >= least - 0.01
+    assert found.value >= least - 1e-9  # outputs that move in patterns reach less

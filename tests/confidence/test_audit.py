@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 
 import grisaille as gs
 from grisaille.confidence import audit
@@ -190,3 +191,39 @@ def test_bands_that_hold_by_declaration_are_not_audited():
     known = Knowledge(Situation(problem, history, 0), gs.Declared())
     assert known.calibration == ()
     assert known.audited is known.plausible
+
+
+# --- curves --------------------------------------------------------------------------------------
+def curve_errors(noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of the last of five noisy curves: those of the audit, and in predicted deviations."""
+    times, generator = np.linspace(0, 1, 200), np.random.default_rng(0)
+    x = gs.Variable("x", lower=0, upper=1)
+    box = gs.BlackBox(
+        lambda x: np.sin(3 * x + times) + generator.normal(0, 0.1, 200) * (noise > 0),
+        name="f",
+        outputs=200,
+        noise=noise,
+        kernel=gs.Matern(lengthscale=1.0, variance=1.0),
+        shared_kernel=True,
+    )
+    problem = gs.Problem(minimize=np.sum(box(x)))
+    history = chosen_after(history_at(problem, [[0.1], [0.4], [0.6], [0.9], [0.5]]), 4)
+    before = replace(history, trials=history.trials[:4])
+    belief = believe(problem.program, before)["f"]
+    mean, deviation = belief.predict(torch.tensor([[0.5]], dtype=torch.float64))
+    miss = np.abs(history.trials[4].chain - mean[0].numpy())
+    plain = miss / np.sqrt(deviation[0].numpy() ** 2 + noise**2)
+    return errors_of(problem, history)["f"][0], plain
+
+
+def test_many_noisy_outputs_are_expected_to_leave_some_outside():
+    errors, plain = curve_errors(0.1)
+    assert plain.max() > 2  # by chance: there are 200 of them
+    factor = norm.ppf(1 - 0.025 / 200) / norm.ppf(0.975)
+    np.testing.assert_allclose(errors, plain / factor, rtol=1e-6)
+    assert errors.max() < 2
+
+
+def test_errors_of_a_curve_without_noise_count_as_they_are():
+    errors, plain = curve_errors(0.0)
+    np.testing.assert_allclose(errors, plain, rtol=1e-6)

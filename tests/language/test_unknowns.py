@@ -5,6 +5,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.errors import ModelError
+from grisaille.language.fingerprint import fingerprint
 from grisaille.language.unknowns import read_by_boxes
 
 
@@ -77,9 +78,49 @@ def test_the_diagram_shows_the_loop_and_what_is_torn():
     assert "(too large)" not in text  # an equality is drawn once
 
 
+@pytest.mark.parametrize(
+    ("format", "arrow", "mark"),
+    [("mermaid", "n2 --> n1", ":::unknown"), ("dot", "n2 -> n1;", "dashed")],
+)
+def test_pictures_have_an_arrow_back_to_the_torn_stream(format, arrow, mark):
+    x, t, phi = sides()
+    text = gs.Problem(minimize=x, equations=[t == phi(x, t)]).diagram(format)
+    torn = next(line for line in text.splitlines() if "torn stream" in line)
+    assert torn.split()[0].startswith("n1")
+    assert mark in torn
+    assert arrow in text  # from the black box to what it reads itself
+    assert arrow.replace("n2", "n?").replace("n1", "n2").replace("n?", "n1") in text
+
+
 def test_strategies_that_know_no_equations_say_so():
     x, t, phi = sides()
     problem = gs.Problem(minimize=phi(x, t), equations=[t == phi(x, t)])
     for strategy in (gs.EIFN(), gs.EICF(), gs.CUQB(), gs.CONFIG(), gs.LogEI()):
         with pytest.raises(ModelError, match="knows no equations, and 't' is an unknown"):
             problem.solve(5, strategy=strategy, progress=False)
+
+
+@pytest.mark.parametrize("wrong", [1.0, -0.1, 2, float("nan"), "0.5", True])
+def test_a_contraction_is_a_part_below_one(wrong):
+    with pytest.raises(ModelError, match=r"unknown 't' has contraction=.*at least 0 and below 1"):
+        gs.Unknown("t", lower=0, upper=1, contraction=wrong)
+
+
+def test_a_contraction_is_part_of_the_problem():
+    def lines(contraction):
+        x, t, phi = sides(contraction=contraction)
+        return fingerprint(gs.Problem(minimize=x, equations=[t == phi(x, t)]))
+
+    assert not any("contraction" in line for line in lines(None))
+    assert "variable t: lower 0.0, upper 10.0, unknown True, contraction 0.5" in lines(0.5)
+
+
+def test_an_unknown_is_another_problem_than_a_decision_of_the_same_name():
+    x, t, phi = sides()
+    decision = gs.Variable("t", lower=0, upper=10)
+    tolerance = {"feasibility_tol": 1e-4}
+    one = gs.Problem(minimize=x + t, subject_to=[t == phi(x, t)], **tolerance)
+    other = gs.Problem(
+        minimize=x + decision, subject_to=[decision == phi(x, decision)], **tolerance
+    )
+    assert fingerprint(one) != fingerprint(other)

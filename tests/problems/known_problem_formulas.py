@@ -37,6 +37,43 @@ def environmental(x):
     return free(((c(*x.T) - c(10.0, 0.07, 1.505, 30.1525)) ** 2).sum(-1))
 
 
+def environmental_field(x):
+    places, times = (2.5 * np.arange(50) / 49)[:, None], 15 + 45 * np.arange(20) / 19
+
+    def c(m, d, place, tau):
+        since = np.where(times > 30.5, times - tau, np.inf)  # no time is among the allowed tau
+        parts = []
+        for distance, t in ((places, times), (places - place, since)):
+            parts.append(np.exp(-(distance**2) / (4 * d * t)) / np.sqrt(4 * np.pi * d * t))
+        return m * sum(parts)
+
+    best = c(10.0, 0.07, 1.505, 30.1525)
+    return free(np.array([((c(*point) - best) ** 2).sum() for point in x]))
+
+
+def kinetic_calibration(x):
+    def fractions(k, e):  # by eigenvalues, for (batch, 5) each
+        columns = []
+        for kelvin in (340.0, 360.0):
+            r = (k * np.exp(-1000 * e / 8.314 * (1 / kelvin - 1 / 350))).T
+            zero = np.zeros_like(r[0])
+            rows = [
+                [-r[0], zero, zero, zero, zero],
+                [r[0], -r[1] - r[3], r[2], zero, zero],
+                [zero, r[1], -r[2] - r[4], zero, zero],
+                [zero, r[3], zero, zero, zero],
+                [zero, zero, r[4], zero, zero],
+            ]
+            values, vectors = np.linalg.eig(np.moveaxis(np.array(rows), -1, 0))
+            start = np.linalg.solve(vectors, np.tile(np.eye(5)[:, :1], (len(k), 1, 1)))[..., 0]
+            for t in (0.25, 0.5, 1.0, 2.0, 4.0):
+                columns.append(((vectors * np.exp(values * t)[:, None]) @ start[..., None]).real)
+        return np.concatenate(columns, 1)[..., 0]
+
+    true = np.array([[1.2, 0.6, 0.25, 0.35, 0.15]]), np.array([[85.0, 70.0, 95.0, 60.0, 75.0]])
+    return free(((fractions(x[:, :5], x[:, 5:]) - fractions(*true)) ** 2).sum(1))
+
+
 def langermann(x):
     total = np.zeros(len(x))
     for a, b, c in ((3, 5, 1), (5, 2, 2), (2, 1, 5), (1, 4, 2), (7, 9, 3)):
@@ -310,6 +347,8 @@ FIXED: dict[str, Formula] = {
     make.__name__: make
     for make in (
         environmental,
+        environmental_field,
+        kinetic_calibration,
         langermann,
         goldstein_price,
         rosen_suzuki,

@@ -56,7 +56,7 @@ class LipschitzRegions:
         share = (upper - lower) / (relaxation.upper - relaxation.lower).clamp_min(1e-300)
         self.looser = torch.stack([share[:, g].amax(1) for g in relaxation.groups]).argmax(0)
 
-    def bound(self, weights: Tensor) -> Tensor:
+    def bound(self, weights: Tensor, target: float = math.inf) -> Tensor:
         return self._below @ weights.T
 
     dual = bound
@@ -113,7 +113,7 @@ class Linear(Lipschitz):
         regions = super().over(lower, upper)
         center, half = (lower + upper) / 2, (upper - lower) / 2
 
-        def bound(weights):
+        def bound(weights, target=math.inf):
             combined = weights @ self.rows
             value = combined[:, 0] + center @ combined[:, 1:].T
             return value - half @ combined[:, 1:].abs().T

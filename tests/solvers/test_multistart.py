@@ -9,7 +9,6 @@ from scipy.optimize import linprog, minimize
 
 import grisaille as gs
 from grisaille.errors import ModelError
-from grisaille.solvers.multistart import _spread_out
 from grisaille.solvers.search_problem import SearchProblem
 from tests.solvers.solver_helpers import (
     Counting,
@@ -399,27 +398,6 @@ def test_hints_are_searched_from_as_well():
     hint = row(0.1237, 0.4553)[None]
     assert problem.evaluate(hint)[0].item() > -0.7
     assert solve(problem, solver=weak, hints=hint).value == pytest.approx(-1, abs=1e-6)
-
-
-def test_starts_are_good_and_keep_their_distance():
-    problem = search_problem([0, 0], [10, 10], lambda p: p.sum(1))
-    points = torch.tensor(np.random.default_rng(0).uniform(0, 10, (400, 2)))
-    merit = points.sum(1)
-    chosen = _spread_out(points, merit, 5, problem)
-    assert len(set(chosen.tolist())) == 5
-    assert chosen[0] == merit.argmin()
-    apart = (points[chosen][:, None] - points[chosen][None]).abs().amax(-1) / 10
-    assert apart[~torch.eye(5, dtype=torch.bool)].min() >= 0.1
-    assert merit[chosen].mean() < merit.median()
-
-
-def test_as_many_starts_as_asked_for_are_chosen_even_among_copies():
-    problem = search_problem([0, 0], [1, 1], lambda p: p.sum(1))
-    points = torch.full((30, 2), 0.5).double()
-    points[20:] += 1e-9 * torch.arange(10)[:, None]
-    chosen = _spread_out(points, torch.zeros(30).double(), 12, problem)
-    assert len(set(chosen.tolist())) == 12
-    assert len(_spread_out(points[:3], torch.zeros(3).double(), 12, problem)) == 3
 
 
 # --- least violation -----------------------------------------------------------------------------

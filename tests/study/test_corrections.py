@@ -154,3 +154,36 @@ def test_a_strategy_learns_from_corrected_answers():
     study.correct("6-1", 50.0)
     posterior = study.situation
     assert np.isin(50.0, [o.outputs for o in posterior.history.observations()])
+
+
+# --- answers that no outcome rests on ------------------------------------------------------------
+def nested_study():
+    x = gs.Variable("x", lower=0, upper=1)
+    f = gs.BlackBox(lambda x: np.sin(5 * x), name="f", noise=0)
+    g = gs.BlackBox(lambda y: (y - 0.3) ** 2, name="g", noise=0)
+    quick = gs.MultiStart(starts=4, samples=256)
+    study = gs.Study(gs.Problem(minimize=g(f(x))), strategy=gs.Optimistic(solver=quick, initial=3))
+    study.run(8, progress=False)
+    return study, next(name for name in study.answers()["id"] if "-p" in name)
+
+
+def test_correcting_an_answer_beside_the_chain_leaves_its_trial_complete():
+    study, probe = nested_study()
+    before = [(t.number, t.objective) for t in study.history]
+    study.correct(probe, 0.5)
+    assert [(t.number, t.objective) for t in study.history] == before
+    answers = [o.outputs.tolist() for t in study.history for o in t.observations]
+    assert [0.5] in answers
+    assert len(answers) == len(study.answers())
+    assert not study.history.loose
+
+
+def test_retracting_an_answer_beside_the_chain_leaves_its_trial_complete():
+    study, probe = nested_study()
+    before = [(t.number, t.objective) for t in study.history]
+    seen = sum(len(t.observations) for t in study.history)
+    study.retract(probe, "a typing error")
+    assert [(t.number, t.objective) for t in study.history] == before
+    assert sum(len(t.observations) for t in study.history) == seen - 1
+    assert not study.history.loose
+    assert len(study.run(9, progress=False).history) == 9

@@ -13,6 +13,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
+from grisaille.study.budget import Limits
 from grisaille.study.trials_and_queries import TrialState
 from tests.study.study_helpers import QUICK, decisions, nested, parabola
 
@@ -400,3 +401,26 @@ def test_an_answer_whose_arrival_was_interrupted_is_kept(monkeypatch):
     study = gs.Study(parabola(), strategy=gs.RandomSearch())
     assert study.run(9, progress=False).status == gs.Status.INTERRUPTED
     assert len(study.history) == 1
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_a_process_that_decides_leaves_a_query_to_every_other_one_at_work(tmp_path, others):
+    address = f"sqlite:///{tmp_path / 'study.db'}"
+    studies = [
+        gs.Study(parabola(), strategy=QUICK, name="a", storage=address) for _ in range(others + 1)
+    ]
+    for other in studies[1:]:
+        decision = other._session.decide(Limits())
+        other._session.start(decision)
+        assert other._session.take() is not None
+    left: list[int] = []
+
+    def count(_trial: gs.Trial) -> bool:
+        left.append(studies[0]._session.look(lambda state: len(list(state.waiting()))))
+        return len(left) == 4
+
+    # Evaluations take no time, so that suggestions are slow beside them.
+    studies[0].run(20, callback=count, progress=False)
+    assert max(left) == others
+    for study in studies:
+        study.close()

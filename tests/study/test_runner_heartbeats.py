@@ -114,7 +114,7 @@ def test_a_process_that_waits_for_a_suggestion_says_who_computes_it_once(tmp_pat
     other, study = (open_study(tmp_path, lambda x: x**2) for _ in "ab")
     other._session.decide(Limits())
     study.run(1, timeout=0.5, progress=False)
-    name = other._session._worker.name
+    name = other._session.worker.name
     assert caplog.text.count(f"waiting for worker {name}, which computes the next sugg") == 1
     other.close()
     study.close()

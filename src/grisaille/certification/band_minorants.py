@@ -22,13 +22,18 @@ from grisaille.certification.kernel_minorants import (
     KernelMinorants,
     Quadratics,
     Regions,
-    norm_above,
+    Weights,
 )
 from grisaille.surrogates.composite import Composite, is_plain
 from grisaille.surrogates.kernel import Kernel, total
 from grisaille.surrogates.posterior import LEAST_VARIANCE, Posterior
 
 _EPSILON = torch.finfo(torch.float64).eps
+# How many distances, regions times observations times inputs, are worked on at a time.
+_IN_CACHE = 2**17
+_ON_DEVICE = 2**26
+BOTH = slice(0, 2)
+"""Both ends of a band: l, then -u."""
 
 
 def can_be_bounded(kernel: Kernel) -> bool:
@@ -49,30 +54,29 @@ class BandMinorants:
     def __init__(self, posterior: Posterior, beta: Tensor) -> None:
         self.posterior = posterior
         self.beta = beta.unsqueeze(-1)
+        self._uses_deviation = bool((beta != 0).any())
+        self._floor: Tensor | None = None
         self._variance = posterior.hyperparameters.variance.unsqueeze(-1)
-        inputs = posterior.scaled
-        self._kernel_matrix = posterior.covariance(inputs, inputs)
-        self._noise = posterior.regularization(inputs)
+        self._noise = posterior.regularization(posterior.scaled)
         self._set_parts()
         self._signs = torch.tensor([1.0, -1.0], dtype=torch.float64, device=beta.device)
-        prior_mean = posterior.hyperparameters.mean
-        self._mean = self._signs[:, None, None] * prior_mean[None, :, None]
-        self._weights = self._signs[:, None, None, None] * posterior.weights  # (2, k, n, 1)
+        self._mean = self._signs[:, None, None] * posterior.hyperparameters.mean[None, :, None]
+        self._weights = posterior.weights.transpose(-1, -2)  # (k, 1, n)
         self._residual = self._residual_of_weights()
 
     def _set_parts(self) -> None:
         """Split kernel, observations and length-scales: one part, or those of a sum."""
         kernel, shares = self.posterior.kernel, self.posterior.hyperparameters.shares
         lengthscale = self.posterior.hyperparameters.lengthscale.unsqueeze(1)
-        inputs = self.posterior.scaled
+        inputs, weights = self.posterior.scaled, self.posterior.weights
         self._columns: list[list[int] | None] = [None]  # which inputs a part reads; None for all
         if not isinstance(kernel, Composite) or shares is None:
-            self._parts = [KernelMinorants(kernel, self._variance, inputs)]
+            self._parts = [KernelMinorants(kernel, self._variance, inputs, weights)]
             self._lengthscales = [lengthscale]
             return
         variances = (self._variance * shares).split(1, -1)
         self._parts = [
-            KernelMinorants(part.kernel, variance, own)
+            KernelMinorants(part.kernel, variance, own, weights)
             for part, variance, (own, _) in zip(
                 kernel.parts, variances, kernel.split(inputs), strict=True
             )
@@ -81,7 +85,9 @@ class BandMinorants:
         sizes = [len(part.inputs) for part in kernel.parts]
         self._lengthscales = list(lengthscale.split(sizes, -1))
 
-    def __call__(self, center: Tensor, half: Tensor, touch: Tensor) -> Quadratics:
+    def __call__(
+        self, center: Tensor, half: Tensor, touch: Tensor, sides: slice = BOTH
+    ) -> Quadratics:
         """Quadratics below l and -u over the regions center ± half, (regions, d) each.
 
         Args:
@@ -89,24 +95,41 @@ class BandMinorants:
             half: (regions, d).
             touch: (regions, d), where in each region the bound should be tightest: near the
                 minimizer of the bounded function, or the centre if nothing is known.
+            sides: Which of l and -u are needed.
 
         Returns:
-            Shapes (2, k, regions) and (2, k, regions, d); the first axis is l, then -u.
+            Shapes (2, k, regions) and (2, k, regions, d); the first axis is l, then -u, or only
+            those that are needed.
         """
+        # Parts of a batch fit into the processor's cache.
+        entries = self.posterior.inputs.numel() + 1
+        step = max(1, (_ON_DEVICE if center.is_cuda else _IN_CACHE) // entries)
+        if len(center) <= step:
+            return self._below(center, half, touch, sides)
+        parts = [
+            self._below(center[i : i + step], half[i : i + step], touch[i : i + step], sides)
+            for i in range(0, len(center), step)
+        ]
+        return Quadratics(
+            constant=torch.cat([part.constant for part in parts], 2),
+            slope=torch.cat([part.slope for part in parts], 2),
+            curvature=torch.cat([part.curvature for part in parts], 2),
+            slack=torch.cat([part.slack for part in parts], 2),
+        )
+
+    def _below(self, center: Tensor, half: Tensor, touch: Tensor, sides: slice) -> Quadratics:
         origin = self.posterior.hyperparameters.center
         regions = [
             Regions(*(_read(v, columns) / scale for v in (center - origin, half, touch - origin)))
             for columns, scale in zip(self._columns, self._lengthscales, strict=True)
         ]
-        both = list(zip(self._parts, regions, strict=True))
-        typical = [total(terms) for terms in zip(*(p.typical(r) for p, r in both), strict=True)]
-        gamma, constant, slack, ratio = self._gamma(*typical)
-        slack = slack + self._evaluation_error(gamma, regions)
+        weights, products, constant, slack = self._gamma(regions, sides)
+        slack = slack + self._evaluation_error(weights, regions)
         slopes, curvatures = [], []
-        for (part, region), columns, scale in zip(
-            both, self._columns, self._lengthscales, strict=True
+        for part, region, product, columns, scale in zip(
+            self._parts, regions, products, self._columns, self._lengthscales, strict=True
         ):
-            below = part.below(constant, gamma, ratio, region)
+            below = part.below(constant, weights, product, region)
             constant = below.constant
             slopes.append(_placed(below.slope / scale, columns, center.shape[1]))
             curvature = below.curvature / (scale * scale)
@@ -117,35 +140,50 @@ class BandMinorants:
         """A constant below l and -u for inputs without known bounds, (2, k, 1)."""
         if any(part.is_linear for part in self._parts):
             return torch.full_like(self._mean, -torch.inf)
-        deviation = self._variance.sqrt()
-        norm = norm_above(self._kernel_matrix, self._weights, self._entry_error(), self._variance)
-        return self._mean - deviation * (norm + self.beta) * (1 + 1e-9)
+        if self._floor is None:
+            weights = self._weights.squeeze(1)
+            squared = total([part.product(self._weights).squeeze(1) for part in self._parts])
+            squared = (weights * squared).sum(-1, keepdim=True).clamp_min(0)
+            error = weights.abs().sum(-1, keepdim=True) * self._product_error().sqrt()
+            reach = self._variance.sqrt() * (squared.sqrt() + error + self.beta) * (1 + 1e-9)
+            self._floor = self._mean - reach
+        return self._floor
 
     def _gamma(
-        self, typical: Tensor, prior: Tensor, wide: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Gamma, constant, slack and beta/t for v = A^-1 typical.
-
-        Args:
-            typical: k(s) at a typical point of each region, (k, n, regions).
-            prior: k(s, s) there, (k, regions).
-            wide: What the width of the regions adds to the variance there, (k, regions).
-        """
+        self, regions: Sequence[Regions], sides: slice
+    ) -> tuple[Weights, Sequence[Tensor | None], Tensor, Tensor]:
+        """The weights for v = A^-1 typical, K v of each part, and their constant and slack."""
+        sign, mean = self._signs[sides, None, None, None], self._mean[sides]
+        if not self._uses_deviation:
+            ratio = self._variance.new_zeros(len(self._variance), len(regions[0].center[0]))
+            weights = Weights.of(sign, self._weights, ratio, None)
+            constant = mean.expand_as(weights.size)
+            return weights, [None] * len(self._parts), constant, 8 * _EPSILON * constant.abs()
+        terms = [part.typical(r) for part, r in zip(self._parts, regions, strict=True)]
+        # k(s) and k(s, s) at a typical point, and what the width adds to the variance there.
+        typical, prior, wide = (total(term) for term in zip(*terms, strict=True))
         v = torch.cholesky_solve(typical, self.posterior.factor)
         spread = prior - (typical * v).sum(1) + wide
         t = spread.clamp_min(1e-12 * self._variance).sqrt()
         ratio = self.beta / t
-        quadratic = (v * (self._kernel_matrix @ v + self._noise.unsqueeze(-1) * v)).sum(1)
-        gamma = self._weights + ratio.unsqueeze(1) * v
+        v = v.transpose(-1, -2).contiguous()  # (k, regions, n)
+        products = [part.product(v) for part in self._parts]
+        quadratic = (v * (total(products) + self._noise.unsqueeze(1) * v)).sum(-1)
         # predict() keeps sigma^2 above this floor; max(a, b) <= a + b.
         floor = LEAST_VARIANCE * self._variance
-        constant = self._mean - 0.5 * (self.beta * t + ratio * (quadratic + floor))
+        constant = mean - 0.5 * (self.beta * t + ratio * (quadratic + floor))
         # v'A v sums n^2 products, and every entry of A has its own rounding error.
-        noise = self._noise.amax(1, keepdim=True) if v.shape[1] else 0.0
-        per_entry = self._entry_error() + (v.shape[1] + 4) * _EPSILON * (self._variance + noise)
-        error = v.abs().sum(1).square() * per_entry
+        noise = self._noise.amax(1, keepdim=True) if v.shape[-1] else 0.0
+        per_entry = self._product_error() + (v.shape[-1] + 4) * _EPSILON * noise
+        error = v.abs().sum(-1).square() * per_entry
         size = constant.abs() + self.beta * t + ratio * prior
-        return gamma, constant, 0.5 * ratio * error + 8 * _EPSILON * size, ratio
+        slack = 0.5 * ratio * error + 8 * _EPSILON * size
+        return Weights.of(sign, self._weights, ratio, v), products, constant, slack
+
+    def _product_error(self) -> Tensor:
+        """Bound on the rounding error of a'K b for sums of |a| and |b| of 1, (k, 1)."""
+        terms = self._weights.shape[-1] + 4 + (len(self._parts) - 1)
+        return self._entry_error() + terms * _EPSILON * self._variance
 
     def _entry_error(self) -> Tensor:
         """Bound on the rounding error of an entry of the kernel matrix, (k, 1)."""
@@ -153,12 +191,12 @@ class BandMinorants:
         # The shares of a sum and their roots are rounded too.
         return error if self._columns[0] is None else 2 * error
 
-    def _evaluation_error(self, gamma: Tensor, regions: Sequence[Regions]) -> Tensor:
-        """Bound on the rounding error of gamma'k(s) and its derivatives, (2, k, regions)."""
-        if not gamma.shape[2]:
-            return torch.zeros(gamma.shape[:2] + gamma.shape[3:], dtype=torch.float64)
+    def _evaluation_error(self, weights: Weights, regions: Sequence[Regions]) -> Tensor:
+        """Bound on the rounding error of gamma'k(s) and its derivatives, (signs, k, regions)."""
+        if not weights.gamma.shape[-1]:
+            return torch.zeros_like(weights.size)
         both = list(zip(self._parts, regions, strict=True))
-        computed = total([part.evaluation_error(gamma, region) for part, region in both])
+        computed = total([part.evaluation_error(weights.size, region) for part, region in both])
         prior = total([part.largest_prior(region) for part, region in both])
         # |k(s)'(alpha - exact)| = |k(s)'A^-1 r| <= sqrt(k(s, s)) |r| / sqrt(lambda).
         return computed + prior.sqrt() * self._residual
@@ -171,7 +209,8 @@ class BandMinorants:
             return torch.zeros_like(self.beta)
         target = (posterior.outputs - posterior.hyperparameters.mean).T.unsqueeze(-1)
         noise = self._noise.unsqueeze(-1)
-        residual = target - self._kernel_matrix @ weights - noise * weights
+        known = total([part.product(self._weights) for part in self._parts]).transpose(-1, -2)
+        residual = target - known - noise * weights
         per_entry = self._entry_error() + weights.shape[1] * _EPSILON * self._variance
         rounding = weights.abs().sum(1, keepdim=True) * per_entry.unsqueeze(-1)
         rounding = rounding + 4 * _EPSILON * (target.abs() + noise * weights.abs())

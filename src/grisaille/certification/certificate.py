@@ -188,8 +188,8 @@ class _SubsetRegions:
         nothing = torch.zeros(len(weights), self._outputs, dtype=weights.dtype)
         return nothing.index_copy(1, self._rows, weights)
 
-    def bound(self, weights: Tensor) -> Tensor:
-        return self._regions.bound(self._weights(weights))
+    def bound(self, weights: Tensor, target: float = torch.inf) -> Tensor:
+        return self._regions.bound(self._weights(weights), target)
 
     def dual(self, weights: Tensor) -> Tensor:
         return self._regions.dual(self._weights(weights))

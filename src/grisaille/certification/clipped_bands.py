@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.certification.band_minorants import BandMinorants
+from grisaille.certification.band_minorants import BOTH, BandMinorants
 from grisaille.certification.declared_minorants import cut
 from grisaille.certification.kernel_minorants import Quadratics
 from grisaille.certification.range_table import CELLS, RangeTable
@@ -39,6 +39,12 @@ class ClippedBands:
         self._least = torch.tensor(np.stack([least, -most])).unsqueeze(-1)
         self._most = torch.tensor(np.stack([most, -least])).unsqueeze(-1)
         self._table: RangeTable | None = None
+        self._sides = BOTH
+
+    def restrict(self, sides: slice) -> None:
+        """Bound only one end of the band from now on, and the other one by a constant."""
+        if self._minorants is not None and self._minorants.floor().isfinite().all():
+            self._sides = sides
 
     def tabulate(self, states: Interval) -> None:
         """Tabulate the range of the band over all states that can occur."""
@@ -101,9 +107,28 @@ class ClippedBands:
     def _below(self, center: Tensor, half: Tensor, touch: Tensor) -> Quadratics:
         """Quadratics below the band of the posterior, (2, k, regions)."""
         if self._minorants is not None:
-            return self._minorants(center, half, touch)
+            found = self._minorants(center, half, touch, self._sides)
+            return found if self._sides == BOTH else self._with_constant_side(found)
         nothing = center.new_zeros(2, self._box.outputs, *center.shape)
         return Quadratics(nothing[..., 0] - torch.inf, nothing, nothing, nothing[..., 0])
+
+    def _with_constant_side(self, found: Quadratics) -> Quadratics:
+        """Both ends of the band where one was bounded: a constant for the other."""
+        assert self._minorants is not None
+        floor = self._minorants.floor()
+
+        def joined(part: Tensor, other: Tensor) -> Tensor:
+            both = other.expand(2, *part.shape[1:]).clone()
+            both[self._sides] = part
+            return both
+
+        nothing = found.constant.new_zeros(1)
+        return Quadratics(
+            joined(found.constant, floor),
+            joined(found.slope, nothing),
+            joined(found.curvature, nothing),
+            joined(found.slack, nothing),
+        )
 
     def _floor(self, states: Tensor) -> Tensor:
         """A constant below l and -u for inputs without known bounds, (2, k, regions)."""

@@ -49,6 +49,17 @@ class Quadratics:
         """The minimum over |d| <= half, (regions, inputs) to (..., regions)."""
         return self.constant + least_of(self.slope, self.curvature, half).sum(-1)
 
+    def replaced(self, rows: Tensor, others: Quadratics) -> Quadratics:
+        """The same with others in some regions, (..., rows)."""
+        if len(rows) == self.constant.shape[-1]:
+            return others
+        return Quadratics(
+            self.constant.index_copy(-1, rows, others.constant),
+            self.slope.index_copy(-2, rows, others.slope),
+            self.curvature.index_copy(-2, rows, others.curvature),
+            self.slack.index_copy(-1, rows, others.slack),
+        )
+
 
 def least_of(slope: Tensor, curvature: Tensor, half: Tensor) -> Tensor:
     """The minimum of slope d + curvature d^2 / 2 over |d| <= half, entry by entry."""
@@ -60,6 +71,39 @@ def least_of(slope: Tensor, curvature: Tensor, half: Tensor) -> Tensor:
         flat = (slope == 0) & (curvature == 0)
         end = torch.where(flat, 0.0, torch.where(end.isnan(), -torch.inf, end))
     return torch.where(inside, vertex, end)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights gamma = alpha + ratio v of the observations, for each sign of the band.
+
+    Attributes:
+        sign: (signs, 1, 1, 1), 1 for l and -1 for -u.
+        alpha: (signs, k, 1, n), the weights of the mean, times the sign.
+        ratio: (k, regions), beta / t.
+        v: (k, regions, n); None where beta is 0, so that gamma is alpha everywhere.
+        gamma: (signs, k, regions, n).
+        size: (signs, k, regions), the sum of |gamma|.
+    """
+
+    sign: Tensor
+    alpha: Tensor
+    ratio: Tensor
+    v: Tensor | None
+    gamma: Tensor
+    size: Tensor
+
+    @staticmethod
+    def of(sign: Tensor, weights: Tensor, ratio: Tensor, v: Tensor | None) -> Weights:
+        """Work out gamma and its size."""
+        alpha = sign * weights
+        if v is None:
+            size = alpha.abs().sum(-1).expand(*alpha.shape[:2], ratio.shape[-1])
+            return Weights(
+                sign, alpha, ratio, None, alpha.expand(*size.shape, alpha.shape[-1]), size
+            )
+        gamma = alpha + ratio.unsqueeze(-1) * v
+        return Weights(sign, alpha, ratio, v, gamma, gamma.abs().sum(-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +128,19 @@ class KernelMinorants:
         kernel: A linear or a radial kernel.
         variance: (k, 1), its variance for each output.
         inputs: (k, n, d), the observed inputs in its length-scales.
+        mean_weights: (k, n, 1), alpha, the weights of the posterior mean.
     """
 
-    def __init__(self, kernel: Kernel, variance: Tensor, inputs: Tensor) -> None:
+    def __init__(
+        self, kernel: Kernel, variance: Tensor, inputs: Tensor, mean_weights: Tensor
+    ) -> None:
         self.kernel = kernel
         self.variance = variance
         self.inputs = inputs
         self.is_linear = isinstance(kernel, Linear)
         self.matrix = variance.unsqueeze(-1) * kernel.correlation(inputs, inputs)
+        self._columns = inputs.transpose(-1, -2).unsqueeze(1).contiguous()  # (k, 1, d, n)
+        self._product = (self.matrix @ mean_weights).transpose(-1, -2)  # K alpha, (k, 1, n)
 
     def typical(self, regions: Regions) -> tuple[Tensor, Tensor, Tensor]:
         """K(s) at a typical point of each region, k(s, s) there, and what its width adds to that.
@@ -105,9 +154,9 @@ class KernelMinorants:
             correlation = self.kernel.correlation(self.inputs, regions.touch)
             prior = self.variance * regions.touch.square().sum(-1)
             return self.variance.unsqueeze(-1) * correlation, prior, wide
-        touching = (regions.touch.unsqueeze(1) - self.inputs.unsqueeze(2)).square().sum(-1)
-        shifted = touching + _TYPICAL * radius.unsqueeze(1)
-        correlation = cast(Radial, self.kernel).profile(shifted)[0]
+        touching = (regions.touch.unsqueeze(-1) - self._columns).square_().sum(-2)
+        shifted = touching.add_(_TYPICAL * radius.unsqueeze(-1))
+        correlation = cast(Radial, self.kernel).profile(shifted)[0].transpose(-1, -2)
         return self.variance.unsqueeze(-1) * correlation, self.variance.expand_as(radius), wide
 
     def largest_prior(self, regions: Regions) -> Tensor:
@@ -116,72 +165,136 @@ class KernelMinorants:
             return self.variance * (regions.center.abs() + regions.reach).square().sum(-1)
         return self.variance.expand(-1, regions.center.shape[1])
 
-    def below(self, constant: Tensor, gamma: Tensor, ratio: Tensor, regions: Regions) -> Quadratics:
+    def below(
+        self, constant: Tensor, weights: Weights, product: Tensor | None, regions: Regions
+    ) -> Quadratics:
         """The quadratics below constant + gamma'k - (ratio / 2) k(s, s), in length-scales.
 
         Args:
-            constant: (2, k, regions).
-            gamma: (2, k, n, regions).
-            ratio: (k, regions).
+            constant: (signs, k, regions).
+            weights: The weights.
+            product: K v of this kernel, (k, regions, n); None without v.
             regions: The regions.
         """
         if self.is_linear:
-            return self._linear(constant, gamma, ratio, regions)
-        return self._radial(constant, gamma, ratio, regions)
+            return self._linear(constant, weights, regions)
+        return self._radial(constant, weights, product, regions)
 
-    def _linear(
-        self, constant: Tensor, gamma: Tensor, ratio: Tensor, regions: Regions
-    ) -> Quadratics:
+    def _linear(self, constant: Tensor, weights: Weights, regions: Regions) -> Quadratics:
         """The linear kernel needs no expansion: everything but k(s, s) is linear in s."""
         variance, scaled = self.variance.unsqueeze(-1), regions.center
-        direction = variance * (gamma.transpose(2, 3) @ self.inputs)  # (2, k, regions, d)
-        curvature = (-ratio.unsqueeze(-1) * variance).expand_as(direction)
+        direction = variance * (weights.gamma @ self.inputs)  # (signs, k, regions, d)
+        curvature = (-weights.ratio.unsqueeze(-1) * variance).expand_as(direction)
         value = (direction * scaled).sum(-1) + 0.5 * (curvature * scaled.square()).sum(-1)
         slope = direction + curvature * scaled
         return Quadratics(constant + value, slope, curvature, torch.zeros_like(value))
 
     def _radial(
-        self, constant: Tensor, gamma: Tensor, ratio: Tensor, regions: Regions
+        self, constant: Tensor, weights: Weights, product: Tensor | None, regions: Regions
     ) -> Quadratics:
         kernel, reach = cast(Radial, self.kernel), regions.reach
-        distance = regions.center.unsqueeze(1) - self.inputs.unsqueeze(2)  # (k, n, regions, d)
-        squared = distance.square().sum(-1)
+        distance = regions.center.unsqueeze(-1) - self._columns  # (k, regions, d, n)
+        squared = distance.square().sum(-2)
         radius = reach.square().sum(-1)  # (k, regions), squared
         chords = _Chords(kernel, distance, squared, reach)
         remainder = kernel.remainder(radius.sqrt())
+        gamma = weights.gamma * self.variance.unsqueeze(-1)
+        near = chords.error > _NEAR * remainder.unsqueeze(-1)
+        near, lost = self._expanded(weights, product, chords.error, near, remainder)
+        value, first, second = kernel.profile(squared)
+        rising = gamma >= 0
+        level = torch.where(near, value, torch.where(rising, chords.below, chords.above))
+        chord = torch.where(rising, chords.tangent, chords.secant)
+        # Twice the derivative in q, times gamma: Taylor polynomials and chords share their form.
+        if kernel.order >= 1:
+            turned = (2 * gamma) * torch.where(near, first, chord)
+        else:
+            turned = torch.where(near, 0.0, 2 * gamma * chord)
+        slope = (distance @ turned.unsqueeze(-1)).squeeze(-1)
+        if kernel.order == 1:
+            turned = torch.where(near, 0.0, turned)
+        curvature = turned.sum(-1, keepdim=True).expand_as(slope)
+        if kernel.order == 2 and near.any():
+            weighted = torch.where(near, 4 * gamma * second, 0.0)
+            hessian = (distance * weighted.unsqueeze(-2)) @ distance.transpose(-1, -2)
+            curvature = curvature + _separable(hessian, reach)
+        constant = constant - 0.5 * weights.ratio * self.variance + (gamma * level).sum(-1)
+        return Quadratics(constant - lost, slope, curvature, torch.zeros_like(constant))
+
+    def _expanded(
+        self,
+        weights: Weights,
+        product: Tensor | None,
+        error: Tensor,
+        near: Tensor,
+        remainder: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Which observations to expand around the centre of a region, and what that loses.
+
+        Large weights that cancel one another must stay together: then all are expanded.
+
+        Args:
+            weights: The weights.
+            product: K v of this kernel, (k, regions, n).
+            error: (k, regions, n), the error of chords.
+            near: (k, regions, n), observations whose chords are bad.
+            remainder: (k, regions), of a function of norm 1.
+
+        Returns:
+            (signs, k, regions, n), and the remainder that counts, (signs, k, regions).
+        """
         unit = self.variance.sqrt() * remainder
-        gamma_variance = gamma * self.variance.unsqueeze(-1)
-        near = chords.error > _NEAR * remainder.unsqueeze(1)
-        norm, whole = self.norm(torch.where(near, gamma, 0.0)), self.norm(gamma)
-        # Large weights that cancel one another must stay together.
-        apart = torch.where(near, 0.0, gamma_variance.abs() * chords.error).sum(2) + norm * unit
-        together = apart > whole * unit
-        near = near | together.unsqueeze(2)
-        norm = torch.where(together, whole, norm)
-        far = chords.below(torch.where(near, 0.0, gamma_variance))
-        taylor = _taylor(kernel, torch.where(near, gamma_variance, 0.0), distance, squared, reach)
-        constant = constant - 0.5 * ratio * self.variance
-        return Quadratics(
-            constant + far.constant + taylor.constant - norm * unit,
-            far.slope + taylor.slope,
-            far.curvature + taylor.curvature,
-            torch.zeros_like(constant),
-        )
+        far = torch.where(near, 0.0, error).expand_as(weights.gamma)
+        chords = self.variance * (weights.gamma.abs() * far).sum(-1)
+        whole = self._whole_norm(weights, product) * unit
+        open_still = (chords < whole) & near.any(-1)
+        norm = torch.zeros_like(whole)
+        if open_still.any():
+            left = open_still.any(0).any(0)  # regions for which the part's norm is needed
+            part = torch.where(near, weights.gamma, 0.0)[:, :, left]
+            norm[:, :, left] = self.norm(part) * unit[:, left]
+        together = chords + norm > whole
+        lost = torch.where(together, whole, norm)
+        return near | together.unsqueeze(-1), lost
+
+    def product(self, v: Tensor) -> Tensor:
+        """K v of this kernel, (k, regions, n) to (k, regions, n)."""
+        return v @ self.matrix
+
+    def _whole_norm(self, weights: Weights, product: Tensor | None) -> Tensor:
+        """An upper bound of sqrt(gamma'K gamma) from K alpha and K v, (signs, k, regions)."""
+        known = weights.sign * self._product
+        size = weights.alpha.abs().sum(-1)
+        if product is not None and weights.v is not None:
+            known = known + weights.ratio.unsqueeze(-1) * product
+            size = size + weights.ratio * weights.v.abs().sum(-1)
+        squared = (weights.gamma * known).sum(-1).clamp_min(0)
+        return squared.sqrt() + (weights.size * size * self._product_error()).sqrt()
 
     def norm(self, gamma: Tensor) -> Tensor:
-        """An upper bound of sqrt(gamma'K gamma), (2, k, n, regions) to (2, k, regions)."""
-        return norm_above(self.matrix, gamma, self.entry_error(), self.variance)
+        """An upper bound of sqrt(gamma'K gamma), (signs, k, regions, n) to (signs, k, regions)."""
+        squared = (gamma * (gamma @ self.matrix)).sum(-1).clamp_min(0)
+        return squared.sqrt() + gamma.abs().sum(-1) * self._product_error().sqrt()
+
+    def _product_error(self) -> Tensor:
+        """Bound on the rounding error of a'K b for sums of |a| and |b| of 1, (k, 1)."""
+        return self.entry_error() + (self.matrix.shape[-1] + 4) * _EPSILON * self.variance
 
     def entry_error(self) -> Tensor:
         """Bound on the rounding error of an entry of the kernel matrix, (k, 1)."""
         return self._error_at(self.inputs.abs().amax((1, 2)) if self.inputs.numel() else None)
 
-    def evaluation_error(self, gamma: Tensor, regions: Regions) -> Tensor:
-        """Bound on the rounding error of gamma'k(s) and its derivatives, (2, k, regions)."""
-        size = torch.maximum(regions.center.abs().amax((1, 2)), self.inputs.abs().amax((1, 2)))
+    def evaluation_error(self, size: Tensor, regions: Regions) -> Tensor:
+        """Bound on the rounding error of gamma'k(s) and its derivatives, (signs, k, regions).
+
+        Args:
+            size: (signs, k, regions), the sum of |gamma|.
+            regions: The regions.
+        """
+        largest = torch.maximum(regions.center.abs().amax((1, 2)), self.inputs.abs().amax((1, 2)))
         extent = 1 + regions.reach.sum(-1)
-        per_entry = self._error_at(size) + gamma.shape[2] * _EPSILON * self.variance
-        return gamma.abs().sum(2) * per_entry * extent * extent
+        per_entry = self._error_at(largest) + self.inputs.shape[1] * _EPSILON * self.variance
+        return size * per_entry * extent * extent
 
     def _error_at(self, size: Tensor | None) -> Tensor:
         inputs = self.inputs.shape[-1]
@@ -191,66 +304,43 @@ class KernelMinorants:
         return _EPSILON * self.variance * (8 + 4 * inputs + shift) * scale
 
 
-def norm_above(matrix: Tensor, gamma: Tensor, entry_error: Tensor, variance: Tensor) -> Tensor:
-    """An upper bound of sqrt(gamma'K gamma), (2, k, n, regions) to (2, k, regions).
+def _separable(hessian: Tensor, reach: Tensor) -> Tensor:
+    """Curvatures of a separable quadratic below d'H d / 2, (..., d, d) to (..., d).
 
-    Args:
-        matrix: K, (k, n, n).
-        gamma: (2, k, n, regions).
-        entry_error: (k, 1), bound on the error of an entry of K.
-        variance: (k, 1).
+    |H_ij d_i d_j| <= |H_ij| (d_i^2 h_j / h_i + d_j^2 h_i / h_j) / 2 for half-widths h.
     """
-    squared = (gamma * (matrix @ gamma)).sum(2).clamp_min(0)
-    per_entry = entry_error + (gamma.shape[2] + 4) * _EPSILON * variance
-    return squared.sqrt() + gamma.abs().sum(2) * per_entry.sqrt()
-
-
-def _taylor(
-    kernel: Radial, gamma_variance: Tensor, distance: Tensor, squared: Tensor, reach: Tensor
-) -> Quadratics:
-    """Point 1: the Taylor polynomial of gamma'k at the centre, made separable."""
-    value, first, second = kernel.profile(squared)
-    constant = (gamma_variance * value).sum(2)
-    slope = constant.new_zeros((*constant.shape, distance.shape[-1]))
-    curvature = slope
-    if kernel.order >= 1:
-        weighted = 2 * gamma_variance * first
-        slope = (weighted.unsqueeze(-1) * distance).sum(2)
-    if kernel.order == 2:
-        outer = (4 * gamma_variance * second).unsqueeze(-1) * distance  # (2, k, n, regions, d)
-        hessian = outer.permute(0, 1, 3, 4, 2) @ distance.permute(0, 2, 1, 3)
-        diagonal = hessian.diagonal(dim1=-2, dim2=-1)
-        # |H_ij d_i d_j| <= |H_ij| (d_i^2 h_j / h_i + d_j^2 h_i / h_j) / 2 for half-widths h.
-        others = (hessian.abs() @ reach.unsqueeze(-1)).squeeze(-1) - diagonal.abs() * reach
-        mixed = torch.where(reach > 0, others / reach.clamp_min(1e-300), 0.0)
-        curvature = diagonal + weighted.sum(2).unsqueeze(-1) - mixed
-    return Quadratics(constant, slope, curvature, torch.zeros_like(constant))
+    diagonal = hessian.diagonal(dim1=-2, dim2=-1)
+    others = (hessian.abs() @ reach.unsqueeze(-1)).squeeze(-1) - diagonal.abs() * reach
+    return diagonal - torch.where(reach > 0, others / reach.clamp_min(1e-300), 0.0)
 
 
 class _Chords:
-    """Point 2: tangents and secants of a kernel in the squared distances from each observation."""
+    """Point 2: tangents and secants of a kernel in the squared distances from each observation.
+
+    Args:
+        kernel: The kernel.
+        distance: (k, regions, d, n), from each observation to the centres of the regions.
+        squared: (k, regions, n).
+        reach: (k, regions, d), half-widths.
+
+    Attributes:
+        tangent: (k, regions, n), derivative in q of a line below the kernel.
+        below: (k, regions, n), this line at the centre of the region.
+        secant: (k, regions, n), derivative in q of a line above the kernel.
+        above: (k, regions, n), this line at the centre of the region.
+        error: (k, regions, n), by how much they differ there.
+    """
 
     def __init__(self, kernel: Radial, distance: Tensor, squared: Tensor, reach: Tensor) -> None:
-        self._distance = distance
-        side = distance.abs()
-        nearest = (side - reach.unsqueeze(1)).clamp_min(0).square().sum(-1)
-        farthest = (side + reach.unsqueeze(1)).square().sum(-1)
+        side, half = distance.abs(), reach.unsqueeze(-1)
+        nearest = (side - half).clamp_min_(0).square_().sum(-2)
+        farthest = side.add_(half).square_().sum(-2)
         # A Matérn kernel of low smoothness has no slope at distance 0: the tangent touches nearby.
-        touch = torch.maximum(squared, 1e-3 * farthest).clamp_min(1e-30)
-        value, self._tangent, _ = kernel.profile(touch)
+        touch = torch.maximum(squared, 1e-3 * farthest).clamp_min_(1e-30)
+        value, self.tangent, _ = kernel.profile(touch)
         low, high = kernel.profile(nearest.clamp_min(1e-30))[0], kernel.profile(farthest)[0]
         width = farthest - nearest
-        self._secant = torch.where(width > 1e-30, (high - low) / width.clamp_min(1e-30), 0.0)
-        # Values at the centre of the region.
-        self._below = value + self._tangent * (squared - touch)
-        self._above = low + self._secant * (squared - nearest)
-        self.error = self._above - self._below
-
-    def below(self, gamma_variance: Tensor) -> Quadratics:
-        """A quadratic below gamma'k, (2, k, n, regions)."""
-        rising = gamma_variance >= 0
-        slope = gamma_variance * torch.where(rising, self._tangent, self._secant)
-        constant = (gamma_variance * torch.where(rising, self._below, self._above)).sum(2)
-        linear = 2 * (slope.unsqueeze(-1) * self._distance).sum(2)
-        curvature = (2 * slope.sum(2).unsqueeze(-1)).expand_as(linear)
-        return Quadratics(constant, linear, curvature, torch.zeros_like(constant))
+        self.secant = torch.where(width > 1e-30, (high - low) / width.clamp_min(1e-30), 0.0)
+        self.below = value + self.tangent * (squared - touch)
+        self.above = low + self.secant * (squared - nearest)
+        self.error = self.above - self.below

@@ -88,7 +88,7 @@ class _Lowering:
             made = Operation(atom, arguments, parameters)
         values = [torch.tensor(a.value).unsqueeze(0) for a in arguments if isinstance(a, Constant)]
         if len(values) == len(arguments):
-            value = atom.evaluate(*values, *parameters)[0].numpy()
+            value = atom.evaluate(*values, *parameters)[0].cpu().numpy()
             # A value that is not finite is left to the evaluation, which knows how to handle it.
             made = self._constant(Constant(value)) if np.isfinite(value).all() else made
         self.known[key] = made

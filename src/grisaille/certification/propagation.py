@@ -82,6 +82,11 @@ class Propagation:
             self.intervals.append(interval)
             self._planes.append(planes)
 
+    @property
+    def is_affine(self) -> bool:
+        """Whether all known operations are affine."""
+        return all(planes is None for planes in self._planes)
+
     def _enclose(
         self, position: int, node: Node, x: Interval, range_of_call: RangeOfCall
     ) -> tuple[Interval, Enclosure | None]:

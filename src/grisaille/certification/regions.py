@@ -94,7 +94,7 @@ class PlausibleRegions:
             return
         belief = self._relaxation.beliefs[call.box.name]
         safe = torch.where(center.isfinite(), center, 0.0)
-        reach = 2 * self._relaxation.plausible.beta[call.box.name] * belief.predict(safe)[1]
+        reach = 2 * self._relaxation.beta[call.box.name] * belief.predict(safe)[1]
         for j in np.flatnonzero(columns >= 0):
             self._freedom[:, columns[j]] = reach[:, j]
 
@@ -110,16 +110,59 @@ class PlausibleRegions:
         best, which = own.max(1)
         return torch.where(best > _NARROW * share[:, :n].amax(1), 1 + which, 0)
 
-    def bound(self, weights: Tensor) -> Tensor:
-        """Lower bounds of weighted sums, (weights, 1 + K) to (regions, weights)."""
+    def bound(self, weights: Tensor, target: float = torch.inf) -> Tensor:
+        """Lower bounds of weighted sums, (weights, 1 + K) to (regions, weights).
+
+        Args:
+            weights: (weights, 1 + K).
+            target: Regions whose objective is shown to be at least this need no tighter bound.
+        """
         choices = self._by_bands()
         found = [self._minimize(weights, self._bands, by_bands) for by_bands in choices]
+        values = torch.stack([self._propagation.least(weights), *(m.values for m in found)]).amax(0)
         if self._relaxation.bounds_twice:
-            touched = [self._touched(minimum) for minimum in found]
-            found += [self._minimize(weights, b, c) for c, b in zip(choices, touched, strict=True)]
+            rows = (~self._closed(values, weights, target)).nonzero().flatten()
+            if len(rows):
+                touched = [self._touched(minimum, rows) for minimum in found]
+                again = [
+                    self._minimize(weights, b, c) for c, b in zip(choices, touched, strict=True)
+                ]
+                found += again
+                values = torch.stack([values, *(minimum.values for minimum in again)]).amax(0)
         self.slack = max(self.slack, *(float(minimum.slack.max()) for minimum in found))
-        values = [minimum.values for minimum in found]
-        return torch.stack([self._propagation.least(weights), *values]).amax(0)
+        return values
+
+    def _closed(self, values: Tensor, weights: Tensor, target: float) -> Tensor:
+        """Which regions cannot contain a better point, by the bounds so far; (regions,).
+
+        Without a target, every region is bounded as tightly as can be: certificates tell by how
+        much constraints are violated.
+        """
+        if target == torch.inf:
+            return torch.zeros_like(self.empty)
+        dual = weights[:, 0] > 0
+        enough = torch.where(dual, values >= target, values > 0).any(1)
+        return self.empty | enough
+
+    def needed_sides(self) -> dict[int, slice]:
+        """By the node of each call, the one end of its band that any weights need.
+
+        Empty unless everything known is affine: then the weights of outputs are the same over all
+        regions, and often of one sign.
+        """
+        lowest: dict[int, float] = {}
+        highest: dict[int, float] = {}
+
+        def record_weights(call: BoxCall, weight: Tensor) -> None:
+            lowest[call.node] = min(lowest.get(call.node, 0.0), float(weight.min()))
+            highest[call.node] = max(highest.get(call.node, 0.0), float(weight.max()))
+
+        if not self._propagation.is_affine or (self._relaxation.column_of_output >= 0).any():
+            return {}
+        outputs = 1 + self._relaxation.constraints
+        self._propagation.below(torch.eye(outputs, dtype=torch.float64), record_weights)
+        sides = {node: slice(0, 1) for node in lowest if lowest[node] == 0}
+        return sides | {node: slice(1, 2) for node in highest if highest[node] == 0}
 
     def dual(self, weights: Tensor) -> Tensor:
         """The same, less tight, but concave in the weights as long as one choice is the better one.
@@ -145,8 +188,8 @@ class PlausibleRegions:
         """Whether to bound branched outputs by their bands, or by their ranges: try both."""
         return (False, True) if (self._relaxation.column_of_output >= 0).any() else (True,)
 
-    def _touched(self, minimum: Minimum) -> list[Quadratics]:
-        """The bands bounded again, tightest near the minimizers of a first bound.
+    def _touched(self, minimum: Minimum, rows: Tensor) -> list[Quadratics]:
+        """The bands bounded again in some regions, tightest near the minimizers of a first bound.
 
         Between the centre and the minimizer of the bound, the point where the bands themselves are
         lowest is chosen, because the bound may be lowest only where it is loose.
@@ -158,19 +201,22 @@ class PlausibleRegions:
             if weight is None:  # the band is not needed
                 bands.append(self._bands[i])
                 continue
-            center, _ = center_and_half(self._states[i])
-            source = torch.tensor(relaxation.sources[i])
-            target = torch.where(source >= 0, minimum.minimizer[:, source.clamp_min(0)], center)
+            states = Interval(self._states[i].lower[rows], self._states[i].upper[rows])
+            center, _ = center_and_half(states)
+            source, weight = torch.tensor(relaxation.sources[i]), weight[rows]
+            minimizer = minimum.minimizer[rows][:, source.clamp_min(0)]
+            target = torch.where(source >= 0, minimizer, center)
             steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
             points = center + steps * (target - center)
             belief = relaxation.beliefs[call.box.name]
             mean, deviation = belief.predict(points.flatten(0, 1))
-            reach = relaxation.plausible.beta[call.box.name] * deviation
+            reach = relaxation.beta[call.box.name] * deviation
             mean, reach = (v.unflatten(0, points.shape[:2]) for v in (mean, reach))
             ends = weight * mean - weight.abs() * reach
             best = ends.sum(-1).argmin(0)
             touch = points[best, torch.arange(len(center))]
-            bands.append(relaxation.bands[call.node].quadratics(self._states[i], touch))
+            again = relaxation.bands[call.node].quadratics(states, touch)
+            bands.append(self._bands[i].replaced(rows, again))
         return bands
 
     def _minimize(self, weights: Tensor, bands: list[Quadratics], by_bands: bool) -> Minimum:

@@ -95,19 +95,22 @@ class PlausibleRelaxation:
         ]
         if reasons:
             raise NoRelaxation(", ".join(reasons))
+        # A search may have chosen another device than the one where the beliefs were learned.
+        device = torch.get_default_device()
+        self.beta = {name: beta.to(device) for name, beta in plausible.beta.items()}
         self.beliefs = {
-            name: belief.of_logarithms() if isinstance(belief, Posterior) else belief
+            name: belief.of_logarithms().on(device) if isinstance(belief, Posterior) else belief
             for name, belief in plausible.beliefs.items()
         }
         minorants = {
-            name: BandMinorants(belief, plausible.beta[name])
+            name: BandMinorants(belief, self.beta[name])
             for name, belief in self.beliefs.items()
             if isinstance(belief, Posterior) and can_be_bounded(belief.kernel)
         }
         intervals = {
-            box.name: plausible.intervals[box.name].of_logarithms(
-                learned_in_logarithm(plausible.program, box)
-            )
+            box.name: plausible.intervals[box.name]
+            .of_logarithms(learned_in_logarithm(plausible.program, box))
+            .on(device)
             for box in plausible.program.boxes
             if box.name in plausible.intervals
         }
@@ -129,12 +132,17 @@ class PlausibleRelaxation:
         space = self.program.space
         lower = torch.cat([torch.tensor(space.search_lower).unsqueeze(0), -unbounded], 1)
         upper = torch.cat([torch.tensor(space.search_upper).unsqueeze(0), unbounded], 1)
-        self.bounds_twice = max((len(source) for source in self.sources), default=0) >= _BOUND_TWICE
+        # A mean alone has nothing to touch: its bound would be the same.
+        wide = max((len(source) for source in self.sources), default=0) >= _BOUND_TWICE
+        self.bounds_twice = wide and any(bool(beta.any()) for beta in self.beta.values())
         # Tables pay only where the ranges of outputs matter.
         root = PlausibleRegions(self, lower, upper, tabulate=len(branched) > 0)
         self.lower, self.upper = root.lower[0], root.upper[0]
+        for node, sides in root.needed_sides().items():
+            self.bands[node].restrict(sides)
         self.groups = [list(range(n)), *([n + i] for i in range(len(branched)))]
-        self.whole, _ = whole_entries(self.program, len(self.lower))
+        whole, _ = whole_entries(self.program, len(self.lower))
+        self.whole = None if whole is None else whole.to(device)
 
     def over(self, lower: Tensor, upper: Tensor) -> PlausibleRegions:
         """Examine a batch of regions, (regions, D) twice."""
@@ -145,20 +153,29 @@ class PlausibleRelaxation:
 
         Design points in the middle of the bands, at their ends, and at the ends that are best for
         the objective; the centre of each region, outputs included; and the best eta at the centre.
-        Entries that must be whole are.
+        Entries that must be whole are. They lie on the processor, where searches run.
         """
+        if lower.is_cuda or torch.get_default_device().type != "cpu":
+            ends = -self.over(lower, upper).objective_signs().cpu()
+            with torch.device("cpu"):
+                return self._starts(lower.cpu(), upper.cpu(), ends)
+        return self._starts(lower, upper, None)
+
+    def _starts(self, lower: Tensor, upper: Tensor, ends: Tensor | None) -> Tensor:
         n = self.program.size
         low, high, center = lower[:, :n], upper[:, :n], (lower + upper) / 2
         if self.whole is not None:
-            center = torch.where(self.whole, center.round(), center)
+            center = torch.where(self.whole.to(center.device), center.round(), center)
         points = [spread_points(self.plausible, low, high)]
         # Lowering merges equal calls. Then the outputs of both programs do not correspond.
         programs = (self.program, self.plausible.program)
         names, others = ([call.box.name for call in program.calls] for program in programs)
         if names != others:
             return self._rounded(points[0])
-        ends = -self.over(lower, upper).objective_signs()
-        points.append(at_ends(low, high, ends))
+        controls = self.plausible.controls
+        if ends is None:
+            ends = -self.over(lower, upper).objective_signs()
+        points.append(at_ends(low, high, controls.closest(ends)))
         branched = self.column_of_output >= 0
         for row, end in zip(center.numpy(), ends, strict=True):
             if branched.any():
@@ -166,7 +183,8 @@ class PlausibleRelaxation:
                 outputs[branched] = row[self.column_of_output[branched]]
                 x = self.plausible.program.space.design(torch.tensor(row[:n]))
                 point = self.plausible.locate(x, outputs)
-                point[n:] = torch.where(torch.tensor(branched), point[n:], end)
+                if controls.is_plain:
+                    point[n:] = torch.where(torch.tensor(branched), point[n:], end)
                 points.append(point.unsqueeze(0))
             points.append(linear_optimum(self.plausible, torch.tensor(row[:n])))
         return self._rounded(torch.cat(points))

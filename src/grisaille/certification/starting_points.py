@@ -24,10 +24,10 @@ def spread_points(plausible: PlausibleSet, lower: Tensor, upper: Tensor) -> Tens
         upper: (regions, n).
 
     Returns:
-        (points, n + outputs). All combinations of the bands' ends are tried if outputs are few.
+        (points, n + controls). All combinations of the bands' ends are tried if controls are few.
     """
     design = designs(lower, upper)
-    outputs = plausible.program.box_outputs
+    outputs = plausible.controls.count
     middle = design.new_zeros(len(design), outputs)
     etas = [middle]
     if outputs <= _FEW_OUTPUTS:
@@ -50,7 +50,7 @@ def at_ends(lower: Tensor, upper: Tensor, ends: Tensor) -> Tensor:
 
 def linear_optimum(plausible: PlausibleSet, design: Tensor) -> Tensor:
     """The best eta for a design point, (n,), if the problem is affine in eta: (1, D)."""
-    n, outputs = plausible.program.size, plausible.program.box_outputs
+    n, outputs = plausible.program.size, plausible.controls.count
     points = torch.cat([design, design.new_zeros(outputs)]).repeat(1 + outputs, 1)
     points[1:, n:] += torch.eye(outputs, dtype=design.dtype)
     objective, constraints = plausible.evaluate(points)

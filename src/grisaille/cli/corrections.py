@@ -59,7 +59,8 @@ def add_commands(commands: Commands) -> None:
         "enqueue",
         help="have points of your own tried, before anything else is suggested",
         description="Have points of your own tried, before anything else is suggested: one point "
-        "as values of all variables, or many from a CSV file whose columns are the variables.",
+        "as values of all variables (unknowns may be left out), or many from a CSV file whose "
+        "columns are the variables.",
     )
     add_shared(enqueue, *STUDY_WITH_FILE)
     enqueue.add_argument(

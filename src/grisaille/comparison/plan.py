@@ -89,7 +89,7 @@ def make_plan(
         for name, factory in strategies.items():
             strategy = factory(initial)
             try:
-                strategy.check(compared.problem)
+                strategy.check(compared.problem.searched)
             except ModelError as error:
                 left_out.append(LeftOut(problem, name, str(error)))
                 continue

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from scipy.special import ndtri
 from torch import Tensor
 
 from grisaille.array_types import Array
@@ -33,6 +34,8 @@ DOUBT = 2.0
 # How wide the bands of a given kernel are at least for a bound, in deviations: at each point two
 # deviations are enough, but the bound needs bands that hold everywhere at once.
 _EVERYWHERE = 3.0
+# The part of normal numbers beyond each end of a band of two deviations.
+_OUTSIDE = 0.025
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,9 @@ def _errors(program: Program, box: BlackBox, history: History, noise: tuple[floa
     ratios = [np.zeros((0, box.outputs))]
     trials = _predicted_trials(box, history)
     skipped = (len(trials) // _AT_LEAST - 1) * _AT_LEAST
+    chance = _expected_largest(box, noise)
     if skipped > 0:
-        return _latest_errors(program, box, history, trials[skipped], noise)
+        return _latest_errors(program, box, history, trials[skipped], noise) / chance
     for trial in trials:
         before = _of(box, history.before(trial).observations())
         if before:
@@ -127,7 +131,20 @@ def _errors(program: Program, box: BlackBox, history: History, noise: tuple[floa
             error, then, deviation = _prediction(program, box.name, *data)
             level = np.maximum(then, noise)
             ratios.append(error / np.sqrt(deviation**2 + level**2))
-    return np.concatenate(ratios)
+    return np.concatenate(ratios) / chance
+
+
+def _expected_largest(box: BlackBox, noise: tuple[float, ...]) -> float:
+    """How large the largest of many noisy errors is by chance, in those of a single one.
+
+    A curve of a thousand numbers with noise leaves some of them beyond two deviations whatever the
+    band is: q(1 - 0.025 / k) / q(0.975) with q the quantiles of a normal number. Errors without
+    noise go together, so that nothing is expected of their number.
+    """
+    if not (box.shared_kernel and any(noise)):
+        return 1.0
+    ends = ndtri(1 - _OUTSIDE / box.outputs), ndtri(1 - _OUTSIDE)
+    return float(ends[0] / ends[1])
 
 
 def _predicted_trials(box: BlackBox, history: History) -> list[Trial]:
@@ -182,7 +199,7 @@ def _in_turn(base: Surrogate, x: Tensor, y: Tensor, sizes: list[int]) -> tuple[A
         y: (n, k).
         sizes: How many answers each part has.
     """
-    if not isinstance(base, Posterior):  # it stays as it was
+    if type(base) is not Posterior:  # it stays as it was
         with torch.no_grad():
             mean, deviation = base.predict(x)
         return (y - mean).abs().numpy(), deviation.numpy()

@@ -22,6 +22,7 @@ from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.program import Program
+from grisaille.language.reduced_problem import Bounded
 from grisaille.language.variable import Variable
 from grisaille.records import History
 from grisaille.surrogates.composite import compiled, is_plain, own_kernels
@@ -35,6 +36,8 @@ from grisaille.surrogates.noise_evidence import repeats_earlier
 from grisaille.surrogates.posterior import ModelSurrogate, NoFactorError, Posterior, Surrogate
 from grisaille.surrogates.prior import prior_variance
 from grisaille.surrogates.row_choice import telling_rows, typical_rows
+from grisaille.surrogates.shared_fitting import learned_together
+from grisaille.surrogates.shared_kernel import SharedPosterior
 from grisaille.surrogates.sparse import CondensedPosterior
 
 Beliefs = dict[str, Surrogate]
@@ -195,6 +198,8 @@ def _posterior(
 ) -> Surrogate:
     """The posterior of all rows; of many, that of the most telling ones, or a condensed one."""
     x, y = torch.tensor(inputs), torch.tensor(outputs)
+    if box.shared_kernel:
+        return SharedPosterior(kernel, hyperparameters, x, y)
     if len(x) > _MANY_ROWS:
         if (hyperparameters.noise > 0).any():  # every noisy row tells something
             return CondensedPosterior(kernel, hyperparameters, x, y, _MOST_CHOSEN)
@@ -233,7 +238,10 @@ def _learned(
     inputs, lower, upper = (in_logarithms(v, flags) for v in (inputs, lower, upper))
     some = typical_rows((inputs - lower) / (upper - lower), _TYPICAL_ROWS)
     inputs, outputs = inputs[some], outputs[some]
-    found = learned(kernel, box.noise, inputs, outputs, lower, upper, box.process_noise)
+    if box.shared_kernel:
+        found = learned_together(kernel, box.noise, inputs, outputs, lower, upper)
+    else:
+        found = learned(kernel, box.noise, inputs, outputs, lower, upper, box.process_noise)
     return replace(found, logarithmic=torch.tensor(flags)) if flags.any() else found
 
 
@@ -345,6 +353,8 @@ def known_range(expression: Expression) -> tuple[Array, Array]:
             np.where(np.isfinite(upper), upper, unknown),
         )
     assert isinstance(expression, Operation)
+    if isinstance(expression, Bounded):
+        return np.array([expression.lower]), np.array([expression.upper])
     if expression.atom is atoms.take:
         lower, upper = known_range(expression.arguments[0])
         positions = list(expression.parameters[0])

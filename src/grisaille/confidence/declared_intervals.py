@@ -91,9 +91,17 @@ class DeclaredInterval:
         """
         if not flags.any():
             return self
-        logged = logarithms(self.inputs, torch.tensor(flags))
+        logged = logarithms(self.inputs, torch.tensor(flags, device=self.inputs.device))
         same = DeclaredInterval(self._box, logged, self._outputs)
         same.rounding = _ROUNDED_LOGARITHM
+        return same
+
+    def on(self, device: torch.device) -> DeclaredInterval:
+        """The same interval on a device, which is the default one."""
+        if self.inputs.device.type == device.type:
+            return self
+        same = DeclaredInterval(self._box, self.inputs.to(device), self._outputs.to(device))
+        same.rounding = self.rounding
         return same
 
     def ends(self, states: Tensor) -> tuple[Tensor, Tensor]:

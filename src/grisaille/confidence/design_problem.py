@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
+from grisaille.language.linear_rows import linear_restrictions
 from grisaille.language.program import Program
+from grisaille.solvers.polytope import Polytope
 from grisaille.solvers.search_problem import Evaluate, SearchProblem
 
 
@@ -24,8 +28,29 @@ def design_problem(program: Program, evaluate: Evaluate) -> SearchProblem:
     lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
     whole, nominal = whole_entries(program, len(lower))
     return SearchProblem(
-        lower, upper, evaluate_searched, program.continuous, whole=whole, nominal=nominal
+        lower,
+        upper,
+        evaluate_searched,
+        program.continuous,
+        whole=whole,
+        nominal=nominal,
+        region=design_region(program),
     )
+
+
+@lru_cache(maxsize=16)
+def design_region(program: Program) -> Polytope | None:
+    """What linear inequalities of the variables alone leave of a program's design space.
+
+    In search coordinates, so that inequalities of a variable with `log=True` do not count. None if
+    there are no others.
+    """
+    space, rows = program.space, linear_restrictions(program)
+    usable = ~rows.matrix[:, space.logarithmic].any(1)
+    if not usable.any():
+        return None
+    ends = space.search_lower, space.search_upper
+    return Polytope(rows.matrix[usable], -rows.constants[usable], *ends, space.whole)
 
 
 def whole_entries(program: Program, entries: int) -> tuple[Tensor | None, Tensor | None]:

@@ -23,10 +23,12 @@ from grisaille.confidence.beliefs import (
     believe,
     disturbance,
 )
+from grisaille.confidence.controls import Controls
 from grisaille.confidence.declared_intervals import DeclaredInterval, declared_intervals
-from grisaille.confidence.design_problem import design_problem, whole_entries
+from grisaille.confidence.design_problem import design_problem, design_region, whole_entries
 from grisaille.confidence.plausible_slopes import PlausibleSlopes, WithSlopes, has_slopes
 from grisaille.confidence.process_noise import Band, Disturbances
+from grisaille.confidence.read_together import blocks_of
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
 from grisaille.solvers.search_problem import Evaluate, SearchProblem
@@ -61,7 +63,8 @@ class PlausibleSet:
         self.beta = beta
         self.intervals = intervals or {}
         self.disturbances: Disturbances | None = None
-        controls = program.box_outputs
+        self.controls = Controls(program, beliefs)
+        controls = self.controls.count
         if program.process_noise:
             noisy = [box for box in program.boxes if box.process_noise]
             deviations = {box.name: disturbance(box, beliefs[box.name]) for box in noisy}
@@ -87,6 +90,8 @@ class PlausibleSet:
             self.program.continuous,
             whole=whole,
             nominal=nominal,
+            region=design_region(self.program),
+            blocks=blocks_of(self.program, len(self.lower), self.controls.columns),
         )
 
     def _with_slopes(
@@ -102,7 +107,11 @@ class PlausibleSet:
 
     def evaluate(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (batch,) and constraints (batch, K) at points (batch, n + outputs)."""
-        n = self.program.size
+        n, batch = self.program.size, len(points)
+        at_once = self.controls.at_once(batch)
+        if at_once < batch and not torch.is_grad_enabled():
+            parts = [self.evaluate(part) for part in points.split(at_once)]
+            return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
         return self._outcome(self.program.space.to_design(points[:, :n]), points[:, n:])
 
     def _outcome(self, design: Tensor, controls: Tensor) -> tuple[Tensor, Tensor]:
@@ -111,9 +120,9 @@ class PlausibleSet:
 
     def run(self, design: Tensor, controls: Tensor, band: Band) -> list[Tensor]:
         """What the program computes at design points and eta, w, with these bands."""
-        eta = controls[:, : self.program.box_outputs]
+        eta = self.controls.eta(controls[:, : self.controls.count])
         if self.disturbances is not None:
-            weights = controls[:, self.program.box_outputs :]
+            weights = controls[:, self.controls.count :]
             return self.disturbances.run(design, eta, weights, band)
 
         def resolve(call: BoxCall, states: Tensor) -> Tensor:
@@ -123,8 +132,8 @@ class PlausibleSet:
 
     def _parts(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """The design points and the eta of points."""
-        n, end = self.program.size, self.program.size + self.program.box_outputs
-        return self.program.space.to_design(points[:, :n]), points[:, n:end]
+        n, end = self.program.size, self.program.size + self.controls.count
+        return self.program.space.to_design(points[:, :n]), self.controls.eta(points[:, n:end])
 
     def band(self, call: BoxCall, states: Tensor) -> tuple[Tensor, Tensor]:
         """L and u of a call's outputs at states (batch, inputs), Def. hpb_int."""
@@ -183,8 +192,9 @@ class PlausibleSet:
 
         with torch.no_grad():
             self.program.run(torch.tensor(x).unsqueeze(0), resolve)
-        weights = eta.new_zeros(len(self.lower) - len(x) - eta.shape[1])
-        return torch.cat([self.program.space.to_search(torch.tensor(x)), eta[0], weights])
+        controls = self.controls.closest(eta)[0]
+        weights = eta.new_zeros(len(self.lower) - len(x) - len(controls))
+        return torch.cat([self.program.space.to_search(torch.tensor(x)), controls, weights])
 
     def reaches(self, x: Array, outputs: Array) -> Array:
         """Beta sigma(s̄) of every output of every call, where their values are given.
@@ -228,7 +238,11 @@ class PlausibleSet:
         def choose(slopes: PlausibleSlopes) -> Callable[[Array], tuple[Array, Array]]:
             return lambda points: slopes.cautious(points, kept.numpy())
 
-        return replace(problem, evaluate=self._with_slopes(problem.evaluate, choose))
+        return replace(
+            problem,
+            evaluate=self._with_slopes(problem.evaluate, choose),
+            blocks=blocks_of(self.program, len(problem.lower)),
+        )
 
     def highest(self, x: Array) -> float:
         """How large the objective can be at a design point, flat, within the bands.
@@ -262,7 +276,7 @@ class PlausibleSet:
         batch = len(design)
         # Without constraints nothing needs a deviation, and one pass is enough.
         constrained = len(self.program.outputs) > 1
-        m = self.program.box_outputs if constrained else 0
+        m = self.controls.count if constrained else 0
         controls = len(self.lower) - self.program.size
         center = torch.zeros(1, controls, dtype=torch.float64)
         axes = torch.eye(controls, dtype=torch.float64)[:m]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,6 +23,7 @@ from grisaille.confidence.plausible_set import BandRule, Beta, PlausibleSet
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
+from grisaille.language.loops import Loops
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import History, Situation
@@ -88,9 +90,14 @@ class Predictor:
 
         with torch.no_grad():
             mean = values(middle, design, design.new_zeros(len(design), controls))
-        lower, upper = value_ranges(
-            lambda rows, eta: values(bands, design[rows], eta), len(design), controls
-        )
+        if _is_one_curve(
+            program
+        ):  # its interval is its band, and a thousand searches would be long
+            lower, upper = self._ends_of_curve(program, bands, design)
+        else:
+            lower, upper = value_ranges(
+                lambda rows, eta: values(bands, design[rows], eta), len(design), controls
+            )
         # The middle is one of the plausible values, and rounding must not leave it outside.
         ends = torch.minimum(lower, mean), torch.maximum(upper, mean)
         return Prediction(*(part.numpy() for part in (mean, *ends)))
@@ -107,6 +114,22 @@ class Predictor:
                     "the problem's own black boxes"
                 )
         return program
+
+    def closed(self, x: Array) -> Array:
+        """Design points (points, n), with unknowns that are NaN where predictions close the loops.
+
+        The search starts in the middle between the bounds; nothing else is known of them.
+        """
+        loops, program = Loops(self.problem), self.problem.program
+        middle = (program.lower + program.upper) / 2
+        return np.array(
+            [
+                loops.closed(np.where(np.isnan(point), middle, point), self.middle_of)
+                if np.isnan(point).any()
+                else point
+                for point in x
+            ]
+        )
 
     def middle_of(self, call: BoxCall, states: Tensor) -> Tensor:
         """The middle of a call's band at states (batch, inputs)."""
@@ -129,10 +152,34 @@ class Predictor:
         gaps = (accepted(call.box, states).unsqueeze(1) - inputs).abs()
         same = (gaps <= _ROUNDING * size).all(2).unsqueeze(2)  # (batch, answers, 1)
         # Answers that contradict each other leave the interval between them.
-        least = torch.where(same, outputs, torch.inf).amin(1) if len(inputs) else lower
-        most = torch.where(same, outputs, -torch.inf).amax(1) if len(inputs) else upper
+        least, most = torch.full_like(lower, torch.inf), torch.full_like(upper, -torch.inf)
+        for answer in same.any(0).squeeze(1).nonzero().squeeze(1).tolist():
+            here = same[:, answer]
+            least = torch.where(here, torch.minimum(least, outputs[answer]), least)
+            most = torch.where(here, torch.maximum(most, outputs[answer]), most)
         known = same.any(1)
         return torch.where(known, least, lower), torch.where(known, most, upper)
+
+    def _ends_of_curve(
+        self, program: Program, bands: PlausibleSet, design: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The ends of the band of a program's only call, (points, k) each."""
+        ends: list[Tensor] = []
+
+        def resolve(call: BoxCall, states: Tensor) -> Tensor:
+            ends.extend(self._band(bands, call, states))
+            return ends[0]
+
+        with torch.no_grad():
+            program.run(design, resolve)
+        return ends[0], ends[1]
+
+
+def _is_one_curve(program: Program) -> bool:
+    """Whether a program is a single call of a black box with a shared kernel, and nothing else."""
+    call = program.call_of_node.get(program.outputs[0])
+    alone = len(program.outputs) == len(program.calls) == 1
+    return alone and call is not None and call.box.shared_kernel
 
 
 def _check_answers(problem: Problem, history: History, beta: Beta) -> None:

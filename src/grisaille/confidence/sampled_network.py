@@ -7,11 +7,17 @@ one function: they are drawn jointly.
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from torch import Tensor
 
 from grisaille.confidence.beliefs import Beliefs, accepted, returned
 from grisaille.language.program import BoxCall, Program, split_outputs
+from grisaille.surrogates.shared_kernel import SharedPosterior
+
+# Numbers that draws of many outputs work out at once, so that memory is enough.
+_AT_ONCE = 1 << 21
 
 
 def normal_samples(program: Program, samples: int, seed: int) -> Tensor:
@@ -45,6 +51,10 @@ class SampledNetwork:
             Objective (samples, batch) and constraints (samples, batch, K), met when <= 0.
         """
         samples, batch = len(self.normal), len(design)
+        most = self._most_at_once()
+        if batch > most and not torch.is_grad_enabled():
+            parts = [self.draw(part) for part in design.split(most)]
+            return torch.cat([p[0] for p in parts], 1), torch.cat([p[1] for p in parts], 1)
         met: dict[str, list[tuple[BoxCall, Tensor]]] = {}
 
         def resolve(call: BoxCall, states: Tensor) -> Tensor:
@@ -66,7 +76,25 @@ class SampledNetwork:
             states = states[:1]
         mean, deviation = self.beliefs[call.box.name].predict(states.flatten(0, 1))
         mean, deviation = (v.reshape(*states.shape[:2], -1) for v in (mean, deviation))
-        return mean + deviation * self.normal[:, None, call.columns]
+        return mean + deviation * self._normal(call).unsqueeze(1)
+
+    def _normal(self, call: BoxCall) -> Tensor:
+        """Standard normal numbers for the outputs of a call, (samples, k).
+
+        Outputs that share a kernel vary together, in the patterns that their answers show.
+        """
+        normal, surrogate = self.normal[:, call.columns], self.beliefs[call.box.name]
+        if not isinstance(surrogate, SharedPosterior):
+            return normal
+        patterns = surrogate.patterns / surrogate.patterns.norm(dim=1, keepdim=True)
+        together: Tensor = normal[:, : patterns.shape[1]] @ patterns.T
+        return together
+
+    def _most_at_once(self) -> int:
+        """How many design points are drawn at once: fewer if boxes have a thousand outputs."""
+        shared = any(call.box.shared_kernel for call in self.program.calls)
+        numbers = len(self.normal) * self.program.box_outputs
+        return max(1, _AT_ONCE // numbers) if shared else sys.maxsize
 
     def _jointly(self, calls: list[tuple[BoxCall, Tensor]], samples: int, batch: int) -> Tensor:
         """Draws of the last of several calls of one box, given those of the others."""
@@ -75,7 +103,7 @@ class SampledNetwork:
         mean, covariance = self.beliefs[box.name].predict_jointly(states)
         # The draw of the last call is the last row of the factor times all their normal numbers.
         row = _factor(covariance)[-1]  # (samples * batch, k, calls)
-        normal = torch.stack([self.normal[:, c.columns] for c, _ in calls], -1)
+        normal = torch.stack([self._normal(c) for c, _ in calls], -1)
         spread = (row.reshape(samples, batch, box.outputs, -1) * normal.unsqueeze(1)).sum(-1)
         return mean[:, -1].reshape(samples, batch, -1) + spread
 

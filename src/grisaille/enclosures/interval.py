@@ -78,24 +78,25 @@ def stacked(*intervals: Interval) -> list[Tensor]:
 
 
 @lru_cache(maxsize=64)
-def outward(rank: int) -> Tensor:
-    """-1 for the lower and 1 for the upper end, for ends of that rank."""
-    return torch.tensor([-1.0, 1.0], dtype=torch.float64).reshape(2, *[1] * (rank - 1))
+def outward(rank: int, device: torch.device) -> Tensor:
+    """-1 for the lower and 1 for the upper end, for ends of that rank on a device."""
+    ends = torch.tensor([-1.0, 1.0], dtype=torch.float64, device=device)
+    return ends.reshape(2, *[1] * (rank - 1))
 
 
 @lru_cache(maxsize=64)
-def _endless(rank: int) -> Tensor:
+def _endless(rank: int, device: torch.device) -> Tensor:
     """Ends that bound nothing."""
-    return outward(rank) * math.inf
+    return outward(rank, device) * math.inf
 
 
 def widened(ends: Tensor, floor: float = -math.inf, ceiling: float = math.inf) -> Tensor:
     """Ends moved outward by a few units in the last place, but not beyond floor and ceiling."""
     # An end that overflows inward (exp of 800 from below) becomes NaN, and then infinite.
-    ends = ends + outward(ends.ndim) * (4 * EPSILON * ends.abs() + TINY)
+    ends = ends + outward(ends.ndim, ends.device) * (4 * EPSILON * ends.abs() + TINY)
     if floor > -math.inf or ceiling < math.inf:
         ends = ends.clamp(floor, ceiling)
-    return torch.where(ends.isnan(), _endless(ends.ndim), ends)
+    return torch.where(ends.isnan(), _endless(ends.ndim, ends.device), ends)
 
 
 def enclosure(
@@ -130,7 +131,7 @@ def enclosure(
         if exact:
             reach = reach.masked_fill(reach.isinf(), 0.0)
         slack = slack + (16 * EPSILON * slope.abs() + TINY) * reach
-    constants = constants + outward(constants.ndim) * slack
+    constants = constants + outward(constants.ndim, constants.device) * slack
     finite = constants.isfinite()
     constants = torch.where(finite, constants, ends)
     slopes = [torch.where(finite, slope, 0.0) for slope in slopes]
@@ -146,10 +147,10 @@ def signed_sum(ends: Tensor, *signs: float) -> Enclosure:
     # The value is rounded once, so that its own size says how far.
     slack = 16 * EPSILON * ends.abs().amax(0) + TINY
     slack = slack.masked_fill(slack.isinf(), 0.0)
-    slopes = tuple(_one(ends.ndim - 1, sign) for sign in signs)
+    slopes = tuple(_one(ends.ndim - 1, sign, ends.device) for sign in signs)
     return Enclosure(Interval(ends[0], ends[1]), Plane(slopes, -slack), Plane(slopes, slack))
 
 
 @lru_cache(maxsize=64)
-def _one(rank: int, sign: float) -> Tensor:
-    return torch.full((1,) * rank, sign, dtype=torch.float64)
+def _one(rank: int, sign: float, device: torch.device) -> Tensor:
+    return torch.full((1,) * rank, sign, dtype=torch.float64, device=device)

@@ -64,7 +64,9 @@ def _product(a: Tensor, b: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], Tenso
     at_signed = torch.where(definite, at_signed, other_middle)
     spread = 0.25 * (signed[1] - signed[0]) * (other[1] - other[0])
     constants = -at_signed * at_other
-    constants = torch.where(definite, constants, constants + outward(ends.ndim) * spread)
+    constants = torch.where(
+        definite, constants, constants + outward(ends.ndim, ends.device) * spread
+    )
     fixed = (signed[0] == signed[1]) & signed[0].isfinite()
     at_signed = at_signed.masked_fill(fixed, 0.0)
     constants = constants.masked_fill(fixed, 0.0)
@@ -250,13 +252,15 @@ def arctan2(ordinate: Interval, abscissa: Interval) -> Enclosure:
     low = corners.amin((0, 1)).masked_fill(cut, -math.pi)
     ends = torch.stack((low, corners.amax((0, 1)).masked_fill(cut, math.pi)))
     squares = _squares(y) + _squares(x)
-    inverses = squares.reciprocal().flip(0) * (1 + 8 * EPSILON * outward(squares.ndim))
+    inverses = squares.reciprocal().flip(0) * (
+        1 + 8 * EPSILON * outward(squares.ndim, squares.device)
+    )
     slope_y, change_y = _mean_value(x, inverses)
     slope_x, change_x = _mean_value(-y.flip(0), inverses)
     middle_y, middle_x = y.mean(0), x.mean(0)
     doubt = change_y * (y[1] - y[0]) + change_x * (x[1] - x[0])
     constant = torch.atan2(middle_y, middle_x) - slope_y * middle_y - slope_x * middle_x
-    constants = constant + outward(ends.ndim) * (doubt * (0.5 + 8 * EPSILON))
+    constants = constant + outward(ends.ndim, ends.device) * (doubt * (0.5 + 8 * EPSILON))
     exact = (squares[0] > 1e-280) & (squares[1] < 1e280)  # no square lost its precision
     level = cut | ~(exact & (doubt < ends[1] - ends[0]))  # else the interval is tighter
     constants = constants.masked_fill(level, math.nan)

@@ -104,7 +104,7 @@ def _odd_lines(
         inverse: The point right of zero at which the derivative has a given value.
         bend: 1 if concave left of zero and convex right of it, -1 if the other way round.
     """
-    turn = -outward(ends.ndim)
+    turn = -outward(ends.ndim, ends.device)
     near, far = turn * ends, turn * ends.flip(0)
     at_near, at_far = (turn * bend) * at_ends, (turn * bend) * at_ends.flip(0)
     chord = (at_far - at_near) / (far - near).clamp_min(TINY)
@@ -245,7 +245,7 @@ def _stairs(value: Function, below: float, above: float) -> Rule:
         found = value(ends)
         long = found[1] - found[0] > 1
         slopes = long.to(ends.dtype).expand(ends.shape)
-        lines = 0.5 * (below + above) + outward(ends.ndim) * (0.5 * (above - below))
+        lines = 0.5 * (below + above) + outward(ends.ndim, ends.device) * (0.5 * (above - below))
         return enclosure((ends,), found, (slopes,), torch.where(long, lines, found), exact=True)
 
     return rule

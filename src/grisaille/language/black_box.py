@@ -30,6 +30,7 @@ from grisaille.language.black_box_arguments import (
     kind_text,
     values_text,
 )
+from grisaille.language.black_box_conflicts import conflict_with_shared_kernel, option_conflict
 from grisaille.language.declared_unit import Units, declared_unit
 from grisaille.language.expression import Call, Expression, as_expression
 from grisaille.language.user_function import (
@@ -88,6 +89,8 @@ class BlackBox:
         process_noise: True if the noise disturbs the process itself, not only its observation:
             downstream parts read the disturbed value, and objective and constraints are expected
             values over the disturbances.
+        shared_kernel: True if all outputs share one kernel, and so one factorization: for curves
+            and fields of many numbers. How outputs vary together is learned as a few patterns.
         unit: Unit of the outputs, such as "kW": one, one per output, or a dictionary by the
             outputs' names; "" for a plain number.
     """
@@ -112,6 +115,7 @@ class BlackBox:
         timeout: float | None = None,
         cost: float = 1.0,
         process_noise: bool = False,
+        shared_kernel: bool = False,
         unit: Units = None,
     ) -> None:
         self.fn = fn
@@ -136,30 +140,18 @@ class BlackBox:
                 f"has model={shortened(model)}: pass a function of inputs and outputs that "
                 "returns a BoTorch model"
             )
-        for what, flag in (("separable", separable), ("process_noise", process_noise)):
+        flags = {"separable": separable, "process_noise": process_noise}
+        for what, flag in (flags | {"shared_kernel": shared_kernel}).items():
             if not is_flag(flag):
                 raise self._fault(f"has {what}={shortened(flag)}: pass True or False")
-        if getattr(kernel, "lengthscale", None) is not None and noise is None:
-            raise self._fault(
-                "has a kernel with hyper-parameters, so nothing is learned, but no noise: pass "
-                "noise=0, or its standard deviation"
-            )
-        if norm_bound is not None and getattr(kernel, "lengthscale", None) is None:
-            raise self._fault(
-                f"has norm_bound={shortened(norm_bound)}, which is about the space of a given "
-                "kernel: pass kernel=gs.Matern(lengthscale=..., variance=...), or declare lower= "
-                "and upper= instead"
-            )
-        if process_noise and self.noise is not None and not self.noise.all():
-            raise self._fault(
-                f"has process_noise=True and noise={shortened(noise)}: give the standard "
-                "deviation of its disturbances, None to learn it, or leave process_noise out"
-            )
-        if process_noise and model is not None and noise is None:
-            raise self._fault(
-                "has process_noise=True and model=, which does not tell its disturbances: pass "
-                "their standard deviation as noise="
-            )
+        conflict = option_conflict(self.noise, noise, kernel, norm_bound, model, process_noise)
+        if shared_kernel and not conflict:
+            declared = {"model": model, "norm_bound": norm_bound, "process_noise": process_noise}
+            declared |= {"lipschitz": lipschitz, "monotone": monotone}
+            conflict = conflict_with_shared_kernel(**declared)
+        if conflict:
+            raise self._fault(conflict)
+        self.shared_kernel = bool(shared_kernel)
         self.process_noise = bool(process_noise)
         self.kernel = kernel
         self.lower = self._per_output("lower", lower)

@@ -20,6 +20,8 @@ from grisaille.language.expression import (
 
 EQUALITY_TOLERANCE = 1e-4
 """By how much the two sides of an equality may differ, if nothing else is said."""
+TOO_LARGE = " (too large)"
+"""What the first of its two inequalities adds to the name of an equality."""
 
 
 class Constraint:
@@ -86,7 +88,7 @@ class Constraint:
         own = self.describe() if self.name is None else self.name
         common = {"is_equality": False, "is_half": True}
         return (
-            self.replaced(name=f"{own} (too large)", **common),
+            self.replaced(name=f"{own}{TOO_LARGE}", **common),
             self.replaced(
                 left=self.right,
                 right=self.left,

@@ -46,14 +46,53 @@ def design_points(program: Program, x: Any, who: str) -> Array:
     Raises:
         ModelError: Points are incomplete, no numbers or labels, or outside the bounds.
     """
-    parts = [(v.name, v.shape) for v in program.variables]
-    kinds = design_kinds(program.variables)
+    return _points_of(program.variables, x, who)
+
+
+def own_points(program: Program, x: Any, who: str) -> Array:
+    """Points of the user's own, (points, n): as `design_points`, but unknowns may be left out.
+
+    Nobody knows the value of an unknown beforehand. Where all unknowns are left out, they are NaN.
+    """
+    decisions = [v for v in program.variables if not v.is_unknown]
+    leaves_out = len(decisions) < len(program.variables) and not _has_unknowns(program, x, who)
+    if not leaves_out or not decisions:
+        return design_points(program, x, who)
+    given = _points_of(decisions, x, who)
+    points = np.full((len(given), program.size), np.nan)
+    columns = [np.arange(program.size)[program.columns[v]] for v in decisions]
+    points[:, np.concatenate(columns)] = given
+    return points
+
+
+def _has_unknowns(program: Program, x: Any, who: str) -> bool:
+    """Whether points have values of unknowns, or are no points of decisions either."""
+    if isinstance(x, list | tuple) and x and isinstance(x[0], Mapping):
+        x = x[0]
+    named = _named_columns(_by_name(x), who)
+    if named is not None:
+        unknowns = [v for v in program.variables if v.is_unknown]
+        names = {*names_of_entries(unknowns), *(v.name for v in unknowns)}
+        return any(isinstance(name, str) and name in names for name in named)
+    try:
+        shape = np.shape(np.array(x, dtype=object))
+    except ValueError:  # rows of different lengths, which are refused later
+        return True
+    decisions = sum(v.size for v in program.variables if not v.is_unknown)
+    return (shape[-1] if shape else 1) != decisions
+
+
+def _points_of(variables: Sequence[Variable], x: Any, who: str) -> Array:
+    parts = [(v.name, v.shape) for v in variables]
+    kinds = design_kinds(variables)
     if isinstance(x, list | tuple) and x and all(isinstance(one, Mapping) for one in x):
         points = np.vstack([named_points(parts, _by_name(one), who, kinds) for one in x])
     else:
         points = named_points(parts, _by_name(x), who, kinds)
-    check_inside(points, names_of_entries(program.variables), program.lower, program.upper, who)
-    return np.clip(points, program.lower, program.upper)
+    lower = np.concatenate([np.zeros(0), *(v.lower.ravel() for v in variables)])
+    upper = np.concatenate([np.zeros(0), *(v.upper.ravel() for v in variables)])
+    check_inside(points, names_of_entries(variables), lower, upper, who)
+    return np.clip(points, lower, upper)
 
 
 def _by_name(x: Any) -> Any:

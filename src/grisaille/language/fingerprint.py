@@ -25,7 +25,7 @@ from grisaille.language.causal.model import CausalModel
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
-from grisaille.language.variable import Variable
+from grisaille.language.variable import Unknown, Variable
 from grisaille.language.white_box import WhiteBox
 
 _LONGEST = 16
@@ -131,6 +131,10 @@ def _variable(variable: Variable) -> str:
         fields["labels"] = f"[{', '.join(map(_name, variable.labels))}]"
     elif variable.is_whole:
         fields["whole"] = "True"
+    if isinstance(variable, Unknown):
+        fields["unknown"] = "True"
+        if variable.contraction is not None:
+            fields["contraction"] = _declared(variable.contraction)
     return _declaration(f"variable {_name(variable.name)}", fields)
 
 
@@ -154,6 +158,8 @@ def _black_box(box: BlackBox) -> str:
         fields["cost"] = cost
     if box.process_noise:
         fields["process_noise"] = "yes"
+    if box.shared_kernel:
+        fields["shared_kernel"] = "yes"
     return _declaration(f"black box {_name(box.name)}", fields)
 
 

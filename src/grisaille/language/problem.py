@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,9 +15,11 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Expression, as_expression
 from grisaille.language.formula_text import definition
+from grisaille.language.linear_contradictions import check_linear_equalities
 from grisaille.language.program import Program
 from grisaille.language.subject_to import (
     check_constraint_names,
+    check_constraints_read,
     constraints_of,
     tolerance_text,
     with_tolerances,
@@ -31,6 +34,7 @@ from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
     from grisaille.language.causal.model import CausalModel
+    from grisaille.language.elimination import Elimination
     from grisaille.records import Trial
     from grisaille.strategies.strategy import Strategy
     from grisaille.study.result import Result
@@ -49,7 +53,7 @@ class Problem:
         feasibility_tol: By how much `a` may be larger than `b`, in the units of the constraint: one
             number for all constraints, or a dictionary of names and numbers. By default 0, and
             1e-4 for the sides of an equality, which may differ by that; for an equation `t == ...`
-            of an unknown, 1e-5 of the distance between its bounds.
+            of an unknown, 1e-6 of the distance between its bounds.
             Search, bounds and verdicts all count a constraint as met up to this.
 
     Attributes:
@@ -76,11 +80,18 @@ class Problem:
         several = (*constraints_of(subject_to), *closing)
         constraints = with_tolerances(tuple(map(with_usual_tolerance, several)), feasibility_tol)
         self._set_up(1 if maximize is None else -1, objective, constraints)
+        check_constraints_read(self.constraints)
         check_unknowns(self.variables, self.equalities)
         check_units(self)
+        if self.equalities:
+            check_linear_equalities(self)
 
     def _set_up(
-        self, sense: int, objective: Expression, constraints: tuple[Constraint, ...]
+        self,
+        sense: int,
+        objective: Expression,
+        constraints: tuple[Constraint, ...],
+        variables: Sequence[Variable] | None = None,
     ) -> None:
         self.sense = sense
         self.objective = objective
@@ -97,6 +108,7 @@ class Problem:
         signed = self.objective if self.sense == 1 else -self.objective
         self.program = Program(
             [signed, *(c.body for c in self.constraints)],
+            variables,
             equality_tolerances=np.where(self._are_halves, self.tolerances, 0.0),
         )
         # A causal model may have no variable: its exogenous variables still vary.
@@ -105,21 +117,33 @@ class Problem:
                 "the problem has no variable: its objective and constraints are constants; build "
                 "them from a gs.Variable"
             )
-        for number, constraint in enumerate(self.constraints):
-            compiled = Program([constraint.body])
-            if not compiled.variables and not compiled.calls:
-                raise ModelError(
-                    f"constraint {number} ({constraint!r}) reads no variable: leave it out"
-                )
         _check_names("variables", self.program.variables)
         _check_names("black boxes", self.program.boxes)
         check_constraint_names(self.constraints)
         self._causal: CausalModel | None = None
+        self._origin: Elimination | None = None
 
     @property
     def causal(self) -> CausalModel | None:
         """The causal model of a problem over interventions (`causal_problem`); else None."""
         return self._causal
+
+    @property
+    def origin(self) -> Elimination | None:
+        """How it was made from a problem with linear equalities; None if it was not."""
+        return self._origin
+
+    @property
+    def searched(self) -> Problem:
+        """The problem that strategies see: the same without its linear equalities."""
+        return self if self.elimination is None else self.elimination.problem
+
+    @cached_property
+    def elimination(self) -> Elimination | None:
+        """How its linear equalities are solved before anything is searched; None if it has none."""
+        from grisaille.language.elimination import elimination_of
+
+        return elimination_of(self)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -278,17 +302,32 @@ def rewritten(
     objective: Expression,
     constraints: Iterable[Constraint],
     causal: CausalModel | None = None,
+    variables: Sequence[Variable] | None = None,
 ) -> Problem:
-    """A new problem of the same sense, with these formulas and perhaps a causal model."""
-    new = derived(problem.sense, objective, constraints)
+    """A new problem of the same sense, with these formulas and perhaps a causal model.
+
+    Its variables are those that the formulas read, unless others are given.
+    """
+    new = derived(problem.sense, objective, constraints, variables)
     new._causal = causal
+    new._origin = problem._origin
     return new
 
 
-def derived(sense: int, objective: Expression, constraints: Iterable[Constraint]) -> Problem:
+def reduced_by(problem: Problem, elimination: Elimination) -> None:
+    """Let a reduced problem, which was just made, know what it was made from."""
+    problem._origin = elimination
+
+
+def derived(
+    sense: int,
+    objective: Expression,
+    constraints: Iterable[Constraint],
+    variables: Sequence[Variable] | None = None,
+) -> Problem:
     """A problem that the library makes of another one; its units are not checked again."""
     new = Problem.__new__(Problem)
-    new._set_up(sense, _scalar(objective), tuple(constraints))
+    new._set_up(sense, _scalar(objective), tuple(constraints), variables)
     return new
 
 

@@ -11,6 +11,7 @@ from grisaille.checks import argument, check_amount, check_name, tuple_of
 from grisaille.errors import ModelError, shortened
 from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Expression
+from grisaille.language.program import Program
 
 Given = Constraint | Iterable[Constraint] | Mapping[str, Constraint]
 
@@ -53,6 +54,16 @@ def with_tolerances(
         c if c.name is None else c.replaced(tolerance=float(given.get(c.name, c.tolerance)))
         for c in constraints
     )
+
+
+def check_constraints_read(constraints: Iterable[Constraint]) -> None:
+    """Raise ModelError if a constraint reads neither a variable nor a black box."""
+    for number, constraint in enumerate(constraints):
+        compiled = Program([constraint.body])
+        if not compiled.variables and not compiled.calls:
+            raise ModelError(
+                f"constraint {number} ({constraint!r}) reads no variable: leave it out"
+            )
 
 
 def check_constraint_names(constraints: Iterable[Constraint]) -> None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import torch
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
+from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.errors import ModelError, counted
 from grisaille.language import atoms
 from grisaille.language.constraint import EQUALITY_TOLERANCE, Constraint
 from grisaille.language.expression import Expression, Operation
-from grisaille.language.program import Program
+from grisaille.language.program import BoxCall, Program
 from grisaille.language.variable import Unknown, Variable
 
 # The part of an unknown's range by which both sides of its equation may differ.
-_PART_OF_RANGE = 1e-5
+_PART_OF_RANGE = 1e-6
 
 
 def unknowns_of(expression: Expression) -> list[Unknown]:
@@ -97,10 +99,36 @@ def _width(side: Expression) -> Array:
     return np.asarray(side.upper - side.lower)
 
 
+def unknown_entries(program: Program) -> list[int]:
+    """Flat positions, in a design point, of all entries of unknowns."""
+    places = [program.columns[v] for v in program.variables if v.is_unknown]
+    return [place for columns in places for place in range(columns.start, columns.stop)]
+
+
+def entries_of(side: Expression, variables: Sequence[Variable]) -> list[int]:
+    """Flat positions, in a design point, of an unknown or of entries of one (`solved_for`)."""
+    program = Program([side], variables)
+    numbers = torch.arange(program.size, dtype=torch.float64).unsqueeze(0)
+    (places,) = program.run(numbers, _no_answer)
+    return [int(place) for place in places.reshape(-1)]
+
+
+def _no_answer(call: BoxCall, _states: Tensor) -> Tensor:
+    raise AssertionError(f"an unknown is read, and {call.box!r} is none")
+
+
 def read_by_boxes(program: Program) -> set[Unknown]:
     """The unknowns that a black box reads, directly or through known parts."""
     found: set[Unknown] = set()
+    if not any(v.is_unknown for v in program.variables):
+        return found
     for call in program.calls:
         variables = Program(call.arguments, program.variables).reads
         found |= {v for v in variables if isinstance(v, Unknown)}
     return found
+
+
+def unknowns_in_loops(program: Program) -> list[Unknown]:
+    """The unknowns that a black box reads, in the order of the program."""
+    read = read_by_boxes(program)
+    return [v for v in program.variables if isinstance(v, Unknown) and v in read]

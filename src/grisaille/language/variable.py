@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grisaille.checks import check_name, is_count, is_flag, real_numbers
+from grisaille.checks import check_name, is_count, is_flag, is_number, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language import atoms
 from grisaille.language.atoms import Shape
@@ -191,9 +191,12 @@ class Unknown(Variable):
         lower: The least value that a solution may have, a number or an array of that shape.
         upper: The greatest value, likewise. Solutions outside the bounds do not count.
         unit: Its unit, or a list with one for each entry; "" for a plain number.
+        contraction: q, below 1: if all unknowns change by at most a part p of the distance between
+            their bounds, what comes back of this one changes by at most q p. Only bounds on regret
+            need it (docs/theory.md). None if it is not known.
     """
 
-    __slots__ = ()
+    __slots__ = ("contraction",)
     is_unknown = True
 
     def __init__(
@@ -204,8 +207,15 @@ class Unknown(Variable):
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
         unit: str | Sequence[str | None] | None = None,
+        contraction: float | None = None,
     ) -> None:
         super().__init__(name, shape, lower=lower, upper=upper, unit=unit)
+        if contraction is not None and not (is_number(contraction) and 0 <= contraction < 1):
+            raise ModelError(
+                f"unknown {name!r} has contraction={shortened(contraction)}: pass a number of at "
+                "least 0 and below 1, the part of a change that comes back around the loop, or None"
+            )
+        self.contraction = None if contraction is None else float(contraction)
 
 
 class Choice(Variable):

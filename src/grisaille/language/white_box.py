@@ -252,7 +252,8 @@ class WhiteBox:
             torch.cat([end.reshape(regions, -1) for end in side], 1) for side in (lower, upper)
         )
         bounded = (flat_lower.isfinite() & flat_upper.isfinite()).all(1)
-        ends = outward(3) * torch.full((2, regions, self.outputs), math.inf, dtype=torch.float64)
+        endless = torch.full((2, regions, self.outputs), math.inf, dtype=torch.float64)
+        ends = outward(3, endless.device) * endless
         if bounded.any():
             # A mask makes copies, so a function that changes its arguments does no harm.
             lower, upper = [e[bounded] for e in lower], [e[bounded] for e in upper]

@@ -6,6 +6,7 @@ from grisaille.problems.causal import complete_graph, constrained_toy_graph, toy
 from grisaille.problems.composite import environmental, goldstein_price, langermann
 from grisaille.problems.constrained import bazaraa, rosen_suzuki, sinusoidal
 from grisaille.problems.coupled_disciplines import sellar
+from grisaille.problems.curves import environmental_field, kinetic_calibration
 from grisaille.problems.flash_drum import flash
 from grisaille.problems.known_problem import KnownProblem, Structure
 from grisaille.problems.listing import catalogue
@@ -38,9 +39,11 @@ __all__ = [
     "constrained_toy_graph",
     "drop_wave",
     "environmental",
+    "environmental_field",
     "flash",
     "flowsheet",
     "goldstein_price",
+    "kinetic_calibration",
     "langermann",
     "lp_with_embedded_gp",
     "pressure_vessel",

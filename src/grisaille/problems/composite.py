@@ -33,11 +33,18 @@ def concentrations(mass: float, diffusion: float, place: float, time: float) -> 
         place: L, where the second spill happens; the first one happens at 0.
         time: tau, when the second spill happens; the first one happens at 0.
     """
-    places = PLACES[:, None]
-    later = time < TIMES
-    left = _spread(mass, diffusion, places, TIMES)
-    left[:, later] += _spread(mass, diffusion, places - place, TIMES[later] - time)
-    return left.ravel()
+    return spills(PLACES, TIMES, mass, diffusion, place, time).ravel()
+
+
+def spills(
+    places: Array, times: Array, mass: float, diffusion: float, place: float, time: float
+) -> Array:
+    """What is left of two spills into a channel, at any places and times: (places, times)."""
+    across = places[:, None]
+    later = time < times
+    left = _spread(mass, diffusion, across, times)
+    left[:, later] += _spread(mass, diffusion, across - place, times[later] - time)
+    return left
 
 
 def environmental() -> KnownProblem:
@@ -46,12 +53,7 @@ def environmental() -> KnownProblem:
     minimize sum_st (c(s, t) - c*(s, t))^2, where c* are the concentrations of the true spills. One
     call of the simulator gives all twelve.
     """
-    variables = (
-        Variable("M", lower=7, upper=13),
-        Variable("D", lower=0.02, upper=0.12),
-        Variable("L", lower=0.01, upper=3),
-        Variable("tau", lower=30.01, upper=30.295),
-    )
+    variables = spill_variables()
     box = BlackBox(concentrations, name="concentrations", outputs=12, noise=0, lower=0)
     misfit = box(*variables) - concentrations(*SPILL)
     return KnownProblem(
@@ -61,6 +63,16 @@ def environmental() -> KnownProblem:
         x=SPILL.copy(),
         source="Bliznyuk et al. (2008); composite form after Astudillo and Frazier (2019)",
         kind=Structure.ONE_LAYER,
+    )
+
+
+def spill_variables() -> tuple[Variable, ...]:
+    """The mass, diffusion rate, place and time of the spills."""
+    return (
+        Variable("M", lower=7, upper=13),
+        Variable("D", lower=0.02, upper=0.12),
+        Variable("L", lower=0.01, upper=3),
+        Variable("tau", lower=30.01, upper=30.295),
     )
 
 

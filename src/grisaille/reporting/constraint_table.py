@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.language.constraint import TOO_LARGE
 from grisaille.language.problem import Problem
 from grisaille.records import History
 
@@ -28,6 +29,8 @@ def tightness(constraints: Array, history: History) -> Array:
 def constraint_lines(problem: Problem, constraints: Array, history: History) -> list[str]:
     """A table of the constraints at a point: slack, unit, and what is remarkable.
 
+    The two inequalities of an equality are one line, with what its sides differ by.
+
     Args:
         problem: The problem.
         constraints: The bodies at the point, (K,), met when <= 0.
@@ -36,22 +39,41 @@ def constraint_lines(problem: Problem, constraints: Array, history: History) -> 
     tight = tightness(constraints, history)
     tolerances = problem.tolerances
     names, units = problem.constraint_names, problem.constraint_units
-    chosen = np.sort(np.argsort(-tight, kind="stable")[:_MOST_LINES])
+    partners = _partners(problem)
+    shown = np.array([k for k in range(len(constraints)) if k not in partners.values()])
+    worst = [max(tight[k], tight[partners.get(k, k)]) for k in shown.tolist()]
+    chosen = np.sort(shown[np.argsort(np.negative(worst), kind="stable")[:_MOST_LINES]])
     rows = []
     for k in map(int, chosen):
         slack = -(constraints[k] + tolerances[k]) + 0.0  # no negative zero
-        name = names[k]
+        name, amount = names[k], f"slack {slack:.4g}"
+        remark = _remark(constraints[k], slack, tight[k], tolerances[k])
+        if k in partners:
+            name, amount = name.replace(TOO_LARGE, ""), f"missed by {abs(slack):.4g}"
+            body = max(constraints[k], constraints[partners[k]])
+            remark = f"{'' if body <= 0 else 'violated, '}tolerance {tolerances[k]:g}"
         name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
-        amount = f"{slack:.4g}{f' {units[k]}' if units[k] else ''}"
-        rows.append((name, amount, _remark(constraints[k], slack, tight[k], tolerances[k])))
+        rows.append((name, f"{amount}{f' {units[k]}' if units[k] else ''}", remark))
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [
-        f"{name:<{wide[0]}}  slack {amount:<{wide[1]}}  {remark}".rstrip()
+        f"{name:<{wide[0]}}  {amount:<{wide[1]}}  {remark}".rstrip()
         for name, amount, remark in rows
     ]
-    if len(constraints) > _MOST_LINES:
-        lines.append(f"and {len(constraints) - _MOST_LINES} more, which are less tight")
+    if len(shown) > _MOST_LINES:
+        lines.append(f"and {len(shown) - _MOST_LINES} more, which are less tight")
     return lines
+
+
+def _partners(problem: Problem) -> dict[int, int]:
+    """For the first inequality of each scalar equality, the position of the second one."""
+    partners: dict[int, int] = {}
+    row = 0
+    for constraint in problem.constraints:
+        size = constraint.body.size
+        if constraint.is_half and not constraint.flipped:
+            partners |= {row + entry: row + size + entry for entry in range(size)}
+        row += size
+    return partners
 
 
 def _remark(body: float, slack: float, tight: float, tolerance: float) -> str:

@@ -132,11 +132,13 @@ def describe_result(result: Any) -> str:
         done = problem.causal.describe(result.x)
         lines.append(f"set          {', '.join(f'{n} = {v:.6g}' for n, v in done.items()) or '-'}")
     chosen = problem.variables if problem.causal is None else problem.causal.model.variables
-    for variable in chosen:
+    # Decisions first: they are what one does; unknowns follow from them.
+    for variable in sorted(chosen, key=lambda v: v.is_unknown):
         found = result[variable]
         value = np.array2string(np.asarray(found), precision=6, max_line_width=90)
         shown = found if isinstance(found, str) else f"{value}{unit_text(variable.unit)}"
-        lines.append(f"{variable.name:<12} {shown}")
+        solved = "   (unknown, solves the equations)" if variable.is_unknown else ""
+        lines.append(f"{variable.name:<12} {shown}{solved}")
     counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
     lines.append(
         f"evaluations  {counts or 'none needed'} in {result.nit} trial{'s' * (result.nit != 1)}"

@@ -23,7 +23,8 @@ from grisaille.solvers.proof import Proof, ProofStatus, RefutedRegion, Regions, 
 
 _FIRST_CUTS = 4
 # Large trees are split in larger batches, which cost less per region.
-_LARGEST_BATCH = 512
+LARGEST_BATCH = 2048
+"""The largest number of regions to split at a time on a processor."""
 # The round after which to search for a better point than a known one for the first time.
 _FIRST_SEARCH = 8
 # How many regions that are points are searched and closed at a time.
@@ -43,6 +44,7 @@ class Limits:
         regions: Stop when this many regions were bounded.
         seconds: Stop after this time; None for no limit.
         batch: The smallest number of regions to split at a time.
+        largest_batch: The largest one, for a large tree.
     """
 
     absolute_gap: float
@@ -50,6 +52,7 @@ class Limits:
     regions: int
     seconds: float | None
     batch: int
+    largest_batch: int = LARGEST_BATCH
 
     def tolerance(self, upper: float) -> float:
         """The gap that is close enough."""
@@ -165,7 +168,7 @@ class _Tree:
             more, but for `close` to close. None if there are none.
         """
         order = self._order()
-        batch = max(self._limits.batch, min(_LARGEST_BATCH, len(order) // 4))
+        batch = max(self._limits.batch, min(self._limits.largest_batch, len(order) // 4))
         parents, self._open = self._open.pick(order[:batch]), self._open.pick(order[batch:])
         points = None
         if self._whole is not None:
@@ -229,13 +232,16 @@ class _Tree:
         )
         reached = found.bound.reshape(2, -1).amin(0).clamp_max(self._target)
         gain = torch.nan_to_num(reached - parents.bound, nan=0.0, posinf=0.0).clamp_min(0)
-        self._gain.index_add_(0, variable, gain)
-        self._tried.index_add_(0, variable, relative[torch.arange(len(variable)), variable])
+        spent = relative[torch.arange(len(variable)), variable]
+        _add_by_group(self._gain, variable, gain)
+        _add_by_group(self._tried, variable, spent)
         self._take(found)
 
     def _examine(self, lower: Tensor, upper: Tensor) -> _Findings:
         regions = self._relaxation.over(lower, upper)
-        bound, excess, multipliers = self._pool.best_bounds(regions.bound(self._pool.weights))
+        bound, excess, multipliers = self._pool.best_bounds(
+            regions.bound(self._pool.weights, self._target)
+        )
         self._regions += len(lower)
         self._slack = max(self._slack, regions.slack)
         return _Findings(
@@ -350,13 +356,22 @@ class _Findings(NamedTuple):
         """Records of the regions without a feasible point."""
         return [
             RefutedRegion(
-                lower=self.lower[i],
-                upper=self.upper[i],
-                multipliers=self.multipliers[i] * (self.excess[i] < torch.inf),
+                lower=self.lower[i].cpu(),
+                upper=self.upper[i].cpu(),
+                multipliers=(self.multipliers[i] * (self.excess[i] < torch.inf)).cpu(),
                 margin=float(self.excess[i]),
             )
             for i in torch.nonzero(which).flatten().tolist()
         ]
+
+
+def _add_by_group(sums: Tensor, group: Tensor, terms: Tensor) -> None:
+    """Add terms, (terms,), to the sums of their groups, always in the same order."""
+    if terms.is_cuda:  # where index_add adds in any order
+        chosen = group.unsqueeze(1) == torch.arange(len(sums))
+        sums += torch.where(chosen, terms.unsqueeze(1), 0.0).sum(0)
+    else:
+        sums.index_add_(0, group, terms)
 
 
 def _halves(

@@ -6,6 +6,8 @@ one batch: an iteration costs one forward pass for all starts.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -154,10 +156,10 @@ def _have_better_neighbour(unit: Tensor, merit: Tensor, whole: Tensor | None = N
 
     Those with different whole numbers never are.
     """
-    apart = (unit.unsqueeze(0) - unit.unsqueeze(1)).abs()
+    # Memory grows with the square of the number of points, but not with their length.
+    near = torch.cdist(unit, unit, p=math.inf) < _ONE_VALLEY
     if whole is not None:
-        apart = torch.where(whole & (apart > 0), 1.0, apart)
-    near = apart.amax(-1) < _ONE_VALLEY
+        near &= torch.cdist(unit[:, whole], unit[:, whole], p=math.inf) == 0
     better = merit.unsqueeze(0) < merit.unsqueeze(1)
     # Of several equal ones, the first stays.
     equal = (merit.unsqueeze(0) == merit.unsqueeze(1)).triu(1).T

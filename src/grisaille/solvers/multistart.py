@@ -9,17 +9,21 @@ from torch import Tensor
 
 from grisaille.checks import check_count, check_flag
 from grisaille.solvers.local_search import local_search
+from grisaille.solvers.many_variables import BlockSearch
 from grisaille.solvers.polish import polished
 from grisaille.solvers.search_problem import (
     FEASIBILITY,
+    Blocks,
     Scale,
     SearchProblem,
     Solution,
     best_of,
     evaluate_in_chunks,
+    in_region,
     rounded,
     screening_merit,
 )
+from grisaille.solvers.spread_out import spread_out
 from grisaille.solvers.whole_numbers import (
     more_starts,
     moved_at_random,
@@ -35,6 +39,7 @@ _ENDS_TO_CROSS_FROM = 3
 _CROSSINGS = 8
 _ASIDE = 0.02
 _ENDS_TO_POLISH = 3
+_STEPS_BEFORE_MIXING = 20
 _LEFT_TO_POLISH = 1
 _JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
 
@@ -68,6 +73,8 @@ class MultiStart:
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search for the minimum; the result is the best point found, without proof."""
         hints = rounded(problem, torch.clamp(hints, problem.lower, problem.upper))
+        if problem.blocks is not None:
+            return self._solve_by_blocks(problem, problem.blocks, hints, seed)
         points = torch.cat([hints, self._cover(problem, seed)])
         objectives, constraints = evaluate_in_chunks(problem, points)
         scale = Scale.of(objectives, constraints)
@@ -75,7 +82,7 @@ class MultiStart:
             problem, scale, points, objectives, constraints, seed
         )
         merit = screening_merit(objectives, constraints, scale)
-        chosen = _spread_out(points, merit, self.starts, problem)
+        chosen = spread_out(points, merit, self.starts, problem)
         starts = torch.cat([hints, points[chosen]])
         relaxed_steps = 0
         if problem.whole is not None:
@@ -104,8 +111,45 @@ class MultiStart:
             return _best_of_both(problem, scale, points, values, ends, steps)
         found = _best_of_both(problem, scale, points, values, ends, steps + len(ends))
         merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
-        others = ends[_spread_out(ends, merit, _ENDS_TO_POLISH, problem)]
+        others = ends[spread_out(ends, merit, _ENDS_TO_POLISH, problem)]
         return polished(problem, scale, found, others, self.iterations)
+
+    def _solve_by_blocks(
+        self, problem: SearchProblem, blocks: Blocks, hints: Tensor, seed: int
+    ) -> Solution:
+        """As `solve`, where many variables are read in blocks.
+
+        Screening moves one block at a time. Local searches start from the point it finds and from
+        points that differ in one block; then their ends exchange blocks.
+        """
+        cover = self._cover(problem, seed)
+        points = torch.cat([hints, cover])
+        values = evaluate_in_chunks(problem, points)
+        scale = Scale.of(*values)
+        merit = screening_merit(*values, scale)
+        search = BlockSearch(problem, blocks, scale, points[merit.argmin()])
+        search.screen(cover, seed)
+        starts = torch.cat([hints, search.point.unsqueeze(0), search.others(self.starts // 2)])
+        tried = search.evaluations
+        if problem.whole is not None:
+            starts, steps = more_starts(problem, scale, starts, points, merit, self.iterations)
+            tried += steps
+        # Enough to tell better blocks from worse ones.
+        few = min(self.iterations, _STEPS_BEFORE_MIXING)
+        ends, steps = local_search(problem, scale, starts, few)
+        tried += steps
+        if problem.whole is not None:
+            ends, steps = moved_to_neighbours(problem, scale, ends, self.iterations, seed)
+            tried += steps
+        merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
+        search = BlockSearch(problem, blocks, scale, ends[merit.argmin()])
+        search.mix(ends)
+        mixed = search.point.unsqueeze(0)
+        further, steps = local_search(problem, scale, mixed, self.iterations)
+        tried += len(ends) + search.evaluations + steps
+        ends = torch.cat([starts, ends, mixed, further])
+        found = _best_of_both(problem, scale, points, values, ends, tried)
+        return polished(problem, scale, found, ends[:0], self.iterations) if self.polish else found
 
     def _cover(self, problem: SearchProblem, seed: int) -> Tensor:
         """Sobol points, half of them with some coordinates moved to a bound."""
@@ -119,7 +163,10 @@ class MultiStart:
         if problem.nominal is not None:  # the first and the last label are not special
             moved &= ~problem.nominal
         unit[:half] = torch.where(moved, unit[:half].round(), unit[:half])
-        return spread_evenly(problem, unit, generator)
+        points = spread_evenly(problem, unit, generator)
+        if problem.region is None:
+            return points
+        return in_region(problem, problem.region, points, seed, faces=half)
 
     def _zoom(
         self,
@@ -135,7 +182,7 @@ class MultiStart:
         width = problem.upper - problem.lower
         for radius in _ZOOMS if problem.continuous else _JUMP_ZOOMS:
             merit = screening_merit(objectives, constraints, scale)
-            centers = points[_spread_out(points, merit, 2 * self.starts, problem)]
+            centers = points[spread_out(points, merit, 2 * self.starts, problem)]
             count = max(1, self.samples // (4 * len(centers)))
             noise = torch.randn(count, *centers.shape, generator=generator, dtype=torch.float64)
             # Half of the moves change few coordinates, which helps in many dimensions.
@@ -144,6 +191,11 @@ class MultiStart:
             near = moved_at_random(problem, centers, radius * width, noise, generator)
             near = near.reshape(-1, len(width))
             near = torch.clamp(near, problem.lower, problem.upper)
+            if problem.region is not None:
+                first = len(problem.region.lower)
+                around = centers.expand(count, *centers.shape).reshape(near.shape)
+                inside = problem.region.pulled_in(around[:, :first], near[:, :first])
+                near = torch.cat([inside, near[:, first:]], 1)
             found = evaluate_in_chunks(problem, near)
             points = torch.cat([points, near])
             objectives = torch.cat([objectives, found[0]])
@@ -191,30 +243,6 @@ def _best_of_both(
     return best_of(everything, objectives, constraints, scale, len(everything) + steps)
 
 
-def _spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProblem) -> Tensor:
-    """Indices of points of small merit that keep a distance from one another."""
-    order = merit.argsort()
-    unit = (points[order] - problem.lower) / (problem.upper - problem.lower)
-    gap = 0.3
-    chosen: list[int] = []
-    available = torch.ones(len(order), dtype=torch.bool)
-    while len(chosen) < min(count, len(order)):
-        left = torch.nonzero(available)
-        if not len(left):  # no point is far enough away: allow smaller distances
-            gap /= 4
-            available = torch.ones(len(order), dtype=torch.bool)
-            available[chosen] = False
-            if chosen and gap > 1e-6:
-                near = (unit[:, None] - unit[None, chosen]).abs().amax(-1).amin(-1) < gap
-                available &= ~near
-            continue
-        pick = int(left[0])
-        chosen.append(pick)
-        available &= (unit - unit[pick]).abs().amax(-1) >= gap
-        available[pick] = False
-    return order[chosen]
-
-
 def _best_value(problem: SearchProblem, scale: Scale, points: Tensor) -> float:
     """Least scaled objective of the feasible points; infinite if there are none."""
     objectives, constraints = evaluate_in_chunks(problem, points)
@@ -234,7 +262,7 @@ def _cross_flat_coordinates(
         The starts, and how many points were evaluated.
     """
     merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
-    best = _spread_out(ends, merit, _ENDS_TO_CROSS_FROM, problem)
+    best = spread_out(ends, merit, _ENDS_TO_CROSS_FROM, problem)
     center, level = ends[best], merit[best]
     dimensions = len(problem.lower)
     sides = torch.stack([problem.lower, problem.upper])

@@ -46,11 +46,13 @@ class Regions(Protocol):
     def looser(self) -> Tensor:
         """Which of the relaxation's groups of variables to split each region in, (regions,)."""
 
-    def bound(self, weights: Tensor) -> Tensor:
+    def bound(self, weights: Tensor, target: float = math.inf) -> Tensor:
         """Lower bounds of weighted sums of objective and constraints.
 
         Args:
             weights: (weights, 1 + K), at least 0: of the objective, then of each constraint.
+            target: An objective that is good enough: no work is wasted on a region after it is
+                shown to be no better. Infinite to bound every region as tightly as can be.
 
         Returns:
             (regions, weights).

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
+from grisaille.solvers.polytope import Polytope
 from grisaille.solvers.proof import Proof, Relaxation
 
 # How far a search around a point goes, in widths of the search space.
@@ -35,6 +37,20 @@ class EvaluateWithSlopes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Blocks:
+    """Which coordinates of a search space are read together.
+
+    Attributes:
+        entries: (count,) for each block, the positions of its coordinates. Blocks may overlap, and
+            every coordinate is in one.
+        donors: (P, D), points whose blocks may be good, each for itself.
+    """
+
+    entries: tuple[Tensor, ...]
+    donors: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class SearchProblem:
     """Minimize an objective between bounds, subject to inequalities.
 
@@ -51,6 +67,10 @@ class SearchProblem:
             whole.
         nominal: (D,), which of these are numbers of things without an order, so that any two of
             them are neighbours; None if none are.
+        region: What linear inequalities leave of the first entries: where to sample. They are
+            among the constraints as well. None if there are none.
+        blocks: Which entries are read together, where there are many; None if a search need not
+            know.
     """
 
     lower: Tensor
@@ -60,6 +80,8 @@ class SearchProblem:
     relax: Callable[[], Relaxation] | None = None
     whole: Tensor | None = None
     nominal: Tensor | None = None
+    region: Polytope | None = None
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +133,12 @@ def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem
         reach[nominal_entries(problem)] = torch.inf
     reach[entries:] = torch.inf
     lower = torch.maximum(problem.lower, point - reach)
-    return replace(problem, lower=lower, upper=torch.minimum(problem.upper, point + reach))
+    upper = torch.minimum(problem.upper, point + reach)
+    region = problem.region
+    if region is not None:
+        first = len(region.lower)
+        region = region.within(lower[:first].numpy(), upper[:first].numpy())
+    return replace(problem, lower=lower, upper=upper, region=region)
 
 
 def with_fixed(problem: SearchProblem, point: Tensor, fixed: Tensor) -> SearchProblem:
@@ -132,7 +159,20 @@ def with_fixed(problem: SearchProblem, point: Tensor, fixed: Tensor) -> SearchPr
     whole = nominal = None
     if problem.whole is not None and bool(problem.whole[~fixed].any()):
         whole, nominal = problem.whole[~fixed], nominal_entries(problem)[~fixed]
-    return SearchProblem(lower, upper, evaluate, problem.continuous, whole=whole, nominal=nominal)
+    region = problem.region
+    if region is not None:
+        first = len(region.lower)
+        left = ~fixed[:first].numpy()
+        region = region.with_fixed(point[:first].numpy(), ~left) if left.any() else None
+    return SearchProblem(
+        lower,
+        upper,
+        evaluate,
+        problem.continuous,
+        whole=whole,
+        nominal=nominal,
+        region=region,
+    )
 
 
 def rounded(problem: SearchProblem, points: Tensor) -> Tensor:
@@ -236,5 +276,32 @@ def sampled_scale(problem: SearchProblem, seed: int) -> Scale:
     """Typical spreads, from a sample of the search space."""
     engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
     unit = engine.draw(_SAMPLES, dtype=torch.float64)
-    points = problem.lower + (problem.upper - problem.lower) * unit
-    return Scale.of(*evaluate_in_chunks(problem, rounded(problem, points)))
+    points = rounded(problem, problem.lower + (problem.upper - problem.lower) * unit)
+    if problem.region is not None:
+        points = in_region(problem, problem.region, points, seed)
+    return Scale.of(*evaluate_in_chunks(problem, points))
+
+
+def in_region(
+    problem: SearchProblem, region: Polytope, points: Tensor, seed: int, faces: int = 0
+) -> Tensor:
+    """Points (count, D) whose first entries are drawn anew, where linear inequalities are met.
+
+    Args:
+        problem: The problem.
+        region: What the inequalities leave.
+        points: The points; they stay as they are if nothing is found inside.
+        seed: The seed of the random numbers.
+        faces: How many of the points, the first ones, are moved to faces.
+    """
+    drawn = region.uniform(len(points), seed)
+    if drawn is None:
+        return points
+    generator = np.random.default_rng(seed)
+    generator.shuffle(drawn)  # else both parts of a point would come from one sequence
+    if faces:
+        moved = region.to_faces(drawn[:faces], generator)
+        # The first and the last label are not special.
+        nominal = nominal_entries(problem)[: len(region.lower)].numpy()
+        drawn[:faces] = np.where(nominal, drawn[:faces], moved)
+    return torch.cat([torch.tensor(drawn), points[:, len(region.lower) :]], 1)

@@ -11,6 +11,7 @@ from torch import Tensor
 from grisaille.certification.relaxation import branching_variables, relaxed
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.confidence.read_together import with_tried_parts
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import Proof, ProofStatus
@@ -43,7 +44,7 @@ def solve_auxiliary(
         search: A search that is enough; None for a search and an affordable proof.
     """
     situation = knowledge.situation
-    problem, starts = relaxed(plausible), _starts(plausible, knowledge)
+    problem, starts = _relaxed(plausible, knowledge), _starts(plausible, knowledge)
     if solver is not None:
         return solver.solve(problem, starts, situation.trial_seed)
     if situation.pending:
@@ -58,7 +59,7 @@ def try_to_refute(plausible: PlausibleSet, knowledge: Knowledge, solver: Solver 
 
     This is for the verdict on a run, so that a proof may take longer than one for a trial.
     """
-    problem, starts = relaxed(plausible), _starts(plausible, knowledge)
+    problem, starts = _relaxed(plausible, knowledge), _starts(plausible, knowledge)
     seed = knowledge.situation.trial_seed
     if solver is not None:
         return solver.solve(problem, starts, seed)
@@ -66,6 +67,11 @@ def try_to_refute(plausible: PlausibleSet, knowledge: Knowledge, solver: Solver 
     if found.feasible or branching_variables(knowledge.program) > _FEW_VARIABLES:
         return found
     return Certified(regions=_REGIONS_FOR_A_VERDICT).prove(problem, found, seed)
+
+
+def _relaxed(plausible: PlausibleSet, knowledge: Knowledge) -> SearchProblem:
+    """The auxiliary problem, with what a search needs to know of trials."""
+    return with_tried_parts(relaxed(plausible), knowledge.program, knowledge.history)
 
 
 def _starts(plausible: PlausibleSet, knowledge: Knowledge) -> Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from numpy.typing import NDArray
 from grisaille.array_types import Array
 from grisaille.checks import attribute_of, check_count, is_finite, real_numbers
 from grisaille.errors import ModelError, shortened
-from grisaille.language.design_points import design_points
+from grisaille.language.design_points import own_points
+from grisaille.language.elimination import points_to_try
 from grisaille.language.problem import Problem
-from grisaille.language.program import Program
+from grisaille.language.unknowns import unknown_entries
 from grisaille.language.value_kinds import Value
-from grisaille.records import Situation, Suggestion, TrialKind
+from grisaille.records import History, Situation, Suggestion, TrialKind
+from grisaille.strategies.likely_unknowns import with_likely_unknowns
+from grisaille.strategies.restricted_design import is_restricted, restricted_sequence
 from grisaille.strategies.stepped_choice import is_among, taken_designs
 
 _MOST_POINTS = 20
@@ -43,16 +47,22 @@ class InitialPoints:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def points(self, program: Program) -> Array:
-        """The points (m, n), in the order of the problem's variables.
+    def points(self, problem: Problem) -> Array:
+        """The points (m, n), in the order of the problem's variables; NaN for unknowns left out.
 
         Raises:
             ModelError: They are not points of this problem.
         """
-        if not self.columns:
-            return design_points(program, self.rows, "initial")
-        named = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-        return design_points(program, named, "initial")
+        given: Any = self.rows
+        if self.columns:
+            given = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        origin = problem.origin
+        if origin is None:
+            return own_points(problem.program, given, "initial")
+        # Users write points of the problem that they wrote.
+        fill = partial(with_likely_unknowns, origin.original, History())
+        full = points_to_try(origin.original, given, "initial", fill)
+        return np.array([origin.reduced(point) for point in full])
 
 
 Initial = int | InitialPoints | None
@@ -116,22 +126,23 @@ def _no_design(who: str, initial: object) -> ModelError:
 def check_design(initial: Initial, problem: Problem) -> None:
     """Raise ModelError if initial points are not points of a problem."""
     if isinstance(initial, InitialPoints):
-        initial.points(problem.program)
+        initial.points(problem)
 
 
 def usual_points(entries: int) -> int:
-    """How many points are tried first in a problem with so many design entries."""
+    """How many points are tried first in a problem with so many entries of decisions."""
     return min(2 * (entries + 1), _MOST_POINTS)
 
 
 def initial_points(situation: Situation, wanted: Initial) -> int:
-    """How many points: as many as wanted, or 2 (n + 1) for n variables, at most 20.
+    """How many points: as many as wanted, or 2 (n + 1) for n decisions, at most 20.
 
     Nobody wants to spend more than a third of the trials on them.
     """
     if wanted is not None:
         return len(wanted) if isinstance(wanted, InitialPoints) else wanted
-    usual = usual_points(situation.problem.program.size)
+    program = situation.problem.program
+    usual = usual_points(program.size - len(unknown_entries(program)))
     if situation.remaining is None:
         return usual
     return max(1, min(usual, (situation.started + situation.remaining) // 3))
@@ -160,8 +171,10 @@ def initial_suggestion(situation: Situation, wanted: Initial = None) -> Suggesti
     if isinstance(wanted, InitialPoints):
         tried = [*situation.history, *situation.pending]
         place = sum(trial.suggestion.kind is TrialKind.INITIAL for trial in tried)
-        own = wanted.points(situation.problem.program)[place + situation.incomplete :]
+        own = wanted.points(situation.problem)[place + situation.incomplete :]
         point = own[0] if len(own) else point
+        if np.isnan(point).any():
+            point = with_likely_unknowns(situation.problem, situation.history, point)
     return Suggestion(TrialKind.INITIAL, point, pending=len(situation.pending))
 
 
@@ -169,7 +182,9 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
     """The point that a scrambled Sobol sequence of the study's seed has for this trial.
 
     On the steps of its variables. Where these leave few points, it may be taken already, and then
-    a later point of the sequence is used.
+    a later point of the sequence is used. Where linear inequalities of the variables leave only a
+    part of the space, the sequence is one that fills this part. Elsewhere unknowns are where
+    equations and, once they were spread, the latest answers put them.
 
     Args:
         situation: The situation.
@@ -177,14 +192,27 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
             default.
     """
     program = situation.problem.program
+    if is_restricted(program):
+        return _restricted_point(situation, is_exact)
     engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.design_seed)
     unit: Array = engine.draw(situation.started + 1, dtype=torch.float64)[-1].numpy()
     space = program.space
     lower, upper = space.search_lower, space.search_upper
     point = space.spread(lower + (upper - lower) * unit)
+    point = with_likely_unknowns(situation.problem, situation.history, point, is_spread=True)
     if space.has_steps and (situation.problem.is_exact if is_exact is None else is_exact):
         taken = taken_designs(situation)
         later = engine.draw(_LATER_POINTS, dtype=torch.float64).numpy()
         points = [point, *(space.spread(lower + (upper - lower) * row) for row in later)]
         return next((p for p in points if not is_among(space, p, taken)), point)
     return point
+
+
+def _restricted_point(situation: Situation, is_exact: bool | None) -> Array:
+    """The point of this trial in a sequence that meets the linear inequalities."""
+    program, space = situation.problem.program, situation.problem.program.space
+    looks = space.has_steps and (situation.problem.is_exact if is_exact is None else is_exact)
+    count = situation.started + 1 + (_LATER_POINTS if looks else 0)
+    points = restricted_sequence(program, situation.design_seed, count)[situation.started :]
+    taken = taken_designs(situation) if looks else []
+    return next((p for p in points if not is_among(space, p, taken)), points[0])

@@ -11,15 +11,18 @@ import torch
 from torch import Tensor
 
 from grisaille.checks import check_count
-from grisaille.confidence.design_problem import whole_entries
+from grisaille.confidence.design_problem import design_region, whole_entries
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
+from grisaille.language.constraint import Constraint
+from grisaille.language.linear_rows import linear_rows
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
 from grisaille.language.value_kinds import condensed, design_kinds
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
+from grisaille.solvers.polytope import Polytope
 from grisaille.solvers.search_problem import SearchProblem, Solution
 from grisaille.strategies.acquisition_search import spreads
 from grisaille.strategies.collapsed_history import collapsed
@@ -36,6 +39,8 @@ from grisaille.strategies.stepped_choice import design_of, settled
 _NOISE_FREE = 1e-6
 # How sharply a known constraint is kept, in spreads of what was seen.
 _SHARPNESS = 1e-3
+# How many local searches BoTorch makes at once where linear inequalities are to be kept.
+_AT_ONCE = 5
 # How far to keep from points that are taken, in ranges of the variables.
 _NEXT_TO = 0.02
 
@@ -107,9 +112,18 @@ class LogEI:
         space = program.space
         lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
         unit = torch.stack([torch.zeros_like(lower), torch.ones_like(lower)])
-        acquisition = _restrained(_encoded(_acquisition(situation), program), situation)
+        region = design_region(program)
+        drawn = None if region is None else region.uniform(self.raw_samples, situation.trial_seed)
+        region = region if drawn is not None else None  # else no room is known to start from
+        acquisition = _encoded(_acquisition(situation), program)
+        acquisition = _restrained(acquisition, situation, keeps_linear=region is not None)
         best, value = optimize_acqf(
-            acquisition, unit, 1, num_restarts=self.restarts, raw_samples=self.raw_samples
+            acquisition,
+            unit,
+            1,
+            num_restarts=self.restarts,
+            raw_samples=self.raw_samples,
+            **({} if region is None else self._linear(acquisition, region, drawn)),
         )
         point = lower + (upper - lower) * best[0]
         if not space.has_steps:
@@ -117,15 +131,37 @@ class LogEI:
 
         def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
             worth = acquisition(((points - lower) / (upper - lower)).unsqueeze(1))
-            return -worth, points[:, :0]
+            if region is None:
+                return -worth, points[:, :0]
+            return -worth, points @ torch.tensor(region.matrix).T - torch.tensor(region.limits)
 
         whole, nominal = whole_entries(program, len(lower))
         problem = SearchProblem(
-            lower, upper, evaluate, program.continuous, whole=whole, nominal=nominal
+            lower, upper, evaluate, program.continuous, whole=whole, nominal=nominal, region=region
         )
         knowledge = Knowledge(situation)
         found = Solution(point, value=-float(value), violation=0.0, feasible=True, evaluations=0)
         return design_of(settled(problem, found, knowledge), knowledge)
+
+    def _linear(self, acquisition: Any, region: Polytope, drawn: Any) -> dict[str, Any]:
+        """What `optimize_acqf` is told about linear inequalities of the variables alone.
+
+        BoTorch keeps to them exactly. Its own points to start from would take seconds of random
+        walks, so these are ours, chosen by its own rule.
+        """
+        from botorch.optim.initializers import initialize_q_batch
+
+        width, every = region.upper - region.lower, torch.arange(len(region.lower))
+        rows = zip(region.matrix, region.limits - region.matrix @ region.lower, strict=True)
+        told = [(every, torch.tensor(-row * width), float(-limit)) for row, limit in rows]
+        points = torch.tensor((drawn - region.lower) / width).unsqueeze(1)
+        with torch.no_grad():
+            starts, _ = initialize_q_batch(points, acquisition(points), self.restarts)
+        return {
+            "inequality_constraints": told,
+            "batch_initial_conditions": starts,
+            "options": {"batch_limit": _AT_ONCE},
+        }
 
 
 def _acquisition(situation: Situation) -> Any:
@@ -227,19 +263,22 @@ def _encoded(acquisition: Any, program: Program) -> Any:
     return Encoded(model=acquisition.model)
 
 
-def _restrained(acquisition: Any, situation: Situation) -> Any:
+def _restrained(acquisition: Any, situation: Situation, keeps_linear: bool) -> Any:
     """The acquisition function, falling steeply where it is not wanted.
 
     That is where a constraint without black box is broken, and next to points that are taken.
+    Linear ones are left out if the search keeps them.
     """
     from botorch.acquisition import AcquisitionFunction
     from botorch.utils.transforms import t_batch_mode_transform
 
     problem, taken = situation.problem, _taken(situation)
-    known = torch.tensor(~unknown_outputs(problem)[1:])
+    is_kept = [_is_known(problem, c, keeps_linear) for c in problem.constraints]
+    sizes = [c.body.size for c in problem.constraints]
+    known = torch.tensor(np.repeat(np.array(is_kept, dtype=bool), sizes))
     if not known.any() and not len(taken):
         return acquisition
-    bodies = [c.body for c in problem.constraints if not Program([c.body]).calls]
+    bodies = [c.body for c, kept in zip(problem.constraints, is_kept, strict=True) if kept]
     program = Program([problem.variables[0], *bodies], problem.variables)
     spread = spreads(situation.history)[1][known]
     space = problem.program.space
@@ -259,6 +298,14 @@ def _restrained(acquisition: Any, situation: Situation) -> Any:
             return value
 
     return Restrained(model=acquisition.model)
+
+
+def _is_known(problem: Problem, constraint: Constraint, keeps_linear: bool) -> bool:
+    """Whether a constraint reads no black box, and is not one of those that the search keeps."""
+    if Program([constraint.body]).calls:
+        return False
+    rows = linear_rows(constraint.body, problem.variables) if keeps_linear else None
+    return rows is None or bool(rows.matrix[:, problem.program.space.logarithmic].any())
 
 
 def _unasked(call: BoxCall, _states: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, TrialKind
 from grisaille.strategies.initial_design import sobol_point
+from grisaille.strategies.restricted_design import is_restricted, random_point
 from grisaille.strategies.strategy import Strategy
 
 
@@ -27,14 +28,20 @@ class Blind(Strategy):
 class RandomSearch(Blind):
     """Points drawn uniformly from the box of the variables, or of their logarithms.
 
+    Linear equalities and inequalities of the variables are met: points are uniform on what they
+    leave of the box.
+
     What any other strategy must beat (Bergstra and Bengio 2012).
     """
 
     def suggest(self, situation: Situation) -> Suggestion:
         """A uniform point, on the steps."""
-        space = situation.problem.program.space
-        drawn = situation.generator.uniform(space.search_lower, space.search_upper)
-        x = space.spread(drawn)
+        program = situation.problem.program
+        space = program.space
+        if is_restricted(program):
+            x = random_point(program, situation.generator)
+        else:
+            x = space.spread(situation.generator.uniform(space.search_lower, space.search_upper))
         return Suggestion(TrialKind.RANDOM, x, pending=len(situation.pending))
 
 

@@ -12,9 +12,10 @@ from grisaille.array_types import Array
 from grisaille.checks import is_count, tuple_of
 from grisaille.errors import GrisailleWarning, ModelError, shortened
 from grisaille.language.black_box import BlackBox
-from grisaille.language.design_points import design_points
+from grisaille.language.elimination import points_to_try
 from grisaille.records import History, Observation, Situation, Suggestion, Trial, TrialKind
 from grisaille.storage.event_log import Kind
+from grisaille.strategies.likely_unknowns import with_likely_unknowns
 from grisaille.study.argument_checks import check_seconds, id_of
 from grisaille.study.corrections import assemble, correct, no_answer, retract
 from grisaille.study.declared_ranges import check_range
@@ -195,6 +196,8 @@ class AnsweredStudy(ReadableStudy):
         Args:
             points: A flat design point, one row per point, values by the names of variables, a list
                 of these, or a DataFrame whose columns are the names of the variables' entries.
+                Unknowns may be left out: they are where predictions close the loops, or, before
+                there are any, where equations and the latest answers put them.
             **values: One point by the names of its variables: `enqueue(T=350, feed=[1, 2])`.
 
         Returns:
@@ -205,7 +208,7 @@ class AnsweredStudy(ReadableStudy):
         if (points is None) == (not values):
             raise ModelError("enqueue: pass points, or one point as values of the variables")
         given = values if points is None else points
-        x = design_points(self.problem.program, given, "enqueue")
+        x = points_to_try(self.problem, given, "enqueue", self._with_unknowns)
 
         def record(writer: Writer) -> list[int]:
             own = [Suggestion(TrialKind.OWN, point) for point in x]
@@ -214,6 +217,17 @@ class AnsweredStudy(ReadableStudy):
             return [writer.start(Decision(one, situation, position, 0.0)) for one in own]
 
         return self._session.write(record)
+
+    def _with_unknowns(self, x: Array) -> Array:
+        """A point (n,) with values for the unknowns, which are NaN."""
+        from grisaille.study.predictions import predictor_for
+
+        history = self.history
+        if len(history):
+            predictor = predictor_for(self.problem, history, self.strategy)
+            closed: Array = predictor.closed(x[None])[0]
+            return closed
+        return with_likely_unknowns(self.problem, history, x)
 
     def fail(self, query: Query | str, reason: str) -> bool:
         """Record that an evaluation gave no answer.

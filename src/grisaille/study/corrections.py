@@ -54,7 +54,7 @@ def correct(writer: Writer, name: str, outputs: Array, inputs: Array | None) -> 
 
 
 def retract(writer: Writer, name: str, reason: str) -> None:
-    """Take an answer back: nothing is learned from it, and its trial has no objective."""
+    """Take an answer back: nothing is learned from it, and no objective rests on it."""
     if writer.state.answer(name) is None:
         raise no_answer(writer, name)
     query = writer.state.queries.get(name)

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.errors import EvaluationError
+from grisaille.language.loops import Loops
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import Observation, Suggestion, Trial
-from grisaille.study.loops import Loops
 
 Answers = Mapping[int, Array]
 """Outputs of calls, by their position among the calls of the program."""

@@ -14,7 +14,7 @@ from grisaille.confidence.beliefs import believe, noise_of
 from grisaille.confidence.declared_intervals import DeclaredInterval
 from grisaille.confidence.knowledge import CONFIDENCE
 from grisaille.confidence.prediction import check_answered
-from grisaille.errors import ModelError, printable, shortened
+from grisaille.errors import ModelError, counted, printable, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds, input_number_names, shown_inputs
 from grisaille.language.design_points import check_inside, entry_names, named_points
@@ -29,10 +29,14 @@ from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
 from grisaille.surrogates.posterior import ModelSurrogate, Posterior, Surrogate
+from grisaille.surrogates.shared_kernel import SharedPosterior
 from grisaille.surrogates.sparse import CondensedPosterior
 
 if TYPE_CHECKING:
     import pandas
+
+# Longer lists of outputs are shortened where they are shown as text.
+_MANY_NAMES = 24
 
 
 class LearnedModel:
@@ -209,7 +213,8 @@ class LearnedModel:
         if isinstance(surrogate, Posterior):
             kernel = type(surrogate.kernel).__name__
             learned = "learned" if self.box.is_learned else "given"
-            return f"a Gaussian process with a {kernel} kernel, hyper-parameters {learned}"
+            shared = ", shared by all outputs" if self.box.shared_kernel else ""
+            return f"a Gaussian process with a {kernel} kernel, hyper-parameters {learned}{shared}"
         if isinstance(surrogate, CondensedPosterior):
             return (
                 f"it has {len(self._outputs)} answers, which are condensed to a Gaussian process "
@@ -226,13 +231,16 @@ class LearnedModel:
             f"model of     black box {self.box.name!r}: {self._kind}",
             f"answers      {len(self._outputs)}",
             f"inputs       {', '.join(self.input_names) or 'none'}",
-            f"outputs      {', '.join(self.output_names)}",
+            f"outputs      {_listed(self.output_names)}",
         ]
         widths = ", ".join(dict.fromkeys(f"{width:.3g}" for width in self._width.tolist()))
         lines.append(f"bands        mean ± {widths} deviations")
         if isinstance(self._surrogate, Posterior | CondensedPosterior):
             deviations = self.variance**0.5
-            for name in self.output_names:
+            shared = isinstance(self._surrogate, SharedPosterior)
+            if shared:
+                lines.append(self._shared_text(deviations.to_numpy()))
+            for name in [] if shared else self.output_names:
                 row = zip(self._number_names, self.lengthscales.loc[name], strict=True)
                 scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
                 lines.append(
@@ -240,6 +248,31 @@ class LearnedModel:
                     f"length-scales {scales}"
                 )
         return printable("\n".join(lines))
+
+    def _shared_text(self, deviations: Array) -> str:
+        """One line about all outputs of a shared kernel."""
+        assert isinstance(self._surrogate, SharedPosterior)
+        row = zip(self._number_names, self.lengthscales.iloc[0], strict=True)
+        scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
+        patterns = counted(self._surrogate.patterns.shape[1], "pattern")
+        noises = self.noise.to_numpy()
+        return (
+            f"all outputs  vary by {_range_text(deviations)}, noise {_range_text(noises)}, move "
+            f"together in {patterns}, length-scales {scales}"
+        )
+
+
+def _range_text(values: Array) -> str:
+    """The least and the greatest of some numbers; one number if both are the same."""
+    least, most = f"{values.min():.3g}", f"{values.max():.3g}"
+    return least if least == most else f"{least} to {most}"
+
+
+def _listed(names: list[str]) -> str:
+    """All names if they are few, else the first and the last ones."""
+    if len(names) <= _MANY_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
 
 
 def learned_model(

@@ -9,10 +9,10 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.errors import EvaluationError
+from grisaille.language.loops import MOST_ROUNDS
 from grisaille.storage.event_log import Kind
 from grisaille.study.assignment import Assignment, assign, same_inputs
 from grisaille.study.encoding import to_plain
-from grisaille.study.loops import MOST_ROUNDS
 from grisaille.study.reopening import reopen
 from grisaille.study.trials_and_queries import TrialEntry
 

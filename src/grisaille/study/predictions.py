@@ -13,7 +13,7 @@ from grisaille.confidence.lagrange_multipliers import NoSlope, lagrange_multipli
 from grisaille.confidence.prediction import Predictor
 from grisaille.errors import ModelError, shortened
 from grisaille.language.constraint import Constraint
-from grisaille.language.design_points import design_points, entry_names
+from grisaille.language.design_points import entry_names, own_points
 from grisaille.language.expression import Constant, Expression
 from grisaille.language.problem import Problem
 from grisaille.records import History
@@ -45,7 +45,7 @@ def expression_table(predictor: Predictor, expression: Any, x: Any) -> pandas.Da
             f"predict(expression={shortened(expression)}): pass an expression of the problem's "
             f"variables and black boxes{hint if isinstance(expression, Constraint) else ''}"
         )
-    points = design_points(predictor.problem.program, x, "predict(x)")
+    points = predictor.closed(own_points(predictor.problem.program, x, "predict(x)"))
     found = predictor.predict([expression], points)
     names = (entry_names(part, expression.shape) for part in ("mean", "lower", "upper"))
     columns: dict[str, Array] = {}
@@ -60,7 +60,7 @@ def problem_table(predictor: Predictor, x: Any) -> pandas.DataFrame:
     import pandas
 
     problem = predictor.problem
-    points = design_points(problem.program, x, "predict(x)")
+    points = predictor.closed(own_points(problem.program, x, "predict(x)"))
     bodies = [constraint.body for constraint in problem.constraints]
     found = predictor.predict([problem.objective, *bodies], points)
     objective = (found.mean[:, 0], found.lower[:, 0], found.upper[:, 0])

@@ -17,6 +17,7 @@ from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.proof import ProofStatus
 from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.reduced_situation import expanded
 from grisaille.strategies.stepped_choice import design_of, settled
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.progress_summary import ProgressSummary
@@ -31,6 +32,7 @@ _RELATIVE_GAP = 1e-4
 
 def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     """A problem without black boxes needs no learning: search it once, and prove the answer."""
+    written, problem = problem, problem.searched
     box = relaxed(PlausibleSet(problem.program, {}, {}))
     search = MultiStart(starts=48, samples=8192, iterations=200)
     solver = Certified(_ABSOLUTE_GAP, _RELATIVE_GAP, 20_000, search=search)
@@ -39,9 +41,10 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     assert proof is not None
     knowledge = Knowledge(Situation(problem, History(), seed))
     x = design_of(settled(box, solution, knowledge), knowledge)
-    objective, constraints, chain = Chain(problem).outcome(x, {})
-    trial = Trial(1, Suggestion(TrialKind.RECOMMENDED, x), objective, constraints, chain, ())
-    summary = ProgressSummary(Optimistic(), Situation(problem, History((trial,)), seed))
+    found = expanded(Suggestion(TrialKind.RECOMMENDED, x), Situation(written, History(), seed))
+    objective, constraints, chain = Chain(written).outcome(found.x, {})
+    trial = Trial(1, found, objective, constraints, chain, ())
+    summary = ProgressSummary(Optimistic(), Situation(written, History((trial,)), seed))
     if proof.status is ProofStatus.INFEASIBLE:
         refutation = Refutation(problem, History(), 1.0, proof.refuted_regions)
         return summary.result(Status.INFEASIBLE, Bound(), refutation=refutation)
@@ -60,6 +63,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
 
 def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     """A proof that the constraints without black boxes cannot be met together, if one is found."""
+    problem = problem.searched
     program = problem.program
     known = [
         constraint
@@ -71,7 +75,7 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     # The objective does not matter; this one keeps all variables, in their order.
     first, *others = (v.indicators if isinstance(v, Choice) else v for v in problem.variables)
     anything: Any = sum(map(np.sum, others), np.sum(first))
-    demands = derived(1, anything, known)
+    demands = derived(1, anything, known, problem.variables)
     box = relaxed(PlausibleSet(demands.program, {}, {}))
     nothing = box.lower.new_zeros(0, program.size)
     proof = Certified(regions=_MOST_REGIONS).solve(box, nothing, seed).proof

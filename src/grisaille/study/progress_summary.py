@@ -14,6 +14,7 @@ from grisaille.errors import counted
 from grisaille.records import NO_BOUND, Bound, Refutation, Situation, Trial
 from grisaille.reporting.progress import Row
 from grisaille.solvers.certified import Certified
+from grisaille.strategies.reduced_situation import incumbent_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.result import Assurance, Result, Status
 
@@ -54,7 +55,7 @@ class ProgressSummary:
         if self.as_observed:
             return find_incumbent(self.situation.history, None)
         # Asked for once: with noise, finding it learns every Gaussian process again.
-        return self.strategy.incumbent(self.situation)
+        return incumbent_of(self.strategy, self.situation)
 
     @property
     def best(self) -> float:

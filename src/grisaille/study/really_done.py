@@ -36,7 +36,7 @@ def really_tried(
         EvaluationError: The answers of the trial belong to different points, or to one outside the
             bounds of the variables. They teach, but they have no common objective.
     """
-    x = _moved(problem, trial, told)
+    x = _moved(problem, chain, trial, told)
     seen = _inputs_seen(problem, state)
     if x is None:
         wanted = told.wanted
@@ -69,17 +69,25 @@ def really_tried(
     return {"trial": trial.number, "x": to_plain(x), "queries": follow}
 
 
-def _moved(problem: Problem, trial: TrialEntry, told: QueryEntry) -> Array | None:
-    """The design point that inputs say; None if some of them are computed from others."""
+def _moved(problem: Problem, chain: Chain, trial: TrialEntry, told: QueryEntry) -> Array | None:
+    """The design point that inputs say; None if decisions cannot be read off them.
+
+    Unknowns can also be found from inputs that are computed from them: a plant that converges by
+    itself has its recycle where it settles.
+    """
     x = trial.suggestion.x.copy()
     for call in told.calls:
         made = problem.program.calls[call]
         values = condensed(input_kinds(made.box), told.inputs)
         entries = direct_entries(problem.program, made)
         for entry, value in zip(entries, values, strict=True):
-            if entry is None:
+            if entry is not None:
+                x[entry] = value
+        if None in entries:
+            found = chain.loops.reached(x, made, told.inputs, trial.answers())
+            if found is None:
                 return None
-            x[entry] = value
+            x = found
     return x
 
 

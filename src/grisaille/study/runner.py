@@ -38,8 +38,11 @@ _FIRST_BROKEN = 5
 _BROKEN_IN_A_ROW = 10
 # A suggestion is made ahead when it takes more than this part of an evaluation.
 _AHEAD = 0.05
+# A process that took or answered no query for so many evaluations, or seconds, needs none.
+_AWAY_EVALUATIONS = 3.0
+_AWAY_SECONDS = 2.0
 # How often to look whether other processes left something to do, in seconds.
-_POLL = 0.1
+_POLL = 0.05
 # How long to wait for an answer before asking whether something is wrong, in seconds.
 _LONG = 10.0
 
@@ -95,7 +98,8 @@ class Runner:
             while len(self._pending) < self.evaluators.slots and self._submit_one():
                 pass
             if self._pending:
-                self._suggest_ahead()
+                if 1 < self.evaluators.slots <= len(self._pending):
+                    self._suggest_ahead()
                 self._receive_one()
             elif self._status is not None and not self._others_may_need_help():
                 return self._status
@@ -133,6 +137,7 @@ class Runner:
         while query is None:
             if self._status is not None or not self._suggest():
                 return False
+            self._suggest_ahead()
             query = self.session.take(self.limits.trials)
         self._held.add(query.id)
         self.table.doing(f"trial {query.trial}: evaluating {query.box}")
@@ -214,15 +219,25 @@ class Runner:
         return status
 
     def _suggest_ahead(self) -> None:
-        """Choose the next trial before an evaluator is free, if choosing takes a while."""
-        slots = self.evaluators.slots
-        if slots == 1 or len(self._pending) < slots or not self._evaluating:
+        """Choose trials before they are needed, if choosing takes a while.
+
+        One is for this process. The others are for processes that share the study: only one of them
+        decides at a time, and it has learned already what another one would have to learn first.
+        """
+        if not self._evaluating:
             return
-        slow = self._suggesting > _AHEAD * float(np.median(self._evaluating))
+        usual = float(np.median(self._evaluating))
+        if self._suggesting <= _AHEAD * usual:
+            return
+        away = max(_AWAY_SECONDS, _AWAY_EVALUATIONS * usual)
+
+        def is_enough(state: StudyState) -> bool:
+            others = state.others_at_work(self.session.worker.name, time.time() - away)
+            return sum(1 for _ in state.waiting(self.limits.trials)) >= 1 + others
+
         self._check_time()
-        waiting = self.session.look(lambda state: next(state.waiting(self.limits.trials), None))
-        if slow and self._status is None and waiting is None:
-            self._suggest()
+        while self._status is None and not self.session.look(is_enough) and self._suggest():
+            self._check_time()
 
     def _check_time(self) -> None:
         if self._status is None and self._is_late():

@@ -18,6 +18,7 @@ from grisaille.records import Bound, Situation, Trial
 from grisaille.storage.event_log import Data, Event, Kind, Turn
 from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
+from grisaille.strategies.reduced_situation import bound_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, left
 from grisaille.study.evaluation_chain import Chain
@@ -67,7 +68,7 @@ class Session:
         self.boxes = {box.name: box for box in problem.boxes}
         self._retries = retries
         self._chain = Chain(problem)
-        self._worker = this_worker()
+        self.worker = this_worker()
         self._heartbeat: Heartbeat | None = None
         self._next_look = 0.0
         self._waiting = Waiting()
@@ -120,11 +121,10 @@ class Session:
 
     def summary(self, limits: Limits = NO_LIMITS) -> ProgressSummary:
         """How far the study is now."""
-
-        def situation(state: StudyState) -> Situation:
-            return self._situation(state, *left(self.problem, state, limits), limits.gap_tol)
-
-        return ProgressSummary(self.strategy, self.look(situation))
+        situation = self.look(
+            lambda now: self._situation(now, *left(self.problem, now, limits), limits.gap_tol)
+        )
+        return ProgressSummary(self.strategy, situation)
 
     def situation_of(self, trial: int) -> Situation:
         """The situation that the decision for a trial was made in."""
@@ -159,11 +159,11 @@ class Session:
 
         def record(writer: Writer) -> Query | None:
             self._release(writer, to_give_back)
-            writer.find_lost(self._worker.name)
+            writer.find_lost(self.worker.name)
             entry = next(writer.state.waiting(most), None)
             if entry is None:
                 return None
-            holder = self._worker.name if by_worker else None
+            holder = self.worker.name if by_worker else None
             until = None if lease is None else float(writer.turn.now() + lease)
             writer.append(Kind.ASKED, {"query": entry.id, "holder": holder, "until": until})
             return self.query(entry)
@@ -219,7 +219,7 @@ class Session:
             None, if another process is deciding, so that one may ask again.
         """
         self._start_heartbeat()
-        me, this_thread = self._worker.name, threading.get_ident()
+        me, this_thread = self.worker.name, threading.get_ident()
 
         def begin(writer: Writer) -> Status | tuple[Situation, int] | None:
             refuse_changed(self._opened_with, writer.state.settings, "strategy")
@@ -246,11 +246,10 @@ class Session:
             raise
         if begun is None or isinstance(begun, Status):
             return begun
-        situation, known = begun
         started = time.perf_counter()
         try:
             with one_thread():
-                suggestion = interruptible(partial(suggestion_of, self.strategy, situation))
+                suggestion = interruptible(partial(suggestion_of, self.strategy, begun[0]))
         except BaseException:
             with self.cleaning_up():
                 self.drop_decision()
@@ -258,13 +257,13 @@ class Session:
         seconds = time.perf_counter() - started
         if suggestion.refutation is not None:
             self.drop_decision()
-        return Decision(suggestion, situation, known, seconds)
+        return Decision(suggestion, *begun, seconds)
 
     def start(self, decision: Decision) -> bool:
         """Record a decision as the next trial; False if it no longer counts."""
 
         def record(writer: Writer) -> bool:
-            if writer.turn.decider != self._worker.name:
+            if writer.turn.decider != self.worker.name:
                 return False
             writer.turn.decider = None
             # Others may have taken over, or have changed the strategy.
@@ -282,7 +281,7 @@ class Session:
         """Let others decide, if this thread was to: it does not want its decision."""
         if self._deciding == threading.get_ident():
             try:
-                self.write(lambda writer: writer.stop_deciding(self._worker.name))
+                self.write(lambda writer: writer.stop_deciding(self.worker.name))
             finally:
                 self._decides_no_longer()
 
@@ -299,7 +298,7 @@ class Session:
 
     def _release(self, writer: Writer, queries: Iterable[str]) -> None:
         for entry in map(writer.state.queries.__getitem__, queries):
-            if entry.holder == self._worker.name:
+            if entry.holder == self.worker.name:
                 writer.release(entry)
 
     @contextmanager
@@ -321,7 +320,7 @@ class Session:
 
     def _others_at_work(self, state: StudyState) -> bool:
         for query in state.asked():
-            if query.holder is not None and query.holder != self._worker.name:
+            if query.holder is not None and query.holder != self.worker.name:
                 does = f"evaluates query {query.id}"
                 self._waiting.continues(query.holder, does, state.position)
                 return True
@@ -330,7 +329,7 @@ class Session:
     def bound(self, situation: Situation) -> Bound:
         """What the strategy can say of the optimum; may take long."""
         with one_thread():
-            return interruptible(partial(self.strategy.bound, situation))
+            return interruptible(partial(bound_of, self.strategy, situation))
 
     def query(self, entry: QueryEntry) -> Query:
         """A query as a user sees it."""
@@ -372,7 +371,7 @@ class Session:
         with Uninterrupted():
             if self._heartbeat is not None:
                 with self.cleaning_up():  # queries also become free when this process ends
-                    self.write(lambda writer: writer.release_all(self._worker.name))
+                    self.write(lambda writer: writer.release_all(self.worker.name))
                 self._heartbeat.stop()
                 self._heartbeat = None
             self._log.close()
@@ -381,7 +380,7 @@ class Session:
         """Let other processes know that this one is alive."""
         if self._heartbeat is None and not isinstance(self._log, MemoryLog):
             with Uninterrupted():  # else its process and its thread might be forgotten
-                self._heartbeat = Heartbeat(self._log, self._worker)
+                self._heartbeat = Heartbeat(self._log, self.worker)
                 weakref.finalize(self, self._heartbeat.stop)  # for studies that nobody closes
 
     def _situation(

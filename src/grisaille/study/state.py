@@ -46,6 +46,7 @@ class StudyState:
         trials, queries: All trials by number, all queries by id.
         changed: Number of the event that last changed problem or strategy; 0 if none did.
         failed_attempts: How many attempts failed or were lost, by black box.
+        last_seen: When each worker last took or answered a query, in seconds since 1970.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -55,6 +56,7 @@ class StudyState:
         self.trials: dict[int, TrialEntry] = {}
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
+        self.last_seen: dict[str, float] = {}
         self._outcomes = TrialOutcomes(self.trials, self.queries)
         self._failures: list[Failure] = []
         self._history: History | None = None
@@ -163,6 +165,12 @@ class StudyState:
         """Queries that somebody has."""
         return [q for q in self.queries.values() if q.state is QueryState.ASKED]
 
+    def others_at_work(self, worker: str, since: float) -> int:
+        """How many other workers hold a query, or took or answered one since a moment."""
+        holders = {query.holder for query in self.asked()}
+        recent = {name for name, moment in self.last_seen.items() if moment >= since}
+        return len((holders | recent) - {worker, None})
+
     def _apply(self, event: Event) -> None:
         data = event.data
         match event.kind:
@@ -176,6 +184,7 @@ class StudyState:
                 query = self.queries[data["query"]]
                 query.state, query.asked = QueryState.ASKED, event.time
                 query.holder, until = data["holder"], data["until"]
+                self._see(query.holder, event)
                 query.until = None if until is None else min(until, LAST_MOMENT)
             case Kind.TOLD:
                 self._told(event)
@@ -202,6 +211,10 @@ class StudyState:
                 self._reopened(data)
             case Kind.ASSEMBLED:
                 self._assembled(event)
+
+    def _see(self, worker: str | None, event: Event) -> None:
+        if worker is not None:
+            self.last_seen[worker] = event.time
 
     def _changed(self, event: Event) -> None:
         # Answers of boxes that the problem no longer has are kept.
@@ -244,6 +257,7 @@ class StudyState:
     def _told(self, event: Event) -> None:
         data, query = event.data, self.queries[event.data["query"]]
         entry = self.trials[query.trial]
+        self._see(query.holder, event)
         query.state, query.holder = QueryState.TOLD, None
         query.outputs, query.recorded = from_plain(data["outputs"]), event.number
         query.seconds = data["seconds"]

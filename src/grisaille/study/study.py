@@ -68,7 +68,7 @@ class Study(AnsweredStudy):
         self.name = name or "study"
         self.storage = storage or (DEFAULT_STORAGE if name else MEMORY)
         self.strategy: Strategy = strategy or (MCBO() if problem.causal else Optimistic())
-        self.strategy.check(problem)
+        self.strategy.check(problem.searched)
         self._session = Session(problem, self.strategy, self.name, self.storage, int(retries))
         try:
             self._session.create_or_resume(seed, evaluation, allow_changes)

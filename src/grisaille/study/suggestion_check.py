@@ -10,20 +10,25 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.checks import is_count, real_numbers
 from grisaille.errors import GrisailleError, ModelError, counted, place_of, raised, shortened
+from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Probe, Situation, Suggestion, TrialKind
+from grisaille.strategies.reduced_situation import expanded, reduced
 from grisaille.strategies.strategy import Strategy
 
 
 def suggestion_of(strategy: Strategy, situation: Situation) -> Suggestion:
     """What a strategy suggests, on the steps of the variables; a design point becomes a suggestion.
 
+    The strategy sees the problem without its linear equalities, and the suggestion meets them.
+
     Raises:
         ModelError: It suggests what cannot be tried.
         GrisailleError: A user's own strategy raised an exception, which is chained.
     """
+    seen = reduced(situation)
     try:
-        found: object = strategy.suggest(situation)
+        found: object = strategy.suggest(seen)
     except GrisailleError:
         raise
     except Exception as error:
@@ -39,9 +44,11 @@ def suggestion_of(strategy: Strategy, situation: Situation) -> Suggestion:
     else:
         point = _point(what, found)
         suggestion = Suggestion(TrialKind.ACQUIRED, point, pending=len(situation.pending))
-    _check(what, suggestion, situation.problem)
-    space = situation.problem.program.space
-    return replace(suggestion, x=space.on_steps(suggestion.x)) if space.has_steps else suggestion
+    _check(what, suggestion, seen.problem)
+    space = seen.problem.program.space
+    if space.has_steps:
+        suggestion = replace(suggestion, x=space.on_steps(suggestion.x))
+    return expanded(suggestion, situation)
 
 
 def _point(what: str, found: Any) -> Array:
@@ -64,8 +71,13 @@ def _check(what: str, suggestion: Suggestion, problem: Problem) -> None:
             "a gs.TrialKind, such as gs.TrialKind.ACQUIRED"
         )
     if not (isinstance(x, np.ndarray) and x.shape == (program.size,) and np.isfinite(x).all()):
+        without = ""
+        if problem.origin is not None:
+            names = ", ".join(names_of_entries(problem.variables))
+            without = f" ({names}: the linear equalities give the others)"
         raise ModelError(
             f"{what} x={shortened(x)}: it must be an array of {counted(program.size, 'number')}"
+            + without
         )
     reach = 1e-9 * (program.upper - program.lower)  # rounding
     if ((x < program.lower - reach) | (x > program.upper + reach)).any():

@@ -98,7 +98,10 @@ class TrialOutcomes:
                 self.loose[query.id] = observation(query)
 
     def correct(self, data: Data) -> None:
-        """Put the right answer in place of a wrong one; its trial has no outcome then."""
+        """Put the right answer in place of a wrong one; a trial that uses it has no outcome then.
+
+        Answers beside the chain, and those of earlier rounds of a loop, change no outcome.
+        """
         name = data["answer"]
         if name not in self.queries:  # a row that was observed elsewhere
             entry = self.made_of(name)
@@ -110,25 +113,48 @@ class TrialOutcomes:
             self.loose[name] = replace(seen, inputs=inputs, outputs=from_plain(data["outputs"]))
             return
         query = self.queries[name]
-        self.forget(self.trials[query.trial])
+        entry = self.trials[query.trial]
+        if query.calls:
+            self.forget(entry)
         query.inputs, query.outputs = from_plain(data["inputs"]), from_plain(data["outputs"])
-        self.loose[name] = observation(query)
+        if entry.record is None:
+            self.loose[name] = observation(query)
+        else:
+            self._see_again(entry, len(entry.told))
 
     def retract(self, data: Data) -> None:
-        """Take an answer back; its trial has no outcome then."""
+        """Take an answer back; a trial that uses it has no outcome then."""
         name = data["answer"]
         query = self.queries.get(name)
         entry = self.made_of(name) if query is None else self.trials[query.trial]
+        is_complete = entry is not None and entry.record is not None
+        if query is not None and entry is not None and is_complete and not query.calls:
+            before = len(entry.told)
+            self._take_back(entry, query, data)
+            self._see_again(entry, before)
+            return
         if entry is not None:
             self.forget(entry)
             if entry.state is TrialState.COMPLETE:
                 entry.state = TrialState.PARTIAL
             entry.rows = tuple(row for row in entry.rows if row != name)
         if query is not None and entry is not None:
-            entry.told.remove(query)
-            query.state, query.outputs = QueryState.RETRACTED, None
-            query.reason = printable(data["reason"])
+            self._take_back(entry, query, data)
         del self.loose[name]
+
+    def _take_back(self, entry: TrialEntry, query: QueryEntry, data: Data) -> None:
+        entry.told.remove(query)
+        query.state, query.outputs = QueryState.RETRACTED, None
+        query.reason = printable(data["reason"])
+
+    def _see_again(self, entry: TrialEntry, before: int) -> None:
+        """Let a complete trial have the answers that it has now; it had so many of its own."""
+        assert entry.record is not None
+        own = [observation(query) for query in entry.told]
+        place = self._place_of(entry.record)
+        seen = (*own, *entry.record.observations[before:])
+        entry.record = replace(entry.record, observations=seen)
+        self.complete[place] = entry.record
 
     def made_of(self, row: str) -> TrialEntry | None:
         """The trial that an observed row belongs to, if it belongs to one."""

@@ -26,16 +26,16 @@ from grisaille.surrogates.noise_evidence import NoiseVerdict, judge_noise
 from grisaille.surrogates.prior import given_sizes
 
 # Noise variance, in standardized units, that learning assumes for a noise-free black box.
-_NOISE_FREE = 1e-6
+NOISE_FREE = 1e-6
 # BoTorch trusts the standardized outputs and has no variance. Here outputs cluster around the
 # optimum, so that their spread is far too small; the likelihood finds the variance.
-_VARIANCE_PRIOR = LogNormal(0.0, 1.0)
-_NOISE_PRIOR = LogNormal(-4.0, 1.0)
+VARIANCE_PRIOR = LogNormal(0.0, 1.0)
+NOISE_PRIOR = LogNormal(-4.0, 1.0)
 # In the unit cube, and for standardized outputs.
 _LENGTHSCALES = (2.5e-2, 1e3)
 _VARIANCES = (1e-6, 1e6)
 # Less noise than a noise-free box is given is no sign of noise.
-_NOISES = (_NOISE_FREE, 1e2)
+_NOISES = (NOISE_FREE, 1e2)
 # Where searches start: length-scales, in widths of the unit cube's diagonal.
 _STARTS = (0.2, 1.0)
 _MOST_ITERATIONS = 200
@@ -102,7 +102,7 @@ def _learned(
     lower, upper = np.frombuffer(lower_bytes), np.frombuffer(upper_bytes)
     inputs = np.frombuffer(input_bytes).reshape(-1, d)
     outputs = np.frombuffer(output_bytes).reshape(-1, k)
-    center, spread = _center_and_spread(outputs)
+    center, spread = center_and_spread(outputs)
     standard = (outputs - center) / spread
     unit = (inputs - lower) / (upper - lower)
     declared = None if noise is None else (np.array(noise) / spread) ** 2
@@ -126,7 +126,7 @@ def _learned(
     )
 
 
-def _center_and_spread(outputs: Array) -> tuple[Array, Array]:
+def center_and_spread(outputs: Array) -> tuple[Array, Array]:
     """What outputs are standardized by, (k,) each; constant ones by their size."""
     k = outputs.shape[1]
     if not len(outputs):
@@ -137,7 +137,7 @@ def _center_and_spread(outputs: Array) -> tuple[Array, Array]:
     return center, np.where(spread > 1e-12 * np.abs(center), spread, size)
 
 
-class _Fit:
+class Fit:
     """The hyper-parameters of one output, in the unit cube and standardized.
 
     Attributes:
@@ -176,7 +176,7 @@ class _Fit:
 
 def _fit(
     kernel: Kernel, inputs: Array, outputs: Array, noise: Array | None, surely_noisy: bool
-) -> tuple[list[_Fit], NoiseVerdict | None]:
+) -> tuple[list[Fit], NoiseVerdict | None]:
     """A fit of each output, and the verdict about noise that was left out (None if declared).
 
     Args:
@@ -187,23 +187,23 @@ def _fit(
         surely_noisy: Whether noise that is to be learned cannot be 0.
     """
 
-    def fits(levels: Iterable[float | None], prior: LogNormal | None) -> list[_Fit]:
+    def fits(levels: Iterable[float | None], prior: LogNormal | None) -> list[Fit]:
         likelihoods = [
             _likelihood(kernel, inputs, column, level, prior)
             for column, level in zip(outputs.T, levels, strict=True)
         ]
-        return [_Fit(likelihood) for likelihood in likelihoods]
+        return [Fit(likelihood) for likelihood in likelihoods]
 
     k = outputs.shape[1]
     if noise is not None:
-        return fits(np.maximum(noise, _NOISE_FREE), None), None
-    exact = [] if surely_noisy else fits([_NOISE_FREE] * k, None)
-    noisy = fits([None] * k, _NOISE_PRIOR)
+        return fits(np.maximum(noise, NOISE_FREE), None), None
+    exact = [] if surely_noisy else fits([NOISE_FREE] * k, None)
+    noisy = fits([None] * k, NOISE_PRIOR)
     if surely_noisy:
         return noisy, None
     # The prior of the noise favours noise of a certain size; the verdict is to rest on the data.
     gains = [
-        fit.loss - (other.loss - _NOISE_PRIOR.loss(other.logarithms[-1:])[0])
+        fit.loss - (other.loss - NOISE_PRIOR.loss(other.logarithms[-1:])[0])
         for fit, other in zip(exact, noisy, strict=True)
     ]
     verdict = judge_noise(inputs, outputs, np.nan_to_num(gains))
@@ -219,16 +219,16 @@ def _likelihood(
 ) -> Likelihood | CompositeLikelihood:
     """The density of the hyper-parameters of one output."""
     if not isinstance(kernel, Composite):
-        scales = _scale_prior(kernel, inputs.shape[1])
-        return Likelihood(kernel, inputs, outputs, noise, scales, _VARIANCE_PRIOR, noise_prior)
-    priors = [_scale_prior(part.kernel, len(part.inputs)) for part in kernel.parts]
+        scales = scale_prior(kernel, inputs.shape[1])
+        return Likelihood(kernel, inputs, outputs, noise, scales, VARIANCE_PRIOR, noise_prior)
+    priors = [scale_prior(part.kernel, len(part.inputs)) for part in kernel.parts]
     # Together, the parts of a sum vary as much as one kernel would.
     many = sum(part.has_variance for part in kernel.parts)
-    variance = LogNormal(_VARIANCE_PRIOR.mean - math.log(max(many, 1)), _VARIANCE_PRIOR.deviation)
+    variance = LogNormal(VARIANCE_PRIOR.mean - math.log(max(many, 1)), VARIANCE_PRIOR.deviation)
     return CompositeLikelihood(kernel, inputs, outputs, noise, priors, variance, noise_prior)
 
 
-def _scale_prior(kernel: Kernel, inputs: int) -> LogNormal | None:
+def scale_prior(kernel: Kernel, inputs: int) -> LogNormal | None:
     """BoTorch's prior of each length-scale; its linear kernel has no prior of its weights."""
     if isinstance(kernel, Linear):
         return None
@@ -238,7 +238,7 @@ def _scale_prior(kernel: Kernel, inputs: int) -> LogNormal | None:
 def _starts(likelihood: Likelihood | CompositeLikelihood) -> list[Array]:
     """Logarithms where searches start."""
     others = [math.log(likelihood.typical_variance)] * likelihood.variances
-    others += [_NOISE_PRIOR.mean] * (likelihood.noise is None)
+    others += [NOISE_PRIOR.mean] * (likelihood.noise is None)
     return [
         np.array([math.log(s * math.sqrt(d)) for d in likelihood.dimensions] + others)
         for s in _STARTS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -41,6 +42,15 @@ class Hyperparameters:
     remarks: tuple[str, ...] = ()
     shares: Tensor | None = None
     logarithmic: Tensor | None = None
+
+    def on(self, device: torch.device) -> Hyperparameters:
+        """The same on a device."""
+        moved = copy(self)
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Tensor):
+                object.__setattr__(moved, f.name, value.to(device))
+        return moved
 
     @property
     def are_alike(self) -> bool:

@@ -159,6 +159,16 @@ class Posterior:
         same.hyperparameters = replace(self.hyperparameters, logarithmic=None)
         return same
 
+    def on(self, device: torch.device) -> Posterior:
+        """The same posterior on a device."""
+        if self.inputs.device.type == device.type:
+            return self
+        moved = copy(self)
+        moved.hyperparameters = self.hyperparameters.on(device)
+        for name in ("inputs", "outputs", "scaled", "factor", "weights"):
+            setattr(moved, name, getattr(self, name).to(device))
+        return moved
+
     def misses(self) -> Tensor:
         """How far the mean is from each output it was given, (n, k): lambda alpha."""
         return (self.regularization(self.scaled) * self.weights.squeeze(-1)).abs().T

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grisaille.language import atoms
 from grisaille.language.expression import Call, Operation
 from grisaille.language.program import Program
-from grisaille.language.variable import Variable
+from grisaille.language.variable import Unknown, Variable
 
 _LINEAR = (atoms.add, atoms.subtract, atoms.negative, atoms.total, atoms.take, atoms.join)
 _BILINEAR = (atoms.multiply, atoms.matmul)
@@ -13,17 +13,17 @@ _PASSING = (atoms.take, atoms.join, atoms.negative)
 
 
 def affine_nodes(program: Program) -> list[bool]:
-    """Whether each node is affine in the outputs of black boxes, with constant slopes."""
+    """Whether each node is affine in unknowns and outputs of black boxes, with constant slopes."""
     constant: list[bool] = []
     affine: list[bool] = []
-    reads_black_box = _reading_nodes(program)
+    reads = _reading_nodes(program)
     for position, node in enumerate(program.nodes):
         constant_arguments = [constant[a] for a in node.arguments]
         affine_arguments = [affine[a] for a in node.arguments]
         expression = node.expression
         free = isinstance(expression, Variable | Call)
         constant.append(not free and all(constant_arguments))
-        if free or not reads_black_box[position]:  # no black box changes it, or it is one
+        if free or not reads[position]:  # nothing that counts changes it, or it does
             affine.append(True)
             continue
         assert isinstance(expression, Operation)
@@ -38,23 +38,23 @@ def affine_nodes(program: Program) -> list[bool]:
 
 
 def jumping_nodes(program: Program) -> list[int]:
-    """Positions of the nodes that read a black box and may jump with it."""
-    reads_black_box = _reading_nodes(program)
+    """Positions of the nodes that read a black box or an unknown and may jump with it."""
+    reads = _reading_nodes(program)
     return [
         position
         for position, node in enumerate(program.nodes)
         if isinstance(node.expression, Operation)
         and not node.expression.atom.continuous
-        and reads_black_box[position]
+        and reads[position]
     ]
 
 
 def _reading_nodes(program: Program) -> list[bool]:
-    """Whether each node is, or reads, a black-box call."""
+    """Whether each node is, or reads, a black-box call or an unknown."""
     reads: list[bool] = []
     for node in program.nodes:
         inherited = any(reads[a] for a in node.arguments)
-        reads.append(inherited or isinstance(node.expression, Call))
+        reads.append(inherited or isinstance(node.expression, Call | Unknown))
     return reads
 
 

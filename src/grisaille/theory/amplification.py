@@ -53,10 +53,32 @@ def amplification(
     direct = _flags(program, program.outputs, passing)
     ends = known.outputs if form == "tight" else _as_nodes(known.outputs, direct)
     # Paths of any length: ends (I + edges + edges^2 + ...), a finite sum as edges lead forward.
-    paths = np.linalg.solve((np.eye(total) - edges).T, ends.T).T
+    paths = _sum_of_paths(edges, ends)
     if form == "printed":
         paths = paths - np.where(direct[:, None], ends, 0.0)
     return np.asarray(2 * paths)
+
+
+def slopes_in_unknowns(
+    program: Program, boxes: Mapping[str, Lipschitz], known: KnownSlopes
+) -> Array:
+    """How steep objective and constraints are in each entry of an unknown, (1 + K, U).
+
+    With everything that the unknown changes on the way, through all black boxes; decisions stay.
+    """
+    total = program.box_outputs
+    edges, starts = np.zeros((total, total)), np.zeros((total, known.outputs_in_unknowns.shape[1]))
+    for call, slopes, own in zip(
+        program.calls, known.states, known.states_in_unknowns, strict=True
+    ):
+        constants = boxes[call.box.name].constants
+        edges[call.columns], starts[call.columns] = constants @ slopes, constants @ own
+    return np.asarray(known.outputs_in_unknowns + _sum_of_paths(edges, known.outputs) @ starts)
+
+
+def _sum_of_paths(edges: Array, ends: Array) -> Array:
+    """Ends (I + edges + edges^2 + ...), (rows, M)."""
+    return np.asarray(np.linalg.solve((np.eye(len(edges)) - edges).T, ends.T).T)
 
 
 def _flags(program: Program, nodes: Sequence[int], passing: list[bool]) -> NDArray[np.bool_]:

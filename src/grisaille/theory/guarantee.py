@@ -16,7 +16,8 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import History, Observation
 from grisaille.surrogates.composite import grows
-from grisaille.theory.amplification import Form, amplification
+from grisaille.theory.amplification import Form
+from grisaille.theory.contraction import closed_amplification, loops_of
 from grisaille.theory.information_gain import largest_variance, maximum_information_gain
 from grisaille.theory.lipschitz import Source, known_slopes, lipschitz
 from grisaille.theory.theory import Round, Theory, refuse_steps
@@ -42,7 +43,10 @@ class Guarantee:
         lipschitz: Lipschitz constants of each black box.
         known: Slopes of the known parts.
         amplification: A_i, (1 + K, M): for the objective and each constraint, and for each output
-            of each black-box call.
+            of each black-box call. With loops, for decisions with their loops closed.
+        loops: The loops of the problem as a contraction; None if it has no unknowns.
+        loop_offsets: What the tolerances of the loops' equations add to the bound of each trial,
+            (1 + K,).
     """
 
     def __init__(
@@ -70,8 +74,15 @@ class Guarantee:
         program = problem.program
         if not program.boxes:
             raise ModelError("the problem has no black box, so there is nothing to guarantee")
+        self.loops = loops_of(problem)
         theory.check(program)
         refuse_steps(program)
+        if self.loops is not None and evaluation == "chained":
+            raise ModelError(
+                "evaluation='chained' goes around the loop of this problem as often as it needs, "
+                "so how many answers a trial has is not known beforehand: use "
+                "evaluation='separate', or the realized bounds of a finished study"
+            )
         for call in program.calls:
             if not call.first_layer and not (evaluation == "separate" and call.box.separable):
                 raise ModelError(
@@ -92,7 +103,9 @@ class Guarantee:
         self.given = tuple(given)
         self.lipschitz = {b.name: lipschitz(program, b, None, History()) for b in program.boxes}
         self.known = known_slopes(program, History())
-        self.amplification = amplification(program, self.lipschitz, self.known, form)
+        self.amplification, self.loop_offsets = closed_amplification(
+            problem, self.loops, self.lipschitz, self.known, form
+        )
 
     def regret(self, trials: int) -> float:
         """Bound on the cumulative positive regret, and so on R_T (Theorems R_bound, RV_bound).
@@ -100,11 +113,11 @@ class Guarantee:
         sum_i 2 A_i beta_{i,T} sqrt((T + 2) gamma_{i,T}); with the doubling trick, the sum of that
         over the rounds. The "tight" form has a slightly smaller factor than 4 (T + 2).
         """
-        return float(self.amplification[0] @ self._deviations(trials))
+        return float(self._bounds(trials)[0])
 
     def violations(self, trials: int) -> Array:
         """Bound on the cumulative violation of each constraint, (K,) (Theorem RV_bound)."""
-        return np.asarray(self.amplification[1:] @ self._deviations(trials))
+        return self._bounds(trials)[1:]
 
     def best_iterate(self, trials: int) -> float:
         """At least one of `trials` points has at most this positive regret plus sum of violations.
@@ -148,6 +161,12 @@ class Guarantee:
             middle = (low + high) // 2
             low, high = (low, middle) if declared(middle) else (middle, high)
         return high
+
+    def _bounds(self, trials: int) -> Array:
+        """Bounds for the objective and each constraint, (1 + K,)."""
+        return np.asarray(
+            self.amplification @ self._deviations(trials) + int(trials) * self.loop_offsets
+        )
 
     def _deviations(self, trials: int) -> Array:
         """Bound on sum_t beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each black-box output, (M,)."""
@@ -203,6 +222,9 @@ class Guarantee:
                 f"  Lipschitz constants {text(constants.constants)} ({constants.source})",
                 f"  A for objective | constraints: {factors}",
             ]
+        if self.loops is not None:
+            q = self.loops.contraction
+            lines.append(f"loops: q {q:g}, so that what is missed counts {1 / (1 - q):.4g} times")
         lines.append(f"slopes of known parts: {self.known.source}")
         if self.known.source is Source.ESTIMATED:
             lines.append("  they come from samples, so the bounds are estimates too")

@@ -19,6 +19,7 @@ from grisaille.confidence.beliefs import given_kernel, input_domain, known_range
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.unknowns import unknown_entries
 from grisaille.records import History
 from grisaille.surrogates.composite import Composite, compiled
 from grisaille.surrogates.kernel import Kernel, length_scales
@@ -58,16 +59,20 @@ class Lipschitz:
 
 @dataclass(frozen=True, slots=True)
 class KnownSlopes:
-    """Largest slopes of the known parts with respect to the M outputs of all black-box calls.
+    """Largest slopes of the known parts in the M outputs of all black-box calls and in U unknowns.
 
     Attributes:
         states: For each call the slopes of its inputs, (inputs, M).
         outputs: Slopes of the objective and of each scalar constraint, (1 + K, M).
+        states_in_unknowns: For each call the slopes of its inputs in the unknowns, (inputs, U).
+        outputs_in_unknowns: Slopes of objective and constraints in the unknowns, (1 + K, U).
         source: EXACT or ESTIMATED.
     """
 
     states: tuple[Array, ...]
     outputs: Array
+    states_in_unknowns: tuple[Array, ...]
+    outputs_in_unknowns: Array
     source: Source
 
 
@@ -116,28 +121,39 @@ def known_slopes(program: Program, history: History) -> KnownSlopes:
         ranges.append(_complete_range(*ends, seen, f"the range of black box {call.box.name!r}"))
     lower, upper = (np.concatenate(e) for e in zip(*ranges, strict=True))
     samples = _sample_between(lower, upper, _SAMPLES)
-    answers = samples[:, program.size :].clone().requires_grad_()
+    unknowns = unknown_entries(program)
+    places, many = torch.tensor(unknowns, dtype=torch.int64), len(unknowns)
+    # What counts: the unknowns, and then the answers.
+    changing = torch.cat([samples[:, places], samples[:, program.size :]], 1).requires_grad_()
+    design = samples[:, : program.size].index_copy(1, places, changing[:, :many])
     states: list[Array] = []
 
     def resolve(call: BoxCall, inputs: Tensor) -> Tensor:
-        states.append(_steepest(inputs.expand(len(samples), -1), answers))
-        return answers[:, call.columns]
+        states.append(_steepest(inputs.expand(len(samples), -1), changing))
+        return changing[:, many:][:, call.columns]
 
     jumping = jumping_nodes(program)
     if jumping:
         raise ModelError(
-            f"{program.nodes[jumping[0]].expression!r} may jump with a black box's output, so no "
-            "Lipschitz constant, and no bound on regret, exists (Assumption Lip)"
+            f"{program.nodes[jumping[0]].expression!r} may jump with a black box's output or "
+            "an unknown, so no Lipschitz constant, and no bound on regret, exists (Assumption Lip)"
         )
-    outputs = program.run(samples[:, : program.size], resolve)
-    rows = [_steepest(o.reshape(len(samples), -1), answers) for o in outputs]
+    outputs = program.run(design, resolve)
+    rows = [_steepest(o.reshape(len(samples), -1), changing) for o in outputs]
     if not all(np.isfinite(slopes).all() for slopes in (*states, *rows)):
         raise ModelError(
             "a known part is infinitely steep somewhere in the range that its black boxes are "
             "declared to have: narrow lower= and upper=, or there is no bound (Assumption Lip)"
         )
     source = Source.EXACT if all(affine_nodes(program)) else Source.ESTIMATED
-    return KnownSlopes(tuple(states), np.concatenate(rows), source)
+    every = np.concatenate(rows)
+    return KnownSlopes(
+        states=tuple(slopes[:, many:] for slopes in states),
+        outputs=every[:, many:],
+        states_in_unknowns=tuple(slopes[:, :many] for slopes in states),
+        outputs_in_unknowns=every[:, :many],
+        source=source,
+    )
 
 
 def _steepness_per_input(kernel: Kernel, inputs: int) -> Array | None:

@@ -8,7 +8,8 @@ from grisaille.array_types import Array
 from grisaille.confidence.plausible_set import plausible_set
 from grisaille.language.problem import Problem
 from grisaille.records import History, TrialKind
-from grisaille.theory.amplification import Form, amplification
+from grisaille.theory.amplification import Form
+from grisaille.theory.contraction import closed_amplification, loops_of
 from grisaille.theory.lipschitz import KnownSlopes, Lipschitz, known_slopes, lipschitz
 from grisaille.theory.theory import Theory, refuse_steps
 
@@ -20,7 +21,8 @@ def discrepancy_bounds(
 
     While the bands hold, the objective and each constraint of a trial are at most this far from
     their optimistic values. So its regret and its violations are not larger, unless no plausible
-    feasible point was found for it.
+    feasible point was found for it. With loops, this holds for its decisions with their loops
+    closed.
 
     Args:
         problem: The problem.
@@ -33,18 +35,20 @@ def discrepancy_bounds(
         paper did not choose.
 
     Raises:
-        ModelError: Variables have steps, so that trials are beside what was optimistic.
+        ModelError: Variables have steps, so that trials are beside what was optimistic; or an
+            unknown declares no contraction.
     """
     program = problem.program
     refuse_steps(program)
+    loops = loops_of(problem)
     constants, known = constants_of(problem, history, beta)
-    factors = amplification(program, constants, known, form)
+    factors, offsets = closed_amplification(problem, loops, constants, known, form)
     bounds = np.full((len(history), len(factors)), np.nan)
     for t, trial in enumerate(history):
         optimum = trial.suggestion.optimum
         if trial.suggestion.kind is TrialKind.OPTIMISTIC and optimum is not None:
             before = plausible_set(program, history.before(trial), beta)
-            bounds[t] = factors @ before.reaches(*optimum)
+            bounds[t] = factors @ before.reaches(*optimum) + offsets
     return bounds
 
 

@@ -21,6 +21,7 @@ from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
+from grisaille.language.unknowns import unknowns_in_loops
 from grisaille.records import History
 from grisaille.surrogates.composite import grows, own_kernels
 from grisaille.surrogates.kernel_checks import check_kernel
@@ -97,6 +98,13 @@ class Theory:
             ModelError: Names all that are missing.
         """
         missing = [text for box in program.boxes for text in self._missing(program, box)]
+        missing += [
+            f"unknown {unknown.name!r} has no contraction, and the theorems hold for a loop only "
+            "if a part q below 1 of a change comes back around it: pass "
+            f"gs.Unknown({unknown.name!r}, ..., contraction=q), or use a number as beta"
+            for unknown in unknowns_in_loops(program)
+            if unknown.contraction is None
+        ]
         if missing:
             raise ModelError("theory mode needs more than was declared: " + "; ".join(missing))
 

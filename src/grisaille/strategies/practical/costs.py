@@ -104,9 +104,8 @@ def worth(plausible: PlausibleSet, point: Tensor, history: History) -> Array:
     For each call, the largest rise of the objective or a constraint when its eta goes to 0.
     """
     program = plausible.program
-    eta_of = [
-        slice(program.size + c.columns.start, program.size + c.columns.stop) for c in program.calls
-    ]
+    own = plausible.controls.columns
+    eta_of = [slice(program.size + c.start, program.size + c.stop) for c in own]
     points = point.repeat(1 + len(eta_of), 1)
     for row, columns in enumerate(eta_of, 1):
         points[row, columns] = 0.0

@@ -10,6 +10,7 @@ from grisaille.array_types import Array
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.confidence.read_together import with_tried_parts
 from grisaille.records import Situation, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, nearby
@@ -101,6 +102,7 @@ def cautious_solution(
     hints = knowledge.program.space.to_search(best)
     distance = margin * _MARGIN * knowledge.history.constraint_sizes()
     cautious = plausible.cautious_problem(torch.tensor(distance))
+    cautious = with_tried_parts(cautious, knowledge.program, knowledge.history)
     if is_nearby:
         cautious = nearby(cautious, hints[0], len(hints[0]))
     if knowledge.failures is not None:
