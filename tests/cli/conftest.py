@@ -21,7 +21,7 @@ PROBLEM = """
         return (x - 0.5) ** 2
 
     f = gs.BlackBox(simulate, name="f", noise=0)
-    problem = gs.Problem({goal}, subject_to=[x >= {least}])
+    problem = gs.Problem({goal}, subject_to=[{limited} >= {least}])
     strategy = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=128, iterations=20))
 """
 
@@ -31,9 +31,13 @@ def model(tmp_path: Path) -> Callable[..., str]:
     """Writes a file that defines a problem; gives its path."""
 
     def write(
-        name: str = "model.py", work: str = "pass", goal: str = "minimize=f(x)", least: float = -1
+        name: str = "model.py",
+        work: str = "pass",
+        goal: str = "minimize=f(x)",
+        least: float = -1,
+        limited: str = "x",
     ) -> str:
-        text = textwrap.dedent(PROBLEM).format(work=work, goal=goal, least=least)
+        text = textwrap.dedent(PROBLEM).format(work=work, goal=goal, least=least, limited=limited)
         (tmp_path / name).write_text(text)
         return str(tmp_path / name)
 

@@ -26,10 +26,10 @@ def test_an_equation_is_the_same_in_equations_and_in_subject_to():
 
 def test_the_tolerance_of_an_equation_is_a_part_of_the_range_of_its_unknown():
     x, t, phi = sides()
-    assert gs.Problem(minimize=x, equations=[t == phi(x, t)]).tolerances == pytest.approx(1e-4)
+    assert gs.Problem(minimize=x, equations=[t == phi(x, t)]).tolerances == pytest.approx(1e-5)
     wide = gs.Unknown("wide", lower=0, upper=1000)
     assert gs.Problem(minimize=x, equations=[phi(x, wide) == wide]).tolerances == pytest.approx(
-        0.01
+        0.001
     )
     given = gs.Problem(minimize=x, equations={"e": t == phi(x, t)}, feasibility_tol={"e": 0.5})
     assert given.tolerances == pytest.approx(0.5)

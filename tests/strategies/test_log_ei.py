@@ -54,7 +54,7 @@ def test_known_constraints_are_kept_and_unknown_ones_weighed():
     assert suggestion.x.sum() <= 0.5 + 1e-3
     inside = collapsed(situation, gs.collapse(problem))
     acquisition = _acquisition(inside)
-    kept = _restrained(acquisition, inside)
+    kept = _restrained(acquisition, inside, keeps_linear=False)
     allowed, broken = torch.tensor([[[0.5, 0.5]], [[0.9, 0.95]]], dtype=torch.float64).unbind()
     assert float(kept(allowed)) == pytest.approx(float(acquisition(allowed)), abs=1e-6)
     assert float(kept(broken)) < float(acquisition(broken)) - 10

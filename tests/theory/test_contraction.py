@@ -131,8 +131,8 @@ def test_the_constants_are_those_worked_out_by_hand():
     names = curved_loop(0).constraint_names[1:]
     for name, row in zip(names, guarantee.amplification[2:], strict=True):
         assert row == pytest.approx([2 * part if b == own[name[:3]] else 0 for b in calls])
-    # Tolerances: 1e-5 of the width of each unknown.
-    assert guarantee.loop_offsets[:2] == pytest.approx([3 * 2e-5 / 0.4, 1.5 * 2e-5 / 0.4])
+    # Tolerances: 1e-6 of the width of each unknown.
+    assert guarantee.loop_offsets[:2] == pytest.approx([3 * 2e-6 / 0.4, 1.5 * 2e-6 / 0.4])
     assert (guarantee.loop_offsets[2:] == 0).all()
 
 

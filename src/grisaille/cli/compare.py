@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 KNOWN_PROBLEMS = (
     *("environmental", "langermann", "goldstein_price", "rosen_suzuki", "bazaraa", "sinusoidal"),
     *("williams_otto", "flowsheet", "pressure_vessel", "speed_reducer", "catalyst_choice"),
-    *("additive_choice", "solvent_blend", "sellar", "recycle_loop", "flash", "drop_wave"),
+    *("additive_choice", "solvent_blend", "sellar", "recycle_loop", "flash"),
+    *("environmental_field", "kinetic_calibration", "drop_wave"),
     *("ackley", "rosenbrock", "ackley_sine", "additive", "sum_of_squares", "shifted_square"),
     *("chain", "lp_with_embedded_gp", "toy_graph", "constrained_toy_graph", "complete_graph"),
 )
