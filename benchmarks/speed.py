@@ -258,7 +258,7 @@ def compare_versions(before: Path | None) -> None:
         ratios = [float(row["ratio"]) for row in rows]  # type: ignore[arg-type]
         result |= {"median ratio": median(ratios), "bar": 0.5, "met": median(ratios) <= 0.5}
         print("median ratio", median(ratios))
-    write_result("speed_constrained", result)
+    write_result("speed_constrained", result, "speed")
 
 
 def constrained_problems() -> list[str]:
@@ -295,7 +295,7 @@ def measure_many() -> None:
             print(rows[-1], flush=True)
     judged = [row for row in rows if row["observations"] == 2000 and row["how"] == "trials"]
     met = all(row["first seconds"] <= 3 and row["peak gigabytes"] < 2 for row in judged)
-    write_result("speed_many", {"rows": rows, "bars": "3 s and 2 GB", "met": met})
+    write_result("speed_many", {"rows": rows, "bars": "3 s and 2 GB", "met": met}, "speed")
 
 
 def many_observations(kernel: str, how: str, count: int) -> str:
