@@ -36,6 +36,7 @@ def usable_device(name: str | None) -> AbstractContextManager[Any]:
         return nullcontext()
     try:
         torch.zeros(1, dtype=torch.float64, device=name)
+    # What PyTorch raises depends on the device that is missing.
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
         raise ModelError(
             f"device={name!r} cannot be used here: {str(error).splitlines()[0]}; pass device=None "
