@@ -200,7 +200,8 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _observe(options: argparse.Namespace) -> int:
-    from grisaille.study.external_data import input_names, split_columns
+    from grisaille.language.input_names import input_names
+    from grisaille.study.external_data import split_columns
 
     frame = read_table(options.table)
     with open_study(options) as study:

@@ -220,7 +220,7 @@ class AnsweredStudy(ReadableStudy):
 
     def _with_unknowns(self, x: Array) -> Array:
         """A point (n,) with values for the unknowns, which are NaN."""
-        from grisaille.study.predictions import predictor_for
+        from grisaille.inspection.predictions import predictor_for
 
         history = self.history
         if len(history):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from grisaille.language.black_box import BlackBox
+from grisaille.language.input_names import input_names
 from grisaille.language.problem import Problem
-from grisaille.study.external_data import input_names
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import probe_of
 

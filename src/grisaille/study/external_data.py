@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,15 +10,15 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.checks import attribute_of, first_strange, is_finite, real_numbers
 from grisaille.errors import ModelError, counted, shortened
-from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
-from grisaille.language.box_inputs import (
-    argument_sources,
-    input_kinds,
-    value_names,
-)
+from grisaille.language.box_inputs import input_kinds
 from grisaille.language.design_points import entry_names
-from grisaille.language.expression import Call, Expression, Operation
+from grisaille.language.input_names import (
+    input_names,
+    input_namings,
+    names_by_source,
+    value_count,
+)
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import (
     ValueKind,
@@ -27,7 +26,6 @@ from grisaille.language.value_kinds import (
     condensed,
     expanded,
 )
-from grisaille.language.variable import Variable
 
 
 def observed_rows(
@@ -75,11 +73,6 @@ def observed_rows(
     return x, y
 
 
-def _values(box: BlackBox) -> int:
-    """How many values a black box takes: numbers and labels."""
-    return len(input_kinds(box))
-
-
 def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Array:
     """The flat inputs that a black box was really evaluated at.
 
@@ -95,7 +88,7 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
     kinds = input_kinds(box)
     if isinstance(given, Mapping):
         done = condensed(kinds, asked).copy()
-        namings = input_namings(problem, box) or [_names_by_source(problem, box)]
+        namings = input_namings(problem, box) or [names_by_source(problem, box)]
         for name, value in given.items():
             names = next((n for n in namings if name in n), None)
             place = None if names is None else names.index(name)
@@ -159,7 +152,7 @@ def split_columns(problem: Problem, box: BlackBox, names: list[Any]) -> tuple[li
     others = [name for name in names if name not in y_names]
     x_names = _in_order(box, "inputs", others, x_namings)
     rest = [name for name in others if name not in x_names]
-    count = _values(box)
+    count = value_count(box)
     wanted = (0 if x_names else count) + (0 if y_names else box.outputs)
     if len(rest) != wanted:
         found = [*x_names, *y_names]
@@ -294,59 +287,6 @@ def _in_order(
 
 def _output_namings(box: BlackBox) -> list[list[str]]:
     return [list(box.output_names)] if box.output_names else []
-
-
-def input_names(problem: Problem, box: BlackBox) -> list[str]:
-    """What the inputs of a black box are called, in tables and on paper."""
-    namings = input_namings(problem, box)
-    return namings[-1] if namings else _names_by_source(problem, box)
-
-
-def _names_by_source(problem: Problem, box: BlackBox) -> list[str]:
-    """Names of inputs after the variables and outputs that they are, `input[1]` for others."""
-    calls = [call for call in problem.program.calls if call.box is box]
-    called = [argument_sources(box, call.arguments) for call in calls]
-    sources = [[n for a in arguments for n in _source_names(a)] for arguments in called]
-    plain = entry_names("input", (_values(box),))
-    if any(source != sources[0] for source in sources[1:]):
-        return plain
-    found = [name or plain[place] for place, name in enumerate(sources[0] if sources else plain)]
-    return found if len(set(found)) == len(found) else plain
-
-
-def _source_names(expression: Expression) -> list[str | None]:
-    """For each entry, the variable or the output that it is; None if it is computed."""
-    if isinstance(expression, Variable):
-        return [*entry_names(expression.name, expression.shape)]
-    if isinstance(expression, Call):
-        box = expression.box
-        return [*(box.output_names or entry_names(box.name, expression.shape))]
-    if isinstance(expression, Operation) and expression.atom is atoms.take:
-        inner = _source_names(expression.arguments[0])
-        return [inner[position] for position in expression.parameters[0]]
-    if isinstance(expression, Operation) and expression.atom is atoms.join:
-        return [name for argument in expression.arguments for name in _source_names(argument)]
-    return [None] * expression.size
-
-
-def input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
-    """What the inputs of a black box may be called: one list of names per way of naming them."""
-    shapes = box.argument_shapes or ()
-    namings = []
-    try:
-        arguments = [] if box.fn is None else list(inspect.signature(box.fn).parameters.values())
-    except (TypeError, ValueError):  # built-in functions may hide their signature
-        arguments = []
-    plain = [a.name for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)]
-    if len(plain) >= len(shapes):
-        namings.append(value_names(box, plain))
-    for call in problem.program.calls:
-        if call.box is not box:
-            continue
-        variables = [a for a in argument_sources(box, call.arguments) if isinstance(a, Variable)]
-        if len(variables) == len(call.arguments):
-            namings.append(value_names(box, [v.name for v in variables]))
-    return [naming for naming in namings if len(set(naming)) == _values(box)]
 
 
 def _known(namings: Sequence[list[str]]) -> str:

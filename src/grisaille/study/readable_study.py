@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from grisaille.checks import is_count
 from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError, shortened
+from grisaille.inspection.learned_model import LearnedModel, learned_model
+from grisaille.inspection.predictions import expression_table, predictor_for, problem_table
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
@@ -15,9 +17,7 @@ from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, spent
-from grisaille.study.learned_model import LearnedModel, learned_model
 from grisaille.study.one_thread import one_thread
-from grisaille.study.predictions import expression_table, predictor_for, problem_table
 from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Session

@@ -19,6 +19,8 @@ from grisaille.confidence.audit import BoxCalibration
 from grisaille.confidence.declared_bands import Declared
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError, shortened
+from grisaille.inspection.learned_model import LearnedModel, learned_model
+from grisaille.inspection.predictions import confidence_table, expression_table, predictor_for
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
@@ -28,8 +30,6 @@ from grisaille.metrics import Metrics
 from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.learned_model import LearnedModel, learned_model
-from grisaille.study.predictions import confidence_table, expression_table, predictor_for
 from grisaille.theory.theory import Theory
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds
+from grisaille.language.input_names import input_names
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import condensed
 from grisaille.reporting.tables import design_names
 from grisaille.study.answers_table import output_names
 from grisaille.study.data_trials import direct_entries
-from grisaille.study.external_data import input_names
 
 FIRST = ("id", "trial", "box")
 FAILED = "failed"

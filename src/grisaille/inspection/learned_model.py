@@ -15,16 +15,16 @@ from grisaille.confidence.declared_intervals import DeclaredInterval
 from grisaille.confidence.knowledge import CONFIDENCE
 from grisaille.confidence.prediction import check_answered
 from grisaille.errors import ModelError, counted, printable, shortened
+from grisaille.inspection.predictions import predictor_for
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds, input_number_names, shown_inputs
 from grisaille.language.design_points import check_inside, entry_names, named_points
+from grisaille.language.input_names import input_namings
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import expanded
 from grisaille.records import History
 from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.external_data import input_namings
-from grisaille.study.predictions import predictor_for
 from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel

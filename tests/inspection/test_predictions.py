@@ -8,7 +8,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.confidence.prediction import Predictor
-from grisaille.study.predictions import confidence_table
+from grisaille.inspection.predictions import confidence_table
 from tests.confidence.confidence_helpers import history_at, random_design
 from tests.study.study_helpers import QUICK
 

@@ -1,0 +1,71 @@
+"""What the inputs of a black box are called: after its arguments, variables or other outputs."""
+
+from __future__ import annotations
+
+import inspect
+
+from grisaille.language import atoms
+from grisaille.language.black_box import BlackBox
+from grisaille.language.box_inputs import argument_sources, input_kinds, value_names
+from grisaille.language.design_points import entry_names
+from grisaille.language.expression import Call, Expression, Operation
+from grisaille.language.problem import Problem
+from grisaille.language.variable import Variable
+
+
+def input_names(problem: Problem, box: BlackBox) -> list[str]:
+    """What the inputs of a black box are called, in tables and on paper."""
+    namings = input_namings(problem, box)
+    return namings[-1] if namings else names_by_source(problem, box)
+
+
+def names_by_source(problem: Problem, box: BlackBox) -> list[str]:
+    """Names of inputs after the variables and outputs that they are, `input[1]` for others."""
+    calls = [call for call in problem.program.calls if call.box is box]
+    called = [argument_sources(box, call.arguments) for call in calls]
+    sources = [[n for a in arguments for n in _source_names(a)] for arguments in called]
+    plain = entry_names("input", (value_count(box),))
+    if any(source != sources[0] for source in sources[1:]):
+        return plain
+    found = [name or plain[place] for place, name in enumerate(sources[0] if sources else plain)]
+    return found if len(set(found)) == len(found) else plain
+
+
+def _source_names(expression: Expression) -> list[str | None]:
+    """For each entry, the variable or the output that it is; None if it is computed."""
+    if isinstance(expression, Variable):
+        return [*entry_names(expression.name, expression.shape)]
+    if isinstance(expression, Call):
+        box = expression.box
+        return [*(box.output_names or entry_names(box.name, expression.shape))]
+    if isinstance(expression, Operation) and expression.atom is atoms.take:
+        inner = _source_names(expression.arguments[0])
+        return [inner[position] for position in expression.parameters[0]]
+    if isinstance(expression, Operation) and expression.atom is atoms.join:
+        return [name for argument in expression.arguments for name in _source_names(argument)]
+    return [None] * expression.size
+
+
+def input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
+    """What the inputs of a black box may be called: one list of names per way of naming them."""
+    shapes = box.argument_shapes or ()
+    namings = []
+    try:
+        arguments = [] if box.fn is None else list(inspect.signature(box.fn).parameters.values())
+    except (TypeError, ValueError):  # built-in functions may hide their signature
+        arguments = []
+    plain = [a.name for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)]
+    if len(plain) >= len(shapes):
+        namings.append(value_names(box, plain))
+    for call in problem.program.calls:
+        if call.box is not box:
+            continue
+        variables = [a for a in argument_sources(box, call.arguments) if isinstance(a, Variable)]
+        if len(variables) == len(call.arguments):
+            namings.append(value_names(box, [v.name for v in variables]))
+    return [naming for naming in namings if len(set(naming)) == value_count(box)]
+
+
+def value_count(box: BlackBox) -> int:
+    """How many values a black box takes: numbers and labels."""
+    return len(input_kinds(box))
