@@ -28,9 +28,9 @@ def problem():
 def test_the_drawing_has_one_node_per_thing_a_person_would_draw(problem):
     assert draw(problem) == [
         DrawnNode("variable", "x[2] in [0 .. 5]", ()),
-        DrawnNode("black", "reactor", (0,)),
+        DrawnNode("black", "reactor", (0,), "reactor"),
         DrawnNode("white", "w1 = reactor['a']**2 + 1", (1,)),
-        DrawnNode("black", "price", (2,)),
+        DrawnNode("black", "price", (2,), "price"),
         DrawnNode("goal", "maximize price - x[0]", (3, 0)),
         DrawnNode("goal", "subject to reactor['b'] <= 3", (1,)),
     ]

@@ -10,6 +10,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.study.identity import labels_of, settings_of
+from tests.study.study_helpers import nested
 
 
 def described(strategy) -> str:
@@ -130,3 +131,13 @@ def wide(knowledge: gs.Knowledge, width: float) -> object: ...
 def test_a_strategy_of_ones_own_is_described_without_addresses(strategy, text):
     assert described(strategy).endswith(text)
     assert " at 0x" not in described(strategy)
+
+def test_the_picture_of_the_problem_is_stored_with_the_study():
+    problem = nested()
+    study = gs.Study(problem)
+    graph = study.state.settings["graph"]
+    assert [(node["kind"], node["box"]) for node in graph if node["box"]] == [
+        ("black", "first"),
+        ("black", "second"),
+    ]
+    assert all(read < len(graph) for node in graph for read in node["reads"])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from grisaille.cli.arguments import add_shared
 from grisaille.cli.exit_codes import DONE, FAILURE
 from grisaille.cli.status_and_show import table
-from grisaille.cli.stored_studies import database_of, unknown_study
 from grisaille.errors import counted, printable
 from grisaille.storage.address import masked
+from grisaille.study.stored_studies import database_of, unknown_study
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from grisaille.cli.arguments import STUDY, add_shared
 from grisaille.cli.exit_codes import DONE
-from grisaille.cli.stored_studies import delete_study, read_study
 from grisaille.errors import ModelError, cut
 from grisaille.storage.address import masked
+from grisaille.study.stored_studies import delete_study, read_study
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from grisaille.cli.csv_files import read_sheet, write_table
 from grisaille.cli.exit_codes import DONE, MISTAKE, NOTHING, say
-from grisaille.cli.stored_studies import open_study
+from grisaille.cli.open_studies import open_study
 from grisaille.errors import ModelError, counted, cut, printable
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from grisaille.cli.arguments import (
     seed,
 )
 from grisaille.cli.exit_codes import DONE, INTERRUPTED, NOTHING, TERMINATED, handling_termination
+from grisaille.cli.open_studies import make_study, open_study
 from grisaille.cli.problem_file import load
-from grisaille.cli.stored_studies import make_study, open_study
 from grisaille.errors import ModelError, cut, printable
 from grisaille.storage.address import masked
 

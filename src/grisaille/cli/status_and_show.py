@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from grisaille.cli.arguments import STUDY, STUDY_WITH_FILE, add_shared, count
 from grisaille.cli.exit_codes import DONE, FAILURE, NOTHING
-from grisaille.cli.stored_studies import Damaged, Stored, open_study, read_studies, read_study
+from grisaille.cli.open_studies import open_study
 from grisaille.errors import counted, printable
+from grisaille.study.stored_studies import Damaged, Stored, read_studies, read_study
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -51,7 +52,7 @@ def _result(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from grisaille.cli.study_summary import summarize
+    from grisaille.study.study_summary import summarize
 
     found: Sequence[Stored | Damaged]
     if options.study is None:
@@ -94,8 +95,8 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from grisaille.cli.study_summary import describe
     from grisaille.study.identity import labels_of
+    from grisaille.study.study_summary import describe
 
     stored = read_study(options.storage, options.study)
     what = describe(stored, None if options.table else options.last)

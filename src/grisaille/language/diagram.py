@@ -35,11 +35,19 @@ _MERMAID_STYLES = """\
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """A node of the picture: its kind, its text and the positions of the nodes it reads."""
+    """A node of the picture.
+
+    Attributes:
+        kind: What it is.
+        label: Its text.
+        reads: The positions of the nodes it reads.
+        box: Name of the black box that is called; empty for other nodes.
+    """
 
     kind: Kind
     label: str
     reads: tuple[int, ...]
+    box: str = ""
 
 
 def diagram(problem: Problem, format: Literal["text", "mermaid", "dot"]) -> str:
@@ -78,9 +86,11 @@ def draw(problem: Problem) -> list[DrawnNode]:
                 stack.extend(reversed(part.arguments))
         return tuple(found)
 
-    def add(expression: Expression, kind: Kind, label: str, reads: tuple[int, ...]) -> None:
+    def add(
+        expression: Expression, kind: Kind, label: str, reads: tuple[int, ...], box: str = ""
+    ) -> None:
         position[key_of[expression]] = len(nodes)
-        nodes.append(DrawnNode(kind, label, reads))
+        nodes.append(DrawnNode(kind, label, reads, box))
 
     def rename(key: bytes, name: str) -> None:
         names.update({e: name for e, k in key_of.items() if k == key})
@@ -107,7 +117,7 @@ def draw(problem: Problem) -> list[DrawnNode]:
             uses[box.name] = uses.get(box.name, 0) + 1
             label = box.name if uses[box.name] == 1 else f"{box.name} #{uses[box.name]}"
             reads = tuple(dict.fromkeys(p for a in arguments for p in leaves(a)))
-            add(expression, "black", label, reads)
+            add(expression, "black", label, reads, box.name)
             rename(node.key, label)
     verb = "minimize" if problem.sense == 1 else "maximize"
     label = f"{verb} {definition(problem.objective, names)}"

@@ -123,9 +123,11 @@ _LABELS = _record(
     formulas=list_of(_text),
     tolerances=list_of(_amount),
 )
-# Names and units; and what the command line keeps with a study.
+_NODE = _record(kind=_text, label=_text, reads=list_of(_count), box=_text)
+# Names and units; the picture of the problem; and what the command line keeps with a study.
 _MORE_SETTINGS: dict[str, Check] = {
     "labels": _or_none(_LABELS),
+    "graph": _or_none(list_of(_NODE)),
     "kinds": _or_none(_KINDS),
     "file": _or_none(_text),
     "trials": _or_none(_count),

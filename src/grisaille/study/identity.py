@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.errors import ProtocolError
+from grisaille.errors import ProtocolError, printable
 from grisaille.language.box_inputs import input_kinds
 from grisaille.language.declared_unit import unit_of_entry
+from grisaille.language.diagram import draw
 from grisaille.language.fingerprint import difference, fingerprint
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import design_kinds, kinds_to_plain
@@ -61,6 +62,7 @@ def settings_of(
             for box in problem.boxes
         },
         **({"labels": labels} if labels or stored.get("labels") else {}),
+        "graph": graph_to_store(problem),
     }
 
 
@@ -81,6 +83,15 @@ def labels_to_store(problem: Problem) -> dict[str, Any] | None:
     shown = [labels["objective"], labels["objective_unit"], *labels["entry_units"]]
     shown += [*labels["constraint_units"], *(c.name for c in problem.constraints)]
     return labels if any(shown) or any(labels["tolerances"]) else None
+
+
+def graph_to_store(problem: Problem) -> list[dict[str, Any]]:
+    """The picture of a problem as it is stored, for pages that show a study without its problem."""
+    drawn = draw(problem if problem.causal is None else problem.causal.model)
+    return [
+        {"kind": n.kind, "label": printable(n.label), "reads": list(n.reads), "box": n.box}
+        for n in drawn
+    ]
 
 
 def labels_of(settings: Data) -> Data:

@@ -14,8 +14,8 @@ from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialState
 
 if TYPE_CHECKING:
-    from grisaille.cli.stored_studies import Stored
     from grisaille.records import Trial
+    from grisaille.study.stored_studies import Stored
 
 
 def summarize(stored: Stored) -> dict[str, Any]:
