@@ -141,3 +141,8 @@ def test_the_picture_of_the_problem_is_stored_with_the_study():
         ("black", "second"),
     ]
     assert all(read < len(graph) for node in graph for read in node["reads"])
+
+
+def test_names_of_inputs_are_stored_with_the_study():
+    study = gs.Study(nested())
+    assert study.state.settings["input_names"]["first"] == ["x[0]", "x[1]"]

@@ -124,10 +124,11 @@ _LABELS = _record(
     tolerances=list_of(_amount),
 )
 _NODE = _record(kind=_text, label=_text, reads=list_of(_count), box=_text)
-# Names and units; the picture of the problem; and what the command line keeps with a study.
+# Names and units; what pages show of the problem; and what the command line keeps with a study.
 _MORE_SETTINGS: dict[str, Check] = {
     "labels": _or_none(_LABELS),
     "graph": _or_none(list_of(_NODE)),
+    "input_names": _or_none(_by_name(list_of(_text))),
     "kinds": _or_none(_KINDS),
     "file": _or_none(_text),
     "trials": _or_none(_count),

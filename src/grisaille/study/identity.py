@@ -13,6 +13,7 @@ from grisaille.language.box_inputs import input_kinds
 from grisaille.language.declared_unit import unit_of_entry
 from grisaille.language.diagram import draw
 from grisaille.language.fingerprint import difference, fingerprint
+from grisaille.language.input_names import input_names
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import design_kinds, kinds_to_plain
 from grisaille.reporting.tables import design_names
@@ -62,7 +63,7 @@ def settings_of(
             for box in problem.boxes
         },
         **({"labels": labels} if labels or stored.get("labels") else {}),
-        "graph": graph_to_store(problem),
+        **shown_to_store(problem),
     }
 
 
@@ -85,13 +86,19 @@ def labels_to_store(problem: Problem) -> dict[str, Any] | None:
     return labels if any(shown) or any(labels["tolerances"]) else None
 
 
-def graph_to_store(problem: Problem) -> list[dict[str, Any]]:
-    """The picture of a problem as it is stored, for pages that show a study without its problem."""
+def shown_to_store(problem: Problem) -> dict[str, Any]:
+    """What pages show of a problem without having it: its picture, and names of inputs."""
     drawn = draw(problem if problem.causal is None else problem.causal.model)
-    return [
-        {"kind": n.kind, "label": printable(n.label), "reads": list(n.reads), "box": n.box}
-        for n in drawn
-    ]
+    return {
+        "graph": [
+            {"kind": n.kind, "label": printable(n.label), "reads": list(n.reads), "box": n.box}
+            for n in drawn
+        ],
+        "input_names": {
+            box.name: [printable(name) for name in input_names(problem, box)]
+            for box in problem.boxes
+        },
+    }
 
 
 def labels_of(settings: Data) -> Data:

@@ -89,7 +89,7 @@ def _read(database: Database, name: str) -> Stored | None:
     from grisaille.storage.event_log import DamagedError
     from grisaille.study.state import StudyState
 
-    log = None if _is_unstorable(name) else database.open(name)
+    log = None if is_unstorable(name) else database.open(name)
     if log is None:
         return None
     events = log.read(0)
@@ -100,7 +100,7 @@ def _read(database: Database, name: str) -> Stored | None:
         raise DamagedError(name, error.event, error.complaint) from error
 
 
-def _is_unstorable(name: str) -> bool:
+def is_unstorable(name: str) -> bool:
     """Whether a name has halves of characters, as Python reads bytes that are not UTF-8."""
     return any(category(character) == "Cs" for character in name)
 

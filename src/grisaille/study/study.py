@@ -16,7 +16,7 @@ from grisaille.strategies.strategy import Strategy
 from grisaille.study.answered_study import AnsweredStudy
 from grisaille.study.argument_checks import check_ask, check_study
 from grisaille.study.budget import Limits
-from grisaille.study.identity import graph_to_store, labels_to_store
+from grisaille.study.identity import labels_to_store, shown_to_store
 from grisaille.study.log_access import MEMORY
 from grisaille.study.query import Query
 from grisaille.study.result import Result
@@ -76,7 +76,7 @@ class Study(AnsweredStudy):
             self.record_settings(
                 constraints=problem.constraint_names,
                 labels=labels_to_store(problem),
-                graph=graph_to_store(problem),
+                **shown_to_store(problem),
             )
         except BaseException:
             self._session.close()
