@@ -108,6 +108,7 @@ _LIMITS: dict[str, set[str]] = {
     "workers": COUNT | NONE,
     "callback": FUNCTION | NONE,
     "progress": FLAG | NONE,
+    "dashboard": FLAG,
 }
 # Inside the bounds of the only variable: one point, or several.
 _INSIDE = {"zero", "one", "fraction", "tiny", "whole", "above one"} | VECTOR

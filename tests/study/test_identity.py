@@ -132,6 +132,7 @@ def test_a_strategy_of_ones_own_is_described_without_addresses(strategy, text):
     assert described(strategy).endswith(text)
     assert " at 0x" not in described(strategy)
 
+
 def test_the_picture_of_the_problem_is_stored_with_the_study():
     problem = nested()
     study = gs.Study(problem)

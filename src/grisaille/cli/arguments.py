@@ -19,6 +19,8 @@ DEFAULT_STORAGE = "sqlite:///study.db"
 # That of `grisaille.checks`, which loads NumPy.
 _LARGEST_COUNT = 2**63 - 1
 
+_LARGEST_PORT = 65535
+
 _STORAGE_VARIABLE = "GRISAILLE_STORAGE"
 
 LIMITS = ("trials", "max_cost", "gap_tol")
@@ -44,6 +46,14 @@ def _whole(text: str, least: int, most: float) -> int:
         raise argparse.ArgumentTypeError(
             f"{shortened(text)}: pass a whole number of at least {least}"
         )
+    return number
+
+
+def port(text: str) -> int:
+    """The number of a port."""
+    number = _whole(text, 1, math.inf)
+    if number > _LARGEST_PORT:
+        raise argparse.ArgumentTypeError(f"{shortened(text)}: ports end at {_LARGEST_PORT}")
     return number
 
 

@@ -12,6 +12,7 @@ from grisaille.cli import (
     check,
     compare,
     corrections,
+    dashboard,
     diagram,
     export_and_delete,
     solve,
@@ -96,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     first = (solve, status_and_show, ask_and_tell, corrections, export_and_delete)
-    for group in (*first, check, diagram, compare):
+    for group in (*first, dashboard, check, diagram, compare):
         group.add_commands(commands)
     return parser
 

@@ -7,12 +7,12 @@ there, and to load a file is to run it. So only what is remembered here is run w
 from __future__ import annotations
 
 import json
-import os
 import socket
 import sys
 from pathlib import Path
 
 from grisaille.storage.address import masked
+from grisaille.user_folder import user_folder
 
 
 def remember(storage: str, study: str, file: Path) -> None:
@@ -54,10 +54,7 @@ def remembered(storage: str, study: str) -> Path | None:
 
 def _place() -> Path:
     """The file with what is remembered; raises RuntimeError if the user has no home."""
-    folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    if not folder.is_absolute():  # the standard says to ignore it: anybody may own the other one
-        folder = Path.home() / ".config"
-    return folder / "grisaille" / "problem_files.jsonl"
+    return user_folder() / "problem_files.jsonl"
 
 
 def _key(storage: str, study: str) -> dict[str, str]:

@@ -220,6 +220,7 @@ class Problem:
         workers: int | None = None,
         callback: Callable[[Trial], object] | None = None,
         progress: bool | None = None,
+        dashboard: bool = False,
     ) -> Result:
         """Optimize: choose where to evaluate the black boxes, and return the best feasible point.
 
@@ -249,6 +250,8 @@ class Problem:
             callback: Called with each `Trial`; a true return value stops the run.
             progress: True for a live table, False for silence, None for a live table in a
                 terminal and plain lines elsewhere.
+            dashboard: Whether to serve a live page of the run to browsers of this machine. Its
+                address is printed. It is there as long as this process lives.
 
         Returns:
             The result. Ctrl-C ends the run with the result so far.
@@ -274,6 +277,7 @@ class Problem:
             workers=workers,
             callback=callback,
             progress=progress,
+            dashboard=dashboard,
         )
 
     def diagram(self, format: Literal["text", "mermaid", "dot"] = "text") -> str:

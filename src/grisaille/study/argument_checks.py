@@ -102,6 +102,7 @@ def check_run(
     stop_if_infeasible: object,
     executor: object,
     progress: object,
+    dashboard: object = False,
 ) -> None:
     """Raise ModelError if an argument of `Study.run` is not what it should be."""
     for name, value in (("trials", trials), ("workers", workers)):
@@ -110,6 +111,7 @@ def check_run(
         check_amount("", name, value, optional=True)
     check_flag("", "stop_if_infeasible", stop_if_infeasible)
     check_flag("", "progress", progress, optional=True)
+    check_flag("", "dashboard", dashboard)
     check_function("", "callback", callback, "a function of one trial")
     check_executor(executor)
 

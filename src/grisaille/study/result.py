@@ -187,6 +187,20 @@ class Result(OptimizeResult):  # type: ignore[misc]
             raise ModelError(f"plot(path={shortened(path)}): pass the path of a picture, or None")
         return plot_convergence(self.problem, self.history, self.fun, self._bound, path)
 
+    def report(self, path: str | os.PathLike[str], *, name: str = "study") -> None:
+        """Write a report to read, print and send: one HTML file without scripts.
+
+        It shows the problem, the answer with its verdict, convergence, constraints, what was
+        learned of each black box, failures and versions.
+
+        Args:
+            path: The file.
+            name: The title.
+        """
+        from grisaille.pages.report import write_report
+
+        write_report(self, path, name)
+
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per trial: point, objective, constraints, bound, evaluations, seconds."""
         from grisaille.reporting.tables import trials_table

@@ -196,6 +196,7 @@ class Study(AnsweredStudy):
         max_cost: float | None = None,
         callback: Callable[[Trial], object] | None = None,
         progress: bool | None = None,
+        dashboard: bool = False,
     ) -> Result:
         """Ask, evaluate and tell until there is a reason to stop.
 
@@ -214,6 +215,8 @@ class Study(AnsweredStudy):
             max_cost: What all evaluations of the study may cost together.
             callback: Called with each `Trial`; a true return value stops the run.
             progress: True for a live table, False for silence, None for what the output can show.
+            dashboard: Whether to serve a live page of the study to browsers of this machine. Its
+                address is printed. It is there as long as this process lives.
 
         Returns:
             The result. Ctrl-C ends the run with the result so far; running again resumes.
@@ -223,6 +226,11 @@ class Study(AnsweredStudy):
         """
         from grisaille.study.run import run
 
+        check_flag("", "dashboard", dashboard)
+        if dashboard:
+            from grisaille.pages.serving import show_running
+
+            show_running(self)
         return run(
             self._session,
             trials=trials,

@@ -1,0 +1,90 @@
+"""Commands that show studies to people: `dashboard` and `report`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grisaille.cli.arguments import STORAGE, STUDY_WITH_FILE, add_shared, default_storage, port
+from grisaille.cli.exit_codes import DONE
+from grisaille.cli.open_studies import open_study
+
+if TYPE_CHECKING:
+    from grisaille.cli.arguments import Commands
+    from grisaille.study.study import Study
+
+
+def add_commands(commands: Commands) -> None:
+    """Add `dashboard` and `report`."""
+    page = commands.add_parser(
+        "dashboard", help="a live page over all studies of a storage, in the browser"
+    )
+    page.add_argument("--storage", default=default_storage(), **STORAGE)
+    page.add_argument(
+        "--file",
+        type=Path,
+        metavar="FILE",
+        help="the Python file that defines the problems of studies for which you passed none "
+        "before on this machine; it is run",
+    )
+    page.add_argument("--host", default="127.0.0.1", help="default: this machine only")
+    page.add_argument("--port", type=port, metavar="N", help="default: the first free from 8642 on")
+    page.add_argument("--token", help="default: the one that is kept for you on this machine")
+    page.add_argument("--read-only", action="store_true", help="nobody can answer in the page")
+    page.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    page.set_defaults(run=_dashboard)
+
+    report = commands.add_parser("report", help="write a study as one HTML file to read and send")
+    add_shared(report, *STUDY_WITH_FILE)
+    report.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: the study's name and .html"
+    )
+    report.set_defaults(run=_report)
+
+
+def _dashboard(options: argparse.Namespace) -> int:
+    from grisaille.pages.guard import Rules
+    from grisaille.pages.serving import Server, free_socket, stored_token
+    from grisaille.pages.studies import StoredStudies
+
+    studies = StoredStudies(options.storage, lambda name: _opened(options, name))
+    studies.names()  # a storage that cannot be read is said now, and not in the browser
+    rules = Rules(options.token or stored_token(), options.host, options.read_only)
+    server = Server(studies, rules, free_socket(options.host, options.port))
+    shown = server.address + "/" if options.read_only and rules.is_local else server.invitation
+    print(f"Studies of {studies.where}: {shown}\nCtrl-C stops the server.", flush=True)
+    if not rules.is_local:
+        print(
+            "grisaille: others can reach this page: whoever has the address with its token can "
+            "read and answer, and what is sent is not encrypted",
+            file=sys.stderr,
+        )
+    if not options.no_browser:
+        import webbrowser
+
+        webbrowser.open(shown)
+    server.run()
+    return DONE
+
+
+def _opened(options: argparse.Namespace, name: str) -> Study:
+    """A study with its problem, from the file that is remembered for it, else from `--file`."""
+    from grisaille.cli.remembered_files import remembered
+
+    known = remembered(options.storage, name) is not None
+    file = None if known else options.file
+    return open_study(argparse.Namespace(study=name, storage=options.storage, file=file))
+
+
+def _report(options: argparse.Namespace) -> int:
+    from grisaille.pages.report import stored_report, write_text
+    from grisaille.study.stored_studies import read_study
+
+    stored = read_study(options.storage, options.study)
+    text = stored_report(stored, lambda: open_study(options))
+    path = options.output or Path(f"{options.study}.html".replace("/", "_"))
+    write_text(path, text)
+    print(f"Written: {path}")
+    return DONE

@@ -1,0 +1,224 @@
+"""The server's answers: a list of studies, the page of a study and its parts, exports, news."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from grisaille.errors import GrisailleError, ProtocolError, StorageError
+from grisaille.pages.addresses import in_address, study_name
+from grisaille.pages.forms import ACTIONS, Form, Recorded, record
+from grisaille.pages.guard import Guard, Rules
+from grisaille.pages.learned_parts import Learned
+from grisaille.pages.rendering import render
+from grisaille.pages.studies import Studies, refreshed
+from grisaille.pages.study_log import StudyLog
+from grisaille.pages.study_page import StudyPage
+
+_STATIC = Path(__file__).parent / "static"
+# How often a page learns what is new, in seconds, and how often it hears that nothing is.
+_PAUSE, _SIGN_OF_LIFE = 0.5, 15.0
+
+
+class Pages:
+    """Answers requests about studies.
+
+    Args:
+        studies: What is shown.
+        rules: Who may do what.
+    """
+
+    def __init__(self, studies: Studies, rules: Rules) -> None:
+        self._studies = studies
+        self._rules = rules
+        self._learned = Learned()
+
+    def app(self) -> Guard:
+        """The application, guarded by its rules."""
+        routes = [
+            Route("/", self._list),
+            Route("/studies/{study}", self._study),
+            Route("/studies/{study}/parts/{part}", self._part),
+            Route("/studies/{study}/box/{box:path}", self._box),
+            Route("/studies/{study}/convergence.json", self._convergence),
+            Route("/studies/{study}/export/{file}", self._export),
+            Route("/studies/{study}/news", self._news),
+            Route("/studies/{study}/{action}", self._form, methods=["POST"]),
+            Mount("/static", StaticFiles(directory=_STATIC)),
+        ]
+        handlers: dict[Any, Any] = {GrisailleError: _sorry, HTTPException: _sorry}
+        return Guard(Starlette(routes=routes, exception_handlers=handlers), self._rules)
+
+    def _list(self, request: Request) -> Response:
+        rows = []
+        for name in self._studies.names():
+            address = f"/studies/{in_address(name)}"
+            try:
+                page = self._page(request, name)
+                rows.append({"name": name, "address": address, "page": page, "trouble": ""})
+            except StorageError as error:
+                rows.append({"name": name, "address": "", "page": None, "trouble": str(error)})
+        return HTMLResponse(render("studies.html", rows=rows, where=self._studies.where))
+
+    def _study(self, request: Request) -> Response:
+        page = self._page(request)
+        return HTMLResponse(render("study.html", page=page, recorded=None))
+
+    def _part(self, request: Request) -> Response:
+        page, part = self._page(request), request.path_params["part"]
+        if part not in StudyPage.PARTS:
+            raise HTTPException(404, f"there is no part {part!r}")
+        return HTMLResponse(render(f"parts/{part}.html", page=page, options=request.query_params))
+
+    def _box(self, request: Request) -> Response:
+        page = self._page(request)
+        box = page.box(request.path_params["box"], request.query_params.get("output"))
+        if "hx-request" in request.headers:
+            return HTMLResponse(render("parts/box.html", page=page, box=box))
+        return HTMLResponse(render("box.html", page=page, box=box))
+
+    def _convergence(self, request: Request) -> Response:
+        went = self._page(request).facts.went
+        series = {
+            "trial": went.numbers,
+            "cost": went.cost,
+            "objective": went.objective,
+            "best": went.best,
+            "bound": went.carried_bound,
+            "gap": went.gap,
+            "violation": went.violation,
+        }
+        plain = {name: _plain(values) for name, values in series.items()}
+        return JSONResponse({**plain, "kind": went.kinds, "feasible": went.feasible.tolist()})
+
+    def _export(self, request: Request) -> Response:
+        page, file = self._page(request), request.path_params["file"]
+        made = page.export(file)
+        if made is None:
+            raise HTTPException(404, f"there is no export {file!r}")
+        text, kind = made
+        name = quote(f"{page.name}-{file}", safe="")
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+        if file == "report.html":  # it has its styles inside
+            policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+            headers = {"Content-Security-Policy": policy}
+        return Response(text, media_type=kind, headers=headers)
+
+    async def _news(self, request: Request) -> Response:
+        log = await run_in_threadpool(self._log, request.path_params["study"])
+        known = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        after = int(known) if known.isdigit() else 0
+        return StreamingResponse(
+            news(request, log, after),
+            media_type="text/event-stream",
+            headers={"X-Accel-Buffering": "no"},
+        )
+
+    async def _form(self, request: Request) -> Response:
+        action = request.path_params["action"]
+        if action not in ACTIONS:
+            raise HTTPException(404, f"there is no form {action!r}")
+        form = await _typed(request)
+        if "authorization" not in request.headers and form.get("form") != self._rules.derived(
+            "form"
+        ):
+            raise HTTPException(403, "the form is of an older page: reload it and send again")
+        return await run_in_threadpool(self._record, request, action, form)
+
+    def _record(self, request: Request, action: str, form: Form) -> Response:
+        name = study_name(request.path_params["study"])
+        self._log(request.path_params["study"])
+        try:
+            outcome = record(self._studies.study(name), action, form)
+        except GrisailleError as error:  # its problem is not known here
+            outcome = Recorded(str(error), is_refused=True)
+            if isinstance(error, ProtocolError):
+                self._studies.forget(name)
+        status = 422 if outcome.is_refused else 200
+        page = self._page(request)
+        if "hx-request" in request.headers:
+            return HTMLResponse(render("parts/recorded.html", page=page, recorded=outcome), status)
+        if outcome.is_refused or outcome.remarks:
+            return HTMLResponse(render("study.html", page=page, recorded=outcome), status)
+        return RedirectResponse(f"/studies/{in_address(name)}#queue", 303)
+
+    def _page(self, request: Request, name: str | None = None) -> StudyPage:
+        """The page of a study, as it is now or was after an event."""
+        log = self._log(in_address(name) if name is not None else request.path_params["study"])
+        at = request.query_params.get("at", "")
+        return StudyPage(
+            log,
+            int(at) if at.isdigit() else None,
+            self._studies,
+            self._learned,
+            form=self._rules.derived("form") if self._rules.may_answer(request) else "",
+            read_only=self._rules.read_only,
+        )
+
+    def _log(self, in_path: str) -> StudyLog:
+        return refreshed(self._studies, study_name(in_path))
+
+
+async def news(request: Request, log: StudyLog, after: int) -> AsyncIterator[str]:
+    """Events for a browser: the number of the last event, whenever there is another one."""
+    yield "retry: 1000\n\n"
+    silent = 0.0
+    while not await request.is_disconnected():
+        try:
+            position = await run_in_threadpool(log.refresh)
+        except StorageError:  # it may be back in a moment
+            position = after
+        if position > after:
+            after, silent = position, 0.0
+            yield f"id: {position}\ndata: {position}\n\n"
+        elif silent >= _SIGN_OF_LIFE:
+            silent = 0.0
+            yield ": nothing new\n\n"
+        await asyncio.sleep(_PAUSE)
+        silent += _PAUSE
+
+
+async def _typed(request: Request) -> Form:
+    """What was typed into a form; a file that was chosen is its table."""
+    async with request.form(max_fields=3000, max_part_size=20_000_000) as fields:
+        form = {}
+        for name, value in fields.items():
+            if isinstance(value, UploadFile):
+                if value.filename:
+                    form["table"] = (await value.read()).decode("utf-8-sig", errors="replace")
+            elif name not in form:
+                form[name] = value
+        return form
+
+
+def _sorry(request: Request, error: Exception) -> Response:
+    """A page that says what is wrong."""
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    text = error.detail if isinstance(error, HTTPException) else str(error)
+    if isinstance(error, StorageError):
+        status = 503
+    name = "parts/trouble.html" if "hx-request" in request.headers else "trouble.html"
+    return HTMLResponse(render(name, text=text), status)
+
+
+def _plain(values: np.ndarray) -> list[float | None]:
+    return [float(v) if np.isfinite(v) else None for v in values]

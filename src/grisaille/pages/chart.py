@@ -1,0 +1,197 @@
+"""Charts as SVG, drawn by the server: they need no script, and print well.
+
+Shapes carry classes, such as `best` or `band`; the style sheet says what these look like.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from grisaille.array_types import Array
+from grisaille.pages.axis import Axis
+from grisaille.pages.svg import element, join
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 12.0, 10.0, 42.0
+
+Numbers = Sequence[float] | Array
+"""Numbers in a row."""
+
+
+class Chart:
+    """A chart with two axes.
+
+    Args:
+        title: What it shows, in a sentence, for people who do not see it.
+        x: The numbers that the horizontal axis must show.
+        y: The numbers that the vertical axis must show.
+        x_label: What is written under the horizontal axis.
+        y_label: What is written beside the vertical axis.
+        x_logarithmic: Whether the horizontal axis is logarithmic.
+        y_logarithmic: Whether the vertical axis is logarithmic.
+        x_labels: Words for positions 0, 1, ... on the horizontal axis.
+        size: Width and height in pixels.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        x: Iterable[float],
+        y: Iterable[float],
+        *,
+        x_label: str = "",
+        y_label: str = "",
+        x_logarithmic: bool = False,
+        y_logarithmic: bool = False,
+        x_labels: tuple[str, ...] = (),
+        size: tuple[int, int] = (640, 300),
+    ) -> None:
+        self._title = title
+        self._size = size
+        width, height = size
+        self.x = Axis.around(
+            x, _LEFT, width - _RIGHT, is_logarithmic=x_logarithmic, labels=x_labels, margin=0.02
+        )
+        self.y = Axis.around(y, height - _BOTTOM, _TOP, is_logarithmic=y_logarithmic)
+        self._labels = (x_label, y_label)
+        self._shapes: list[Markup] = []
+
+    def line(self, x: Numbers, y: Numbers, name: str) -> None:
+        """A line through points, broken where a number is not finite."""
+        for run in _runs(x, y):
+            self._add("polyline", class_=f"line {name}", points=self._points(run))
+
+    def steps(self, x: Numbers, y: Numbers, name: str) -> None:
+        """A line that keeps each value until the next one."""
+        for run in _runs(x, y):
+            ends = [*(a for a, _ in run[1:]), run[-1][0]]
+            corners = [
+                corner
+                for (a, b), end in zip(run, ends, strict=True)
+                for corner in ((a, b), (end, b))
+            ]
+            self._add("polyline", class_=f"line {name}", points=self._points(corners))
+
+    def area(self, x: Numbers, lower: Numbers, upper: Numbers, name: str) -> None:
+        """The area between two lines."""
+        rows = zip(x, lower, upper, strict=True)
+        kept = [row for row in rows if all(map(math.isfinite, row))]
+        forth, back = [(a, high) for a, _, high in kept], [(a, low) for a, low, _ in kept]
+        if kept:
+            self._add("polygon", class_=f"area {name}", points=self._points(forth + back[::-1]))
+
+    def dot(
+        self,
+        x: float,
+        y: float,
+        name: str,
+        *,
+        radius: float = 3.5,
+        strength: float = 1.0,
+        text: str = "",
+    ) -> None:
+        """A dot, or a cross if its name says so; beyond the axis, a triangle at its end."""
+        if not (math.isfinite(x) and math.isfinite(y)):
+            return
+        left, top = self.x.at(x), self.y.at(y)
+        hint = element("title", text) if text else Markup("")
+        look = {"class_": f"dot {name}", "opacity": f"{strength:.2f}"}
+        beyond = int(y > self.y.high) - int(y < self.y.low)
+        if beyond:
+            corners = [(left - 4, top), (left + 4, top), (left, top - 7 * beyond)]
+            self._add("polygon", hint, **look, points=_pixels(corners))
+        elif name.endswith("cross"):
+            half = 0.9 * radius
+            strokes = f"M{left - half:.1f} {top - half:.1f}l{2 * half:.1f} {2 * half:.1f}"
+            strokes += f"m0 {-2 * half:.1f}l{-2 * half:.1f} {2 * half:.1f}"
+            self._add("path", hint, **look, d=strokes)
+        else:
+            self._add("circle", hint, **look, cx=left, cy=top, r=radius)
+
+    def bar(self, x: float, low: float, high: float, name: str) -> None:
+        """A vertical bar between two numbers."""
+        left = self.x.at(x)
+        ends = {"y1": self.y.at(low), "y2": self.y.at(high)}
+        self._add("line", class_=f"bar {name}", x1=left, x2=left, **ends)
+
+    def cells(self, x: Numbers, y: Numbers, shade: Array, allowed: Array) -> None:
+        """Cells around a grid of points, from 0 (light) to 1 (dark); struck out if not allowed.
+
+        Args:
+            x: Columns.
+            y: Rows.
+            shade: (rows, columns).
+            allowed: (rows, columns).
+        """
+        wide = abs(self.x.at(x[1]) - self.x.at(x[0])) + 0.3
+        tall = abs(self.y.at(y[1]) - self.y.at(y[0])) + 0.3
+        for row, b in enumerate(y):
+            for column, a in enumerate(x):
+                name = f"cell cell{round(9 * shade[row, column])}"
+                name += "" if allowed[row, column] else " hopeless-cell"
+                place = {"x": self.x.at(a) - wide / 2, "y": self.y.at(b) - tall / 2}
+                self._add("rect", class_=name, **place, width=wide, height=tall)
+
+    def vertical(self, x: float, name: str) -> None:
+        """A vertical line over the whole height."""
+        self.bar(x, self.y.low, self.y.high, name)
+
+    def horizontal(self, y: float, name: str) -> None:
+        """A horizontal line over the whole width."""
+        self.line([self.x.low, self.x.high], [y, y], name)
+
+    def __html__(self) -> str:
+        width, height = self._size
+        return element(
+            "svg",
+            self._grid() + join(self._shapes),
+            class_="chart",
+            viewBox=f"0 0 {width} {height}",
+            role="img",
+            aria_label=self._title,
+        )
+
+    def _add(self, tag: str, content: str = "", /, **attributes: Any) -> None:
+        self._shapes.append(element(tag, content, **attributes))
+
+    def _points(self, points: Iterable[tuple[float, float]]) -> str:
+        return _pixels((self.x.at(a), self.y.at(b)) for a, b in points)
+
+    def _grid(self) -> Markup:
+        """Lines and numbers of the axes, and what is written beside them."""
+        width, height = self._size
+        right, bottom = width - _RIGHT, height - _BOTTOM
+        parts = []
+        for value, text in self.y.ticks():
+            at = self.y.at(value)
+            parts.append(element("line", class_="grid", x1=_LEFT, x2=right, y1=at, y2=at))
+            beside = {"x": _LEFT - 6, "y": at + 4, "text_anchor": "end"}
+            parts.append(element("text", text, class_="tick", **beside))
+        for value, text in self.x.ticks():
+            below = {"x": self.x.at(value), "y": bottom + 16, "text_anchor": "middle"}
+            parts.append(element("text", text, class_="tick", **below))
+        parts.append(element("line", class_="rim", x1=_LEFT, x2=right, y1=bottom, y2=bottom))
+        under = {"x": (_LEFT + right) / 2, "y": height - 6.0, "text_anchor": "middle"}
+        parts.append(element("text", self._labels[0], class_="label", **under))
+        turned = f"translate(13 {(_TOP + bottom) / 2:.0f}) rotate(-90)"
+        side = {"transform": turned, "text_anchor": "middle"}
+        parts.append(element("text", self._labels[1], class_="label", **side))
+        return join(parts)
+
+
+def _pixels(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _runs(x: Numbers, y: Numbers) -> list[list[tuple[float, float]]]:
+    """The parts of a line between numbers that are not finite."""
+    runs: list[list[tuple[float, float]]] = [[]]
+    for a, b in zip(x, y, strict=True):
+        if math.isfinite(a) and math.isfinite(b):
+            runs[-1].append((float(a), float(b)))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]

@@ -1,0 +1,253 @@
+"""Parts of a page that need the problem: what was learned, what matters, where the gap hides."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grisaille.errors import GrisailleError, ModelError
+from grisaille.inspection.box_overview import BoxOverview, box_overviews
+from grisaille.inspection.influence import BoxInfluence, box_influence, variable_influence
+from grisaille.inspection.inspection import Inspection
+from grisaille.inspection.predictions import confidence_table
+from grisaille.inspection.slices import box_slices, design_slices
+from grisaille.language.problem import Problem
+from grisaille.language.value_kinds import design_kinds
+from grisaille.pages.chart import Chart
+from grisaille.pages.facts import number
+from grisaille.pages.study_charts import calibration_chart, contour_chart, slice_chart
+from grisaille.records import History
+from grisaille.strategies.strategy import Strategy
+from grisaille.study.one_thread import one_thread
+
+# What was learned from so many histories is kept.
+_KEPT = 4
+# More slices than this are left out, those along the entries that matter least.
+MOST_SLICES = 12
+_GRID = 25
+
+
+@dataclass(frozen=True, slots=True)
+class BoxPart:
+    """What a page shows of one black box.
+
+    Attributes:
+        name: Its name.
+        lines: What was learned, in sentences of a few words.
+        outputs: Names of its outputs.
+        output: The one that is shown.
+        slices: Charts of this output along each input.
+        calibration: Chart of leave-one-out predictions; None if there are none.
+        no_calibration: Why there are none; empty if there are some.
+        lengthscales: Names of inputs, and how far each must move for the output to change.
+        failures: Inputs and reasons of evaluations that failed.
+        overview: Its numbers.
+    """
+
+    name: str
+    lines: list[str]
+    outputs: list[str]
+    output: str
+    slices: list[Chart]
+    calibration: Chart | None
+    no_calibration: str
+    lengthscales: list[tuple[str, str]]
+    failures: list[tuple[str, str]]
+    overview: BoxOverview
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table with a bar: a name, texts, and the length of the bar from 0 to 100."""
+
+    name: str
+    texts: tuple[str, ...]
+    percent: float
+
+
+class Learned:
+    """What was learned from histories. The latest ones are kept, and one is learned at a time."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[History, Inspection] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def inspection(self, problem: Problem, history: History, strategy: Strategy) -> Inspection:
+        """What can be looked at after a history."""
+        if problem.causal is not None:
+            raise ModelError("pictures of what was learned are not there yet for interventions")
+        if history not in self._kept:
+            self._kept[history] = Inspection(problem, history, strategy)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[history]
+
+    def box(self, inspection: Inspection, name: str, output: str | None) -> BoxPart:
+        """One black box and one of its outputs; the first one by default."""
+        with self._lock, one_thread():
+            return box_part(inspection, name, output)
+
+    def notes(self, inspection: Inspection, with_shares: bool) -> dict[str, list[str]]:
+        """Lines for each black box of the graph: answers, band, audit, share of the gap."""
+        with self._lock, one_thread():
+            influence = box_influence(inspection) if with_shares else []
+            return graph_notes(box_overviews(inspection), influence)
+
+    def influence(self, inspection: Inspection) -> tuple[list[Row], list[Row]]:
+        """What each variable and each black box does."""
+        with self._lock, one_thread():
+            return influence_rows(inspection)
+
+    def slices(self, inspection: Inspection) -> list[Chart]:
+        """Slices of the objective along the variables that matter most."""
+        with self._lock, one_thread():
+            return objective_slices(inspection)
+
+    def contour(self, inspection: Inspection, first: int, second: int) -> Chart:
+        """The predicted objective over two entries of the design point."""
+        with self._lock, one_thread():
+            return contour_of(inspection, first, second)
+
+    def multipliers(self, inspection: Inspection) -> list[tuple[str, str]]:
+        """For each constraint, what relaxing it by one unit is worth, and a remark."""
+        with self._lock, one_thread():
+            table = confidence_table(inspection.predictor, inspection.best_trial.x)
+            rows = table.iloc[1:]
+            return [(number(row["multiplier"], 4), str(row["note"])) for _, row in rows.iterrows()]
+
+
+def box_part(inspection: Inspection, name: str, output: str | None = None) -> BoxPart:
+    """What a page shows of a black box.
+
+    Raises:
+        GrisailleError: There is nothing to show yet.
+    """
+    model = inspection.model(name)
+    chosen = output if output in model.output_names else model.output_names[0]
+    calibration, complaint = None, ""
+    try:
+        calibration = calibration_chart(model, chosen)
+    except GrisailleError as error:
+        complaint = str(error)
+    try:
+        scales = model.lengthscales.loc[chosen]
+        lengthscales = [(str(n), number(float(s), 3)) for n, s in scales.items()]
+    except GrisailleError:  # some models have none
+        lengthscales = []
+    overview = next(o for o in box_overviews(inspection) if o.box == name)
+    return BoxPart(
+        name,
+        repr(model).splitlines()[:6],
+        list(model.output_names),
+        chosen,
+        [slice_chart(piece) for piece in box_slices(inspection, name, chosen)[:MOST_SLICES]],
+        calibration,
+        complaint,
+        lengthscales,
+        [
+            (model.box.describe(failure.inputs), failure.reason)
+            for failure in inspection.history.failures
+            if failure.box == name
+        ],
+        overview,
+    )
+
+
+def graph_notes(
+    overviews: Sequence[BoxOverview], influence: Sequence[BoxInfluence]
+) -> dict[str, list[str]]:
+    """A few words about each black box, for its node of the graph."""
+    shares = {row.box: row.share for row in influence}
+    notes = {}
+    for overview in overviews:
+        lines = [answers_text(overview.answers, overview.failures)]
+        if overview.width is not None and overview.width_at_start:
+            lines.append(f"band {overview.width / overview.width_at_start:.0%} of at start")
+        if overview.predicted:
+            lines.append(f"{overview.inside} of {overview.predicted} inside bands")
+        share = shares.get(overview.box)
+        if share is not None:
+            lines.append(f"{share:.0%} of the gap")
+        notes[overview.box] = lines
+    return notes
+
+
+def answers_text(answers: int, failures: int) -> str:
+    """How many answers and failures there are."""
+    text = f"{answers} answer{'s' * (answers != 1)}"
+    return text + (f", {failures} failed" if failures else "")
+
+
+def influence_rows(inspection: Inspection) -> tuple[list[Row], list[Row]]:
+    """Variables and black boxes, those that move the objective most first."""
+    variables = sorted(variable_influence(inspection), key=lambda row: -row.effect)
+    boxes = sorted(box_influence(inspection), key=lambda row: -row.effect)
+    longest = max((row.effect for row in variables), default=0.0) or 1.0
+    widest = max((row.effect for row in boxes), default=0.0) or 1.0
+    return (
+        [
+            Row(v.name, (number(v.effect, 3), number(v.gain, 3)), 100 * v.effect / longest)
+            for v in variables
+        ],
+        [
+            Row(
+                b.box,
+                (number(b.effect, 3), "–" if b.share is None else f"{b.share:.0%}"),
+                100 * b.effect / widest,
+            )
+            for b in boxes
+        ],
+    )
+
+
+def objective_slices(inspection: Inspection) -> list[Chart]:
+    """Slices of the objective through the best point, along the entries that matter most."""
+    pieces = design_slices(inspection)
+    order = sorted(pieces, key=lambda piece: -float(np.ptp(piece.mean)))[:MOST_SLICES]
+    return [slice_chart(piece) for piece in pieces if piece in order]
+
+
+def contour_of(inspection: Inspection, first: int, second: int) -> Chart:
+    """The predicted objective over two entries, all others at the best point."""
+    problem, best = inspection.problem, inspection.best_trial.x
+    space, kinds = problem.program.space, design_kinds(problem.variables)
+    if first == second or not all(0 <= e < len(best) for e in (first, second)):
+        raise ModelError("a contour needs two different variables")
+    grids = []
+    for entry in (first, second):
+        low, high = space.lower[entry], space.upper[entry]
+        grid = np.linspace(low, high, _GRID)
+        whole = kinds[entry].is_whole or bool(kinds[entry].labels)
+        grids.append(np.unique(np.rint(grid)) if whole else grid)
+    points = np.tile(best, (len(grids[0]) * len(grids[1]), 1))
+    columns, rows = np.meshgrid(*grids)
+    points[:, first], points[:, second] = columns.ravel(), rows.ravel()
+    expressions = [problem.objective, *(constraint.body for constraint in problem.constraints)]
+    middle = inspection.predictor.predict(expressions, points)
+    better = (problem.sense * middle.mean[:, 0]).reshape(columns.shape)
+    allowed = np.all(middle.lower[:, 1:] <= 0, axis=1).reshape(columns.shape)
+    names = [names_with_units(inspection)[entry] for entry in (first, second)]
+    return contour_chart(better, allowed, grids[0], grids[1], names, (best[first], best[second]))
+
+
+def names_with_units(inspection: Inspection) -> list[str]:
+    """A name for each entry of the design point, with its unit."""
+    from grisaille.language.declared_unit import unit_of_entry
+    from grisaille.language.design_points import entry_names
+
+    return [
+        f"{name} in {unit}" if (unit := unit_of_entry(v.unit, entry)) else name
+        for v in inspection.problem.variables
+        for entry, name in enumerate(entry_names(v.name, v.shape))
+    ]
+
+
+def cheap_notes(
+    counts: Mapping[str, int], failures: Mapping[str, int], boxes: Iterable[str]
+) -> dict[str, list[str]]:
+    """What the graph says of each black box without its problem: answers and failures."""
+    return {box: [answers_text(counts.get(box, 0), failures.get(box, 0))] for box in boxes}

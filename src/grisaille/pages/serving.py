@@ -1,0 +1,142 @@
+"""Starting a server: for a command, until it is stopped, or for a run, in a thread."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+
+import uvicorn
+
+from grisaille.errors import ModelError
+from grisaille.pages.addresses import in_address
+from grisaille.pages.app import Pages
+from grisaille.pages.guard import Rules
+from grisaille.pages.studies import RunningStudies, Studies
+from grisaille.study.study import Study
+from grisaille.user_folder import user_folder
+
+PORT = 8642
+"""Where the page is by default; the next free port if somebody else is there."""
+
+_MORE_PORTS = 20
+_SHORTEST_TOKEN = 24
+
+
+def free_socket(host: str, port: int | None) -> socket.socket:
+    """A socket that listens: at a port, or at the first free one from the usual port on.
+
+    Raises:
+        ModelError: The port is taken, or the address is not of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    ports = [port] if port is not None else [*range(PORT, PORT + _MORE_PORTS), 0]
+    problem = ""
+    for candidate in ports:
+        found = socket.socket(family)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((host, candidate))
+            found.listen(128)
+        except (OSError, OverflowError) as error:
+            found.close()
+            problem = str(error)
+            continue
+        return found
+    raise ModelError(
+        f"the page cannot be served at {host}, port {port}: {problem}; pass another --port or "
+        "--host"
+    )
+
+
+def address_of(found: socket.socket) -> str:
+    """The address of a server, as a browser wants it."""
+    host, port = found.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Server:
+    """A server of pages at a socket.
+
+    Args:
+        studies: What is shown.
+        rules: Who may do what.
+        found: Where it listens.
+    """
+
+    def __init__(self, studies: Studies, rules: Rules, found: socket.socket) -> None:
+        self.address = address_of(found)
+        self.rules = rules
+        self._socket = found
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                Pages(studies, rules).app(),
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                # A browser that waits for news would never let the server end.
+                timeout_graceful_shutdown=1,
+            )
+        )
+
+    @property
+    def invitation(self) -> str:
+        """The address with the token: whoever opens it may answer."""
+        return f"{self.address}/?token={self.rules.token}"
+
+    def run(self) -> None:
+        """Serve until interrupted."""
+        self._server.run(sockets=[self._socket])
+
+    def start(self) -> None:
+        """Serve in a thread, as long as this process lives."""
+        thread = threading.Thread(target=self.run, name="grisaille dashboard", daemon=True)
+        thread.start()
+
+
+def stored_token() -> str:
+    """The token of this user, made when it is first needed.
+
+    It stays the same, so that an open page goes on when a server was killed and started again.
+    """
+    try:
+        place = user_folder() / "dashboard_token"
+        if place.is_file():
+            token = place.read_text(encoding="utf-8", errors="replace").strip()
+            if len(token) >= _SHORTEST_TOKEN:
+                return token
+        return _new_token(place)
+    except (OSError, RuntimeError):  # then it lasts as long as this server
+        return secrets.token_urlsafe(_SHORTEST_TOKEN)
+
+
+def _new_token(place: Path) -> str:
+    """A token that only this user can read."""
+    token = secrets.token_urlsafe(_SHORTEST_TOKEN)
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(f"{token}\n")
+    return token
+
+
+@cache
+def _running() -> tuple[RunningStudies, Server]:
+    """The one server of this process, over all studies that were run with a page."""
+    studies = RunningStudies()
+    server = Server(studies, Rules(stored_token()), free_socket("127.0.0.1", None))
+    server.start()
+    return studies, server
+
+
+def show_running(study: Study) -> str:
+    """Serve the page of a study of this process; returns its address, and prints it."""
+    studies, server = _running()
+    name = studies.add(study)
+    address = f"{server.address}/studies/{in_address(name)}?token={server.rules.token}"
+    print(f"The study is shown at {address}", file=sys.stderr, flush=True)
+    return address

@@ -1,0 +1,141 @@
+// What the page does by itself: it hears of news, draws the convergence, and keeps what is typed.
+"use strict";
+
+(function () {
+  const study = document.getElementById("study");
+
+  document.addEventListener("input", (event) => {
+    if (event.target.id === "slider") {
+      document.getElementById("moment").textContent = event.target.value;
+    }
+  });
+  if (!study) return;
+
+  // --- news: the number of the last event is the cursor, which the browser sends when it comes back.
+  const address = study.dataset.address;
+  if (study.dataset.live === "yes") {
+    const source = new EventSource(`${address}/news?after=${study.dataset.position}`);
+    source.onmessage = () => htmx.trigger(document.body, "news");
+    source.onopen = () => away(false);
+    source.onerror = () => away(true);
+    addEventListener("pagehide", () => source.close());
+  }
+
+  function away(isAway) {
+    const sentence = document.getElementById("connection");
+    if (sentence) sentence.hidden = !isAway;
+  }
+
+  // --- what is being typed must not be swept away by news.
+  document.body.addEventListener("htmx:beforeRequest", (event) => {
+    const part = event.detail.elt;
+    const byNews = event.detail.requestConfig.triggeringEvent?.type === "news";
+    if (byNews && isPast()) event.preventDefault();
+    if (byNews && ["queue-part", "answers-part"].includes(part.id) && isInUse(part)) event.preventDefault();
+    if (byNews && part.id === "answers-part" && !document.getElementById("answers").open) event.preventDefault();
+    if (byNews && part.id === "log-part" && document.activeElement?.id === "slider") event.preventDefault();
+  });
+
+  function isPast() {
+    return document.querySelector(".past") !== null;
+  }
+
+  function isInUse(part) {
+    const fields = [...part.querySelectorAll("input, textarea")];
+    const isTyped = fields.some((field) => field.type !== "hidden" && field.value !== field.defaultValue);
+    const isOpen = part.querySelector("details[open]") !== null;
+    return isTyped || isOpen || (part.contains(document.activeElement) && document.activeElement !== part);
+  }
+
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target.id === "box") document.getElementById("box-title")?.focus();
+    if (event.detail.target.id === "study") draw();
+  });
+
+  // --- convergence. The server's picture stays until the data are here.
+  let plot = null;
+
+  document.body.addEventListener("news", () => { if (!isPast()) draw(); });
+  document.addEventListener("change", (event) => {
+    if (["over", "scale"].includes(event.target.id)) draw();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+  let wide = 0;
+  addEventListener("resize", () => {
+    const place = document.getElementById("plot");
+    if (place && Math.abs(place.clientWidth - wide) > 20) draw();
+  });
+  draw();
+
+  async function draw() {
+    const place = document.getElementById("plot");
+    if (!place) {
+      const empty = document.getElementById("convergence-part");
+      if (empty && !isPast()) htmx.ajax("GET", `${address}/parts/convergence`, { target: empty, swap: "innerHTML" });
+      return;
+    }
+    let data;
+    try {
+      const answer = await fetch(`${address}/convergence.json${place.dataset.query}`);
+      if (!answer.ok) return;
+      data = await answer.json();
+    } catch {
+      return;  // the server is away
+    }
+    if (!data.trial.length || !document.contains(place)) return;
+    const controls = document.querySelector(".controls");
+    controls.hidden = false;
+    const over = document.getElementById("over").value;
+    const isGap = document.getElementById("scale").value === "gap";
+    place.replaceChildren();
+    wide = place.clientWidth;
+    plot = new uPlot(options(place, data, over, isGap), series(data, over, isGap), place);
+    place.setAttribute("role", "img");
+    place.setAttribute("aria-label", `Best value and bound over ${data.trial.length} trials`);
+  }
+
+  function series(data, over, isGap) {
+    const x = data[over];
+    if (isGap) return [x, data.gap.map((v) => (v > 0 ? v : null))];
+    const split = (wanted) => data.objective.map((v, k) => (data.feasible[k] === wanted ? v : null));
+    return [x, data.best, data.bound, split(true), split(false)];
+  }
+
+  function options(place, data, over, isGap) {
+    const look = getComputedStyle(document.documentElement);
+    const colour = (name) => look.getPropertyValue(`--${name}`).trim();
+    const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") } };
+    const steps = uPlot.paths.stepped({ align: 1 });
+    const shown = (self, v) => (v == null ? "–" : Number(v.toPrecision(8)).toString());
+    const marks = (name, stroke, fill) => ({
+      label: name, stroke, paths: () => null, value: shown,
+      points: { show: true, size: 7, stroke, fill, width: 1.5 },
+    });
+    const lines = isGap
+      ? [{ label: "gap", stroke: colour("ink"), width: 2, paths: steps, points: { show: false }, value: shown }]
+      : [
+          { label: "best feasible", stroke: colour("ink"), width: 2.2, paths: steps, points: { show: false }, value: shown },
+          { label: "bound", stroke: colour("mark"), width: 1.6, dash: [6, 4], paths: steps, points: { show: false }, value: shown },
+          marks("trial", colour("mark"), colour("mark")),
+          marks("infeasible trial", colour("trouble"), colour("ground")),
+        ];
+    return {
+      width: place.clientWidth,
+      height: Math.max(240, Math.min(380, place.clientWidth * 0.45)),
+      scales: { x: { time: false }, y: isGap ? { distr: 3 } : { range: () => focus(data) } },
+      axes: [{ ...axis, label: over }, { ...axis, label: isGap ? "gap" : place.dataset.objective, size: 70 }],
+      series: [{ label: over }, ...lines],
+      bands: isGap ? [] : [{ series: [1, 2], fill: colour("band") }, { series: [2, 1], fill: colour("band") }],
+    };
+  }
+
+  // Best value and bound fill the axis; early trials may lie far outside.
+  function focus(data) {
+    const found = [...data.best, ...data.bound].filter((v) => v !== null).sort((a, b) => a - b);
+    const values = found.length ? found : data.objective.filter((v) => v !== null).sort((a, b) => a - b);
+    const at = (part) => values[Math.min(values.length - 1, Math.floor(part * values.length))];
+    const low = at(0.02), high = at(0.98);
+    const room = 0.15 * (high - low) || 0.05 * (1 + Math.abs(high));
+    return [low - room, high + room];
+  }
+})();

@@ -1,0 +1,157 @@
+"""The studies that a server shows: those of a storage, or those that run in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from grisaille.errors import ModelError, StorageError, shortened
+from grisaille.pages.study_log import StudyLog
+from grisaille.storage.database import Database
+from grisaille.storage.event_log import Event, Log
+from grisaille.study.stored_studies import is_unstorable
+from grisaille.study.study import Study
+
+
+class Studies(Protocol):
+    """What a server shows."""
+
+    @property
+    def where(self) -> str:
+        """Where they are, in words, without passwords."""
+        ...
+
+    def names(self) -> list[str]:
+        """The names of all studies."""
+        ...
+
+    def log(self, name: str) -> StudyLog | None:
+        """The log of a study; None if there is no such study."""
+        ...
+
+    def study(self, name: str) -> Study:
+        """The study with its problem, to learn from it and to record answers.
+
+        Raises:
+            GrisailleError: Its problem is not known here, and why.
+        """
+        ...
+
+    def forget(self, name: str) -> None:
+        """Open the study anew next time it is asked for."""
+        ...
+
+
+class StoredStudies:
+    """The studies of a database.
+
+    Args:
+        storage: Address of the database.
+        open_study: Opens a study by name with its problem; raises GrisailleError if it cannot.
+    """
+
+    def __init__(self, storage: str, open_study: Callable[[str], Study]) -> None:
+        self._database = Database(storage)
+        self._open_study = open_study
+        self._logs: dict[str, StudyLog] = {}
+        self._studies: dict[str, Study] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def where(self) -> str:
+        """The address, without passwords."""
+        return self._database.where
+
+    def names(self) -> list[str]:
+        """The names of all studies, as they are stored."""
+        return self._database.names()
+
+    def log(self, name: str) -> StudyLog | None:
+        """The log of a study; None if there is no such study."""
+        if is_unstorable(name):
+            return None
+        with self._lock:
+            if name not in self._logs:
+                log = self._database.open(name)
+                if log is None:
+                    return None
+                self._logs[name] = StudyLog(name, partial(_read, log))
+            return self._logs[name]
+
+    def study(self, name: str) -> Study:
+        """The study with its problem, opened once and kept."""
+        with self._lock:
+            if name not in self._studies:
+                self._studies[name] = self._open_study(name)
+            return self._studies[name]
+
+    def forget(self, name: str) -> None:
+        """Open the study anew next time: another process has changed it."""
+        with self._lock:
+            study = self._studies.pop(name, None)
+            if study is not None:
+                study.close()
+
+
+class RunningStudies:
+    """Studies of this process, by name. Two of one name get a number."""
+
+    where = "this process"
+
+    def __init__(self) -> None:
+        self._studies: dict[str, Study] = {}
+        self._logs: dict[str, StudyLog] = {}
+        self._lock = threading.RLock()
+
+    def add(self, study: Study) -> str:
+        """Show a study; returns the name that it is shown under."""
+        with self._lock:
+            for name, known in self._studies.items():
+                if known is study:
+                    return name
+            name, number = study.name, 1
+            while name in self._studies:
+                number += 1
+                name = f"{study.name} ({number})"
+            self._studies[name] = study
+            self._logs[name] = StudyLog(name, lambda after: study.events()[after:])
+            return name
+
+    def names(self) -> list[str]:
+        """The names of all studies, in the order of their runs."""
+        return list(self._studies)
+
+    def log(self, name: str) -> StudyLog | None:
+        """The log of a study; None if there is no such study."""
+        return self._logs.get(name)
+
+    def study(self, name: str) -> Study:
+        """The study itself."""
+        return self._studies[name]
+
+    def forget(self, name: str) -> None:
+        """Nothing to do: the study of this process is the one that is shown."""
+
+
+def _read(log: Log, after: int) -> list[Event]:
+    """The events after a number. A page asks again soon, and need not wait for a database."""
+    log.this_thread.patient = False
+    return log.read(after)
+
+
+def refreshed(studies: Studies, name: str) -> StudyLog:
+    """The log of a study, up to date.
+
+    Raises:
+        ModelError: There is no such study.
+        StorageError: It cannot be read.
+    """
+    log = studies.log(name)
+    if log is None:
+        known = ", ".join(map(repr, studies.names()[:10])) or "none"
+        raise ModelError(f"there is no study {shortened(name)} in {studies.where}: it has {known}")
+    if not log.refresh():
+        raise StorageError(f"study {name!r} has no events yet")
+    return log
