@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from scipy.stats import qmc
 from torch import Tensor
+from torch.quasirandom import SobolEngine
 
 from grisaille.array_types import Array
 from grisaille.confidence.audit import BoxCalibration
@@ -87,8 +87,8 @@ class Inspection:
         """Points that fill the design space, its two far corners among them, (points, n)."""
         space = self.problem.program.space
         lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
-        sobol = qmc.Sobol(self.problem.program.size, scramble=False)
-        unit = torch.tensor(np.concatenate([sobol.random(_POINTS), np.ones((1, sobol.d))]))
+        sobol = SobolEngine(self.problem.program.size).draw(_POINTS, dtype=torch.float64)
+        unit = torch.cat([sobol, torch.ones_like(sobol[:1])])
         points = space.to_design(lower + unit * (upper - lower)).numpy()
         return torch.tensor(np.array([space.on_steps(point) for point in points]))
 

@@ -67,21 +67,20 @@ class Chart:
     def steps(self, x: Numbers, y: Numbers, name: str) -> None:
         """A line that keeps each value until the next one."""
         for run in _runs(x, y):
-            ends = [*(a for a, _ in run[1:]), run[-1][0]]
-            corners = [
-                corner
-                for (a, b), end in zip(run, ends, strict=True)
-                for corner in ((a, b), (end, b))
-            ]
-            self._add("polyline", class_=f"line {name}", points=self._points(corners))
+            self._add("polyline", class_=f"line {name}", points=self._points(_corners(run)))
 
-    def area(self, x: Numbers, lower: Numbers, upper: Numbers, name: str) -> None:
-        """The area between two lines."""
+    def area(
+        self, x: Numbers, lower: Numbers, upper: Numbers, name: str, *, stepped: bool = False
+    ) -> None:
+        """The area between two lines, which keep each value until the next one if `stepped`."""
         rows = zip(x, lower, upper, strict=True)
         kept = [row for row in rows if all(map(math.isfinite, row))]
+        if not kept:
+            return
         forth, back = [(a, high) for a, _, high in kept], [(a, low) for a, low, _ in kept]
-        if kept:
-            self._add("polygon", class_=f"area {name}", points=self._points(forth + back[::-1]))
+        if stepped:
+            forth, back = _corners(forth), _corners(back)
+        self._add("polygon", class_=f"area {name}", points=self._points(forth + back[::-1]))
 
     def dot(
         self,
@@ -184,6 +183,13 @@ class Chart:
 
 def _pixels(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _corners(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The corners of a line that keeps each value until the next one."""
+    ends = [*(a for a, _ in run[1:]), run[-1][0]]
+    pairs = zip(run, ends, strict=True)
+    return [corner for (a, b), end in pairs for corner in ((a, b), (end, b))]
 
 
 def _runs(x: Numbers, y: Numbers) -> list[list[tuple[float, float]]]:

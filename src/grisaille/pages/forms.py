@@ -123,6 +123,8 @@ def _observe(study: Study, form: Form) -> str:
         frame = pandas.read_csv(io.StringIO(text.strip()), sep=separator, skipinitialspace=True)
     except (ValueError, pandas.errors.ParserError) as error:
         raise ModelError(f"the table cannot be read: {error}") from error
+    if frame.empty:
+        raise ModelError("the table has a line of names and no results: add a line per result")
     box = _wanted(form, "box")
     many = study.observe(box, frame)
     return f"{counted(many, 'answer')} of {box} {'is' if many == 1 else 'are'} recorded."

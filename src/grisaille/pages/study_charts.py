@@ -35,7 +35,7 @@ def convergence_chart(facts: StudyFacts) -> Chart | None:
         y_label=f"{facts.objective}{f' in{facts.unit}' if facts.unit else ''} ({facts.verb})",
     )
     both = np.isfinite(went.best) & np.isfinite(bound)
-    chart.area(went.numbers[both], bound[both], went.best[both], "gap")
+    chart.area(went.numbers[both], bound[both], went.best[both], "gap", stepped=True)
     trials = zip(went.numbers, went.objective, went.feasible, went.kinds, strict=True)
     for place, value, feasible, kind in trials:
         name = f"trial {kind}" if feasible else "trial infeasible cross"

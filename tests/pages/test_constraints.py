@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import numpy as np
+
+from grisaille.pages.constraints import constraint_rows
+from grisaille.pages.facts import StudyFacts, number
+from tests.pages.pages_helpers import made_study, reactor_study
+
+
+def test_slacks_are_those_of_the_best_point():
+    study = made_study()
+    facts = StudyFacts.of_result(study.result(), "study")
+    waste, total = constraint_rows(facts)
+    assert waste.slack == number(-facts.best.constraints[0], 4)
+    assert (waste.name, waste.formula) == ("waste", "reactor(flow, heat)['waste'] <= 0.05")
+    met = np.mean([t.constraints[0] <= 0 for t in study.history])
+    assert waste.met == 100 * met
+    assert [waste.is_tightest, total.is_tightest].count(True) == 1
+    assert waste.chart is not None
+
+
+def test_without_a_trial_there_is_no_row():
+    study = reactor_study(0)
+    facts = StudyFacts("study", study.state.settings, study.history)
+    assert constraint_rows(facts) == []
