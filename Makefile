@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test format lint types contracts tests quick reproduce compare benchmarks package clean
+.PHONY: demo test format lint types contracts tests quick reproduce compare benchmarks browser package clean
 
 demo: $(READY)
 	$(BIN)/grisaille demo
@@ -48,6 +48,10 @@ compare: $(READY)
 
 benchmarks: $(READY)
 	$(BIN)/python -m benchmarks.convergence
+
+# What the tests of pages need and pip does not bring; without it, they are skipped with a sentence.
+browser:
+	sh tests/pages/install_browser.sh
 
 # Builds the wheel and the sdist, and checks them from outside: see CONTRIBUTING.md.
 package: $(READY)
