@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test format lint types contracts tests quick reproduce compare benchmarks clean
+.PHONY: demo test format lint types contracts tests quick reproduce compare benchmarks browser package clean
 
 demo: $(READY)
 	$(BIN)/grisaille demo
@@ -49,5 +49,14 @@ compare: $(READY)
 benchmarks: $(READY)
 	$(BIN)/python -m benchmarks.convergence
 
+# What the tests of pages need and pip does not bring; without it, they are skipped with a sentence.
+browser:
+	sh tests/pages/install_browser.sh
+
+# Builds the wheel and the sdist, and checks them from outside: see CONTRIBUTING.md.
+package: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt build twine
+	$(BIN)/python release/check_package.py
+
 clean:
-	rm -rf $(VENV) build src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

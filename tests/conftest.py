@@ -24,6 +24,7 @@ SLOW_ROOMS = {
     "cli",
     "execution",
     "interoperation",
+    "pages",
     "problems",
     "reporting",
     "storage",
