@@ -64,8 +64,7 @@ def best_of_slsqp(problem, starts):
 
     @lru_cache(maxsize=1)
     def at(unit):
-        points = torch.tensor(np.frombuffer(unit).copy()).unsqueeze(0)
-        return [part[0].numpy() for part in linearize(problem, hundreds, points)]
+        return [part[0] for part in linearize(problem, hundreds, np.frombuffer(unit)[None])]
 
     values = []
     for start in np.random.default_rng(0).uniform(size=(starts, 7)):
