@@ -121,10 +121,12 @@ def _solve(
     values = np.empty((count, 2, 2 * (d + k)))
     distances, multipliers = values[:, 0], values[:, 1]
     distances[:, : 2 * d] = 1.0
-    distances[:, slacks] = np.maximum(-bound, 0) + 1.0
+    distances[:, slacks] = np.maximum(-bound, 0) + 0.1
     distances[:, rows] = distances[:, slacks] + bound
     multipliers[:, : 2 * d] = size
-    multipliers[:, 2 * d :] = penalty / 2
+    # Those of a row and of its slack add up to the penalty.
+    multipliers[:, rows] = np.minimum(size, penalty / 2)
+    multipliers[:, slacks] = penalty - multipliers[:, rows]
     steps = np.empty_like(values)
     moves = steps[:, 0]
     centering = np.full_like(size, 0.1)
@@ -171,7 +173,7 @@ def _solve(
         u += longest * du
         values += longest[:, :, None] * steps
         # After a long step, the next one may aim for smaller complementarity.
-        centering = np.minimum(np.maximum((1 - longest) ** 2, 0.01), 0.3)
+        centering = np.minimum(np.maximum((1 - longest) ** 2, 0.01), 0.1)
     return np.clip(middle + half * u, low, high), multipliers[:, rows].copy()
 
 
