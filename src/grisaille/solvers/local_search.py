@@ -210,7 +210,7 @@ def _differentiated(problem: SearchProblem, unit: Array, copies: int) -> tuple[A
     """Objective and constraints (S, 1 + K) and slopes by coordinates from 0 to 1, by PyTorch."""
     # Each point is evaluated once per column, and each copy gives the slope of one column: a larger
     # batch costs less than a backward pass per column.
-    points = torch.from_numpy(unit).repeat_interleave(copies, 0).requires_grad_(True)
+    points = torch.tensor(unit).repeat_interleave(copies, 0).requires_grad_(True)
     width = problem.upper - problem.lower
     with torch.enable_grad():  # a proof, which needs no slopes itself, searches now and then
         inside = rounded(problem, problem.lower + width * points)

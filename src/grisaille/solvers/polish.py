@@ -42,9 +42,13 @@ _NEXT_TO_NOTHING = 1e-5
 _ITERATIONS = 240
 _TRIES = 2
 _TOLERANCE = 1e-13
-# A polish is at a kink if so many points in a row gain less than this in local units.
-_PATIENCE = 15
+# A polish is at a kink if so many points in a row gain less than this in local units. It is hopeless
+# if they gain less than this part of what is missing to the best point known.
+_PATIENCE = 10
 _SMALLEST_GAIN = 1e-6
+_LEAST_PART = 0.2
+# It leads to the best point known if it comes so near.
+_SAME = 1e-3
 _PENALTY = 10.0
 
 _Vector = NDArray[np.float64]
@@ -129,7 +133,7 @@ def polished(
     if found.stationarity is not None and found.stationarity <= CONVERGED:
         return found
     far = found.stationarity is None or found.stationarity > _FAR
-    best = _polished_from(problem, scale, near, found, found.point, iterations)
+    best = _polished_from(problem, scale, near, found, found.point, iterations, first=True)
     gains = found.value - best.value > _NEXT_TO_NOTHING * float(near.objective)
     # At a kink, or where nothing is feasible, a polish gains nothing, and more of them do not help.
     if far and best.feasible and (gains or not found.feasible):
@@ -148,9 +152,14 @@ def _polished_from(
     best: Solution,
     start: Tensor,
     iterations: int,
+    first: bool = False,
 ) -> Solution:
-    """The better of a solution and of the end of a polish, with the spreads around its start."""
-    end, steps = _by_slsqp(problem, near, start, min(iterations, _ITERATIONS))
+    """The better of a solution and of the end of a polish, with the spreads around its start.
+
+    The first polish has nothing to compare with: the solution is where it starts.
+    """
+    rival = best if best.feasible and not first else None
+    end, steps = _by_slsqp(problem, near, start, min(iterations, _ITERATIONS), rival)
     points = torch.stack([best.point, end])
     evaluations = best.evaluations + _SAMPLES + steps + len(points)
     return best_of(points, *evaluate_in_chunks(problem, points), scale, evaluations)
@@ -176,55 +185,56 @@ def _with_stationarity(problem: SearchProblem, near: Scale, found: Solution) -> 
 
 
 def _by_slsqp(
-    problem: SearchProblem, near: Scale, start: Tensor, iterations: int
+    problem: SearchProblem, near: Scale, start: Tensor, iterations: int, rival: Solution | None
 ) -> tuple[Tensor, int]:
     """Improve a point, (D,), by SciPy's SLSQP in local units.
+
+    With a rival, it is given up where it leads to that point, or will not be better.
 
     Returns:
         The end, and how many points were evaluated.
     """
     least, since = math.inf, 0
+    best, reached = _to_unit(problem, start), math.inf
+    to_beat, other = math.inf, np.full(len(start), np.inf)
+    if rival is not None:
+        to_beat, other = rival.value / float(near.objective), _to_unit(problem, rival.point)
 
     @lru_cache(maxsize=1)
-    def at(unit: bytes) -> tuple[_Vector, ...]:
-        nonlocal least, since
-        inside = np.frombuffer(unit).clip(0, 1)[None]
-        parts = tuple(part[0] for part in linearize(problem, near, inside))
+    def at(place: bytes) -> tuple[_Vector, ...]:
+        nonlocal best, reached, least, since
+        unit = (_NEIGHBOURHOOD * np.frombuffer(place)).clip(0, 1)
+        value, rows, gradient, jacobian = (p[0] for p in linearize(problem, near, unit[None]))
         if at.cache_info().misses > _TRIES * iterations:
             raise _StopError
-        if not all(np.isfinite(part).all() for part in parts):
+        if not (np.isfinite(value) and np.isfinite(rows).all()):
             raise _StopError
-        merit = float(parts[0]) + _PENALTY * float(np.maximum(parts[1], 0).sum())
+        merit = float(value) + _PENALTY * float(np.maximum(rows, 0).sum())
+        if merit < reached:
+            best, reached = unit, merit
         since += 1
-        if merit < least - _SMALLEST_GAIN:
+        if merit < least - max(_SMALLEST_GAIN, _LEAST_PART * (merit - to_beat)):
             least, since = merit, 0
-        if since > _PATIENCE:
+        if since > _PATIENCE or np.abs(best - other).max() < _SAME:
             raise _StopError
-        return parts
+        return value, rows, _NEIGHBOURHOOD * gradient, _NEIGHBOURHOOD * jacobian
 
     def part(index: int, sign: float = 1.0) -> Callable[[_Vector], Any]:
-        return lambda unit: sign * at(unit.tobytes())[index]
-
-    unit = _to_unit(problem, start)
-
-    def keep(reached: _Vector) -> None:
-        nonlocal unit
-        unit = reached.copy()
+        return lambda place: sign * at(place.tobytes())[index]
 
     rows = {"type": "ineq", "fun": part(1, -1.0), "jac": part(3, -1.0)}
     with suppress(_StopError):
         answer = minimize(
             part(0),
-            unit,
+            best / _NEIGHBOURHOOD,
             jac=part(2),
-            bounds=[(0.0, 1.0)] * len(start),
+            bounds=[(0.0, 1 / _NEIGHBOURHOOD)] * len(start),
             constraints=[rows] if len(near.constraints) else [],
             method="SLSQP",
-            callback=keep,
             options={"maxiter": iterations, "ftol": _TOLERANCE},
         )
-        unit = answer.x
-    inside = torch.tensor(np.nan_to_num(unit)).clamp(0, 1)
+        best = np.nan_to_num(_NEIGHBOURHOOD * answer.x)
+    inside = torch.tensor(best).clamp(0, 1)
     end = rounded(problem, problem.lower + (problem.upper - problem.lower) * inside)
     tried = slope_points(problem, near) * at.cache_info().misses
     return torch.clamp(end, problem.lower, problem.upper), tried
