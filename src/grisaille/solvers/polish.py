@@ -42,14 +42,14 @@ _NEXT_TO_NOTHING = 1e-5
 _ITERATIONS = 240
 _TRIES = 2
 _TOLERANCE = 1e-13
-# A polish is at a kink if so many points in a row gain less than this in local units. It is hopeless
-# if they gain less than this part of what is missing to the best point known.
+# A polish is at a kink if so many points in a row gain less than this in local units. It is
+# hopeless if they gain less than this part of what is missing to the best point known.
 _PATIENCE = 10
-_SMALLEST_GAIN = 1e-6
+_SMALLEST_GAIN = 1e-7
 _LEAST_PART = 0.2
 # It leads to the best point known if it comes so near.
 _SAME = 1e-3
-_PENALTY = 10.0
+_PENALTY = 1000.0
 
 _Vector = NDArray[np.float64]
 
@@ -215,7 +215,10 @@ def _by_slsqp(
         since += 1
         if merit < least - max(_SMALLEST_GAIN, _LEAST_PART * (merit - to_beat)):
             least, since = merit, 0
-        if since > _PATIENCE or np.abs(best - other).max() < _SAME:
+        if np.abs(best - other).max() < _SAME:
+            best = other
+            raise _StopError
+        if since > _PATIENCE:
             raise _StopError
         return value, rows, _NEIGHBOURHOOD * gradient, _NEIGHBOURHOOD * jacobian
 

@@ -26,7 +26,7 @@ from grisaille.surrogates.kernels import Matern, SquaredExponential
 LEAST_VARIANCE = 1e-14
 # Covariances between observations and states that are worked on at once: they fit into the cache of
 # a processor, so that many observations take little memory and less time.
-_AT_ONCE = 2**17
+_AT_ONCE = 2**14
 
 
 @dataclass(frozen=True, slots=True)
