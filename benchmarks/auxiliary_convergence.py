@@ -152,11 +152,9 @@ def _slsqp(problem: SearchProblem, scale: Scale, start: Tensor) -> Tensor:
 
     @lru_cache(maxsize=1)
     def at(unit: bytes) -> list[np.ndarray]:
-        inside = torch.tensor(np.frombuffer(unit).copy()).clamp(0, 1).unsqueeze(0)
+        inside = np.frombuffer(unit).clip(0, 1)[None]
         # SLSQP has no rule for what is not a number.
-        return [
-            np.nan_to_num(part[0].numpy(), nan=1e8) for part in linearize(problem, scale, inside)
-        ]
+        return [np.nan_to_num(part[0], nan=1e8) for part in linearize(problem, scale, inside)]
 
     def columns(unit: np.ndarray, value: int, sign: float) -> np.ndarray:
         return sign * at(unit.tobytes())[value]

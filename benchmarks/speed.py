@@ -11,13 +11,14 @@ hyper-parameter fits against
 
 Repetition r gives seed r and 50 + r mod 4 observations to both sides: our bound is worked out in
 one trial of four, so it is in one repetition of four. Absolute seconds belong to the machine; the
-ratio of the means is what is judged.
+ratio of the means is what is judged. With one thread, this is the time of the processor, which
+other work on the machine hardly changes. `--judged` leaves out references without a bar.
 
 `python -m benchmarks.speed constrained --before SRC` compares with an earlier version, whose `src`
 folder is SRC: one suggestion on each feasible constrained problem of the development half of the
 collection, in child processes that take turns. `python -m benchmarks.speed many` measures
 suggestions after thousands of observations of two black boxes with three outputs, in processes of
-their own, and their memory. These two measure the time of the processor.
+their own, and their memory. These two measure the time of the processor, too.
 """
 
 from __future__ import annotations
@@ -112,6 +113,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed")
     parser.add_argument("what", nargs="?", choices=("others", "constrained", "many"))
     parser.add_argument("--threads", type=int, nargs="+", default=THREADS, help="default: 1 2")
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS, help="default: 8")
+    parser.add_argument("--judged", action="store_true", help="only references with a bar")
     parser.add_argument("--before", type=Path, help="the src folder of an earlier version")
     arguments = parser.parse_args()
     if arguments.what == "constrained":
@@ -128,14 +131,17 @@ def main() -> None:
     for threads in arguments.threads:
         torch.set_num_threads(threads)
         for contest in contests:
-            record = measure(contest, threads).record()
+            if arguments.judged:
+                judged = {n: s for n, s in contest.references.items() if n in contest.bars}
+                contest = replace(contest, references=judged)
+            record = measure(contest, threads, arguments.repetitions).record()
             records.append(record)
             show(record)
     write_result(
         "speed",
         {
             "observations": OBSERVATIONS,
-            "repetitions": REPETITIONS,
+            "repetitions": arguments.repetitions,
             "processors": os.cpu_count(),
             "measurements": records,
         },
@@ -201,24 +207,26 @@ def our_suggestion(
     return suggest
 
 
-def measure(contest: Contest, threads: int) -> Timing:
+def measure(contest: Contest, threads: int, repetitions: int = REPETITIONS) -> Timing:
     """Time all sides in turns, after one unmeasured suggestion of each."""
     sides = {"grisaille": contest.ours, **contest.references}
     timing = Timing(contest.problem, threads, contest.bars, {name: [] for name in sides})
+    # Several threads would count several times.
+    clock = time.process_time if threads == 1 else time.perf_counter
     for suggest in sides.values():
-        suggest(REPETITIONS)
-    for repetition in range(REPETITIONS):
+        suggest(repetitions)
+    for repetition in range(repetitions):
         for name, suggest in sides.items():
-            timing.seconds[name].append(seconds_of(suggest, repetition))
+            timing.seconds[name].append(seconds_of(suggest, repetition, clock))
     return timing
 
 
-def seconds_of(suggest: Suggest, seed: int) -> float:
-    """Seconds that one suggestion takes."""
+def seconds_of(suggest: Suggest, seed: int, clock: Callable[[], float]) -> float:
+    """Seconds that one suggestion takes by a clock."""
     gc.collect()
-    started = time.perf_counter()
+    started = clock()
     suggest(seed)
-    return time.perf_counter() - started
+    return clock() - started
 
 
 def show(record: dict[str, object]) -> None:

@@ -1,5 +1,6 @@
 """Local search from many starts at once."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -8,8 +9,8 @@ from tests.solvers.solver_helpers import search_problem, unit_scale
 
 
 def test_of_starts_in_one_valley_only_the_best_goes_on():
-    unit = torch.tensor([[0.1, 0.1], [0.11, 0.1], [0.105, 0.1], [0.9, 0.9], [0.9, 0.9]]).double()
-    merit = torch.tensor([3.0, 1.0, 2.0, 5.0, 5.0]).double()
+    unit = np.array([[0.1, 0.1], [0.11, 0.1], [0.105, 0.1], [0.9, 0.9], [0.9, 0.9]])
+    merit = np.array([3.0, 1.0, 2.0, 5.0, 5.0])
     assert _have_better_neighbour(unit, merit).tolist() == [True, False, True, False, True]
 
 
@@ -20,7 +21,7 @@ def test_slopes_are_those_of_each_column_even_inside_no_grad():
         lambda p: p[:, 0] ** 2 + p[:, 1],
         [lambda p: p[:, 0] * p[:, 1], lambda p: p[:, 1] ** 3],
     )
-    unit = torch.tensor([[0.5, 0.25], [1.0, 0.5]], dtype=torch.float64)
+    unit = np.array([[0.5, 0.25], [1.0, 0.5]])
     with torch.no_grad():  # as within a proof
         value, rows, gradient, jacobian = linearize(problem, unit_scale(2), unit)
     assert value.tolist() == [2.0, 6.0]
@@ -30,9 +31,9 @@ def test_slopes_are_those_of_each_column_even_inside_no_grad():
 
 
 def test_starts_with_different_whole_numbers_are_never_in_one_valley():
-    unit = torch.tensor([[0.1, 0.1], [0.11, 0.1], [0.1, 0.1]]).double()
-    merit = torch.tensor([3.0, 1.0, 2.0]).double()
-    whole = torch.tensor([True, False])
+    unit = np.array([[0.1, 0.1], [0.11, 0.1], [0.1, 0.1]])
+    merit = np.array([3.0, 1.0, 2.0])
+    whole = np.array([True, False])
     assert _have_better_neighbour(unit, merit, whole).tolist() == [True, False, False]
 
 

@@ -64,8 +64,7 @@ def best_of_slsqp(problem, starts):
 
     @lru_cache(maxsize=1)
     def at(unit):
-        points = torch.tensor(np.frombuffer(unit).copy()).unsqueeze(0)
-        return [part[0].numpy() for part in linearize(problem, hundreds, points)]
+        return [part[0] for part in linearize(problem, hundreds, np.frombuffer(unit)[None])]
 
     values = []
     for start in np.random.default_rng(0).uniform(size=(starts, 7)):
@@ -218,3 +217,25 @@ def test_a_search_without_polish_leaves_the_stationarity_open():
     problem = bowl()
     search = gs.MultiStart(starts=2, samples=16, iterations=5, polish=False)
     assert search.solve(problem, no_hints(problem), 0).stationarity is None
+
+
+def test_a_polish_that_is_cut_short_keeps_a_better_point_than_its_start():
+    # each step of SLSQP begins with a long one, which lands higher up
+    problem = search_problem(
+        [-2, -2],
+        [2, 2],
+        lambda p: 10 * (p[:, 0] - p[:, 1]).abs() + (p[:, 0] - 0.7) ** 2 + p[:, 1] ** 2,
+    )
+    found = start_at(problem, unit_scale(0), 0.5, 0.4)
+    answer = polished(problem, unit_scale(0), found, no_hints(problem), iterations=4)
+    assert answer.value < 0.5 * found.value
+
+
+def test_a_polish_that_leads_to_the_point_known_is_given_up():
+    problem = search_problem(-1, 1, lambda p: (p[:, 0] - 0.3) ** 4 + p[:, 0] ** 2)
+    found = start_at(problem, unit_scale(0), 0.6)
+    alone = polished(problem, unit_scale(0), found, no_hints(problem), 60)
+    both = polished(problem, unit_scale(0), found, alone.point[None] + 5e-4, 60)
+    assert torch.equal(both.point, alone.point)
+    # the sample of its neighbourhood, its start, and both ends to compare
+    assert both.evaluations - alone.evaluations == 128 + 1 + 2

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.optimize import minimize
 
 from grisaille.solvers import quadratic
@@ -28,8 +27,8 @@ def program(seed, unknowns, rows, shift=0.5, stiffness=1.0):
 
 def solve(parts, penalty=PENALTY):
     """One program: its step and the multipliers of its rows."""
-    step, prices = solve_quadratic(*(torch.tensor(p)[None] for p in parts), penalty)
-    return step[0].numpy(), prices[0].numpy()
+    step, prices = solve_quadratic(*(np.asarray(p)[None] for p in parts), penalty)
+    return step[0], prices[0]
 
 
 def cost(parts, step, penalty=PENALTY):
@@ -149,9 +148,9 @@ def test_some_of_these_programs_cannot_be_met():
 @pytest.mark.parametrize("shift", [0.5, -3.0])
 def test_steps_and_prices_meet_the_optimality_conditions(rows, shift):
     batch = [program(seed, 6, rows, shift) for seed in range(15)]
-    stacked = [torch.tensor(np.stack(p)) for p in zip(*batch, strict=True)]
+    stacked = [np.stack(p) for p in zip(*batch, strict=True)]
     steps, prices = solve_quadratic(*stacked, PENALTY)
-    for parts, p, y in zip(batch, steps.numpy(), prices.numpy(), strict=True):
+    for parts, p, y in zip(batch, steps, prices, strict=True):
         hessian, gradient, matrix, bound, low, high = parts
         assert ((p >= low) & (p <= high)).all()
         assert ((y >= 0) & (y <= PENALTY * (1 + 1e-9))).all()
@@ -178,11 +177,9 @@ def test_programs_of_a_batch_do_not_disturb_one_another():
         np.full(4, 1e-8),
     )
     batch = [*(program(seed, 4, 3) for seed in range(8)), wild]
-    steps, _ = solve_quadratic(
-        *(torch.tensor(np.stack(p)) for p in zip(*batch, strict=True)), PENALTY
-    )
-    assert torch.isfinite(steps).all()
-    for parts, together in zip(batch[:-1], steps.numpy(), strict=False):
+    steps, _ = solve_quadratic(*(np.stack(p) for p in zip(*batch, strict=True)), PENALTY)
+    assert np.isfinite(steps).all()
+    for parts, together in zip(batch[:-1], steps, strict=False):
         alone, _ = solve(parts)
         assert abs(cost(parts, together) - cost(parts, alone)) <= allowance(parts)
 
@@ -190,15 +187,15 @@ def test_programs_of_a_batch_do_not_disturb_one_another():
 def test_a_program_that_is_no_number_leaves_the_others_solved():
     good = program(0, 4, 3)
     broken = tuple(np.full_like(p, np.nan) if i == 3 else p for i, p in enumerate(program(1, 4, 3)))
-    stacked = [torch.tensor(np.stack(p)) for p in zip(good, broken, strict=True)]
+    stacked = [np.stack(p) for p in zip(good, broken, strict=True)]
     steps, _ = solve_quadratic(*stacked, PENALTY)
-    together, alone = steps[0].numpy(), solve(good)[0]
+    together, alone = steps[0], solve(good)[0]
     assert abs(cost(good, together) - cost(good, alone)) <= allowance(good)
 
 
 def test_no_programs_have_no_steps():
     shapes = [(0, 4, 4), (0, 4), (0, 3, 4), (0, 3), (0, 4), (0, 4)]
-    step, prices = solve_quadratic(*(torch.zeros(s).double() for s in shapes), PENALTY)
+    step, prices = solve_quadratic(*(np.zeros(s) for s in shapes), PENALTY)
     assert (tuple(step.shape), tuple(prices.shape)) == ((0, 4), (0, 3))
 
 

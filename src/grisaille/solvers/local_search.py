@@ -6,16 +6,15 @@ one batch: an iteration costs one forward pass for all starts.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
+from scipy.spatial.distance import cdist
 from torch import Tensor
 
+from grisaille.array_types import Array, Flags
 from grisaille.solvers.quadratic import solve_quadratic
 from grisaille.solvers.search_problem import (
     FEASIBILITY,
-    EvaluateWithSlopes,
     Scale,
     SearchProblem,
     evaluate_in_chunks,
@@ -72,6 +71,7 @@ def local_search(
     return torch.cat(found), evaluations
 
 
+@np.errstate(all="ignore")  # far away, values may overflow
 def _trust_region(
     problem: SearchProblem,
     scale: Scale,
@@ -86,137 +86,142 @@ def _trust_region(
     Returns:
         The ends, and how many points were evaluated.
     """
-    width = problem.upper - problem.lower
-    unit = ((starts - problem.lower) / width).clamp(0, 1)
-    dimensions = unit.shape[1]
+    lower, width = problem.lower.numpy(), (problem.upper - problem.lower).numpy()
+    whole = None if problem.whole is None else problem.whole.numpy()
+    unit = ((starts.numpy() - lower) / width).clip(0, 1)
     value, rows, gradient, jacobian = linearize(problem, scale, unit)
-    hessian = torch.eye(dimensions, dtype=unit.dtype).repeat(len(unit), 1, 1)
+    hessian = np.tile(np.eye(unit.shape[1]), (len(unit), 1, 1))
     # A start where something is infinite or not a number does not move.
-    radius = 0.2 * _all_finite(value, rows).to(unit.dtype)
-    active = torch.arange(len(unit))
+    radius = 0.2 * _all_finite(value, rows)
+    active = np.arange(len(unit))
     evaluations = slope_points(problem, scale) * len(unit)
 
     for iteration in range(iterations):
         # Only starts that still move are continued, and of those in one valley only the best.
         if iteration % 4 == 3:
-            merit = value + penalty * rows.clamp_min(0).sum(1)
-            radius[_have_better_neighbour(unit, merit, problem.whole)] = 0.0
+            merit = _penalized(value, rows, penalty)
+            radius[_have_better_neighbour(unit, merit, whole)] = 0.0
         active = active[radius[active] > _SMALLEST_RADIUS]
         if not len(active) or (len(active) <= left and iteration >= _WARM_UP):
             break
         a = active
-        low = torch.maximum(-unit[a], -radius[a, None])
-        high = torch.minimum(1 - unit[a], radius[a, None])
+        reach = radius[a, None]
+        old = unit[a], value[a], rows[a], gradient[a], jacobian[a], hessian[a]
+        here, old_value, old_rows, old_gradient, old_jacobian, curvature = old
+        low, high = np.maximum(-here, -reach), np.minimum(1 - here, reach)
         step, multipliers = solve_quadratic(
-            hessian[a], gradient[a], jacobian[a], -rows[a], low, high, penalty
+            curvature, old_gradient, old_jacobian, -old_rows, low, high, penalty
         )
-        if problem.whole is not None:  # where there is no slope, a step is not exactly 0
-            step = torch.where(problem.whole, 0.0, step)
-        curved = (step.unsqueeze(1) @ hessian[a] @ step.unsqueeze(2)).reshape(-1)
-        linear = (gradient[a] * step).sum(1)
-        predicted_rows = rows[a] + (jacobian[a] @ step.unsqueeze(2)).squeeze(2)
-        before = value[a] + penalty * rows[a].clamp_min(0).sum(1)
-        expected = before - (
-            value[a] + linear + curved / 2 + penalty * predicted_rows.clamp_min(0).sum(1)
-        )
-        candidate = (unit[a] + step).clamp(0, 1)
+        if whole is not None:  # where there is no slope, a step is not exactly 0
+            step = np.where(whole, 0.0, step)
+        bent = _times(curvature, step)
+        model = old_value + _dot(old_gradient, step) + _dot(step, bent) / 2
+        before = _penalized(old_value, old_rows, penalty)
+        expected = before - _penalized(model, old_rows + _times(old_jacobian, step), penalty)
+        candidate = (here + step).clip(0, 1)
         new_value, new_rows, new_gradient, new_jacobian = linearize(problem, scale, candidate)
         evaluations += slope_points(problem, scale) * len(candidate)
-        after = new_value + penalty * new_rows.clamp_min(0).sum(1)
-        gained = torch.where(_all_finite(new_value, new_rows), before - after, -torch.inf)
-        ratio = gained / expected.clamp_min(1e-16)
+        after = _penalized(new_value, new_rows, penalty)
+        gained = np.where(_all_finite(new_value, new_rows), before - after, -np.inf)
+        ratio = gained / np.maximum(expected, 1e-16)
 
-        _update_hessian(
-            hessian, a, step, gradient[a], jacobian[a], new_gradient, new_jacobian, multipliers
-        )
-        length = step.abs().amax(1)
+        change = new_gradient - old_gradient
+        change += _times((new_jacobian - old_jacobian).transpose(0, 2, 1), multipliers)
+        hessian[a] = _updated_hessian(curvature, step, bent, change)
+        length = np.abs(step).max(1)
         accepted = (ratio > 1e-4) & (gained > 0)
-        shrink = torch.where(ratio < 0.25, 0.4 * torch.minimum(length, radius[a]), radius[a])
+        shrink = np.where(ratio < 0.25, 0.4 * np.minimum(length, radius[a]), radius[a])
         grow = (ratio > 0.75) & (length > 0.9 * radius[a])
-        radius[a] = torch.where(grow, (2 * radius[a]).clamp_max(1.0), shrink)
-        finished = expected <= _SMALLEST_GAIN * (1 + before.abs())
+        finished = expected <= _SMALLEST_GAIN * (1 + np.abs(before))
         if iteration >= _WARM_UP:
-            finished |= before - _STEPS_AHEAD * expected > min(float(before.amin()), target)
-        radius[a] = torch.where(finished, 0.0, radius[a])
+            finished |= before - _STEPS_AHEAD * expected > min(float(before.min()), target)
+        radius[a] = np.where(finished, 0.0, np.where(grow, np.minimum(2 * radius[a], 1.0), shrink))
         moved = a[accepted]
         unit[moved] = candidate[accepted]
         value[moved] = new_value[accepted]
         rows[moved] = new_rows[accepted]
         gradient[moved] = new_gradient[accepted]
         jacobian[moved] = new_jacobian[accepted]
-    return rounded(problem, problem.lower + width * unit), evaluations
+    return rounded(problem, torch.from_numpy(lower + width * unit)), evaluations
 
 
-def _all_finite(value: Tensor, rows: Tensor) -> Tensor:
-    return torch.isfinite(value) & torch.isfinite(rows).all(1)
+def _penalized(value: Array, rows: Array, penalty: float) -> Array:
+    return np.asarray(value + penalty * np.maximum(rows, 0).sum(1))
 
 
-def _have_better_neighbour(unit: Tensor, merit: Tensor, whole: Tensor | None = None) -> Tensor:
+def _dot(one: Array, other: Array) -> Array:
+    return np.asarray((one * other).sum(1))
+
+
+def _times(matrices: Array, vectors: Array) -> Array:
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
+
+
+def _all_finite(value: Array, rows: Array) -> Flags:
+    return np.asarray(np.isfinite(value) & np.isfinite(rows).all(1))
+
+
+def _have_better_neighbour(unit: Array, merit: Array, whole: Flags | None = None) -> Flags:
     """Which points have a better one so near that both are taken to be in one valley.
 
     Those with different whole numbers never are.
     """
     # Memory grows with the square of the number of points, but not with their length.
-    near = torch.cdist(unit, unit, p=math.inf) < _ONE_VALLEY
+    near = cdist(unit, unit, "chebyshev") < _ONE_VALLEY
     if whole is not None:
-        near &= torch.cdist(unit[:, whole], unit[:, whole], p=math.inf) == 0
-    better = merit.unsqueeze(0) < merit.unsqueeze(1)
+        near &= cdist(unit[:, whole], unit[:, whole], "chebyshev") == 0
+    better = merit[None, :] < merit[:, None]
     # Of several equal ones, the first stays.
-    equal = (merit.unsqueeze(0) == merit.unsqueeze(1)).triu(1).T
-    return (near & (better | equal)).any(1)
+    equal = np.tril(merit[None, :] == merit[:, None], -1)
+    return np.asarray((near & (better | equal)).any(1))
 
 
+@np.errstate(all="ignore")
 def linearize(
-    problem: SearchProblem, scale: Scale, unit: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    problem: SearchProblem, scale: Scale, unit: Array
+) -> tuple[Array, Array, Array, Array]:
     """Scaled objective (S,), constraints (S, K), gradient (S, D) and Jacobian (S, K, D).
 
     Slopes along whole numbers are 0.
     """
+    at_once = slopes_at_once(problem)
+    lower, width = problem.lower.numpy(), (problem.upper - problem.lower).numpy()
+    spreads = np.array([scale.objective.item(), *scale.constraints.tolist()])
+    if at_once is not None:
+        inside, moves = lower + width * unit, width
+        if problem.whole is not None:
+            whole = problem.whole.numpy()
+            inside, moves = np.where(whole, inside.round(), inside), np.where(whole, 0.0, width)
+        values, slopes = at_once.with_slopes(inside)
+        slopes = slopes * (moves / spreads[:, None])
+    else:
+        values, slopes = _differentiated(problem, unit, len(spreads))
+        slopes = slopes / spreads[:, None]
+    values = values / spreads
+    # The branch of np.where that is not taken may have no derivative.
+    if not np.isfinite(slopes).all():
+        slopes = np.nan_to_num(slopes, nan=0.0, posinf=1e8, neginf=-1e8)
+    # A constraint met by an infinite margin (y <= inf) counts as met by a large one.
+    rows = np.maximum(values[:, 1:], -_LARGEST_MARGIN)
+    return values[:, 0], rows, slopes[:, 0], slopes[:, 1:]
+
+
+def _differentiated(problem: SearchProblem, unit: Array, copies: int) -> tuple[Array, Array]:
+    """Objective and constraints (S, 1 + K) and slopes by coordinates from 0 to 1, by PyTorch."""
     # Each point is evaluated once per column, and each copy gives the slope of one column: a larger
     # batch costs less than a backward pass per column.
-    at_once = slopes_at_once(problem)
-    if at_once is not None:
-        return _linearized_at_once(problem, at_once, scale, unit)
-    copies = slope_points(problem, scale)
-    points = unit.detach().repeat_interleave(copies, 0).requires_grad_(True)
+    points = torch.tensor(unit).repeat_interleave(copies, 0).requires_grad_(True)
     width = problem.upper - problem.lower
     with torch.enable_grad():  # a proof, which needs no slopes itself, searches now and then
         inside = rounded(problem, problem.lower + width * points)
         objectives, constraints = problem.evaluate(inside)
-        columns = torch.cat(
-            [(objectives / scale.objective).unsqueeze(1), constraints / scale.constraints], 1
-        ).reshape(-1, copies, copies)
+        columns = torch.cat([objectives.unsqueeze(1), constraints], 1)
+        columns = columns.reshape(-1, copies, copies)
         slopes = torch.zeros_like(points)
         if columns.requires_grad:  # unlike a locally constant problem, such as floor(x)
             own = columns.diagonal(dim1=1, dim2=2).sum()
             (slopes,) = torch.autograd.grad(own, points, materialize_grads=True)
-    # The branch of np.where that is not taken may have no derivative.
-    slopes = torch.nan_to_num(slopes.detach(), nan=0.0, posinf=1e8, neginf=-1e8)
-    jacobian = slopes.reshape(len(unit), copies, -1)
-    values = columns.detach()[:, 0]
-    # A constraint met by an infinite margin (y <= inf) counts as met by a large one.
-    rows = values[:, 1:].clamp_min(-_LARGEST_MARGIN)
-    return values[:, 0].clone(), rows, jacobian[:, 0].clone(), jacobian[:, 1:].clone()
-
-
-def _linearized_at_once(
-    problem: SearchProblem, evaluate: EvaluateWithSlopes, scale: Scale, unit: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As `linearize`, where slopes come with the values."""
-    width = problem.upper - problem.lower
-    inside = rounded(problem, problem.lower + width * unit.detach())
-    values, slopes = evaluate.with_slopes(inside.numpy())
-    spreads = np.concatenate([[float(scale.objective)], scale.constraints.numpy()])
-    values = values / spreads
-    moves = width if problem.whole is None else torch.where(problem.whole, 0.0, width)
-    slopes = slopes * (moves.numpy() / spreads[:, None])
-    if not np.isfinite(slopes).all():
-        slopes = np.nan_to_num(slopes, nan=0.0, posinf=1e8, neginf=-1e8)
-    rows = np.maximum(values[:, 1:], -_LARGEST_MARGIN)
-    jacobian = torch.from_numpy(np.ascontiguousarray(slopes))
-    value = torch.from_numpy(values[:, 0].copy())
-    return value, torch.from_numpy(rows), jacobian[:, 0].clone(), jacobian[:, 1:]
+    return columns.detach()[:, 0].numpy(), slopes.reshape(len(unit), copies, -1).numpy()
 
 
 def slope_points(problem: SearchProblem, scale: Scale) -> int:
@@ -224,34 +229,25 @@ def slope_points(problem: SearchProblem, scale: Scale) -> int:
     return 1 if slopes_at_once(problem) is not None else 1 + len(scale.constraints)
 
 
-def _update_hessian(
-    hessian: Tensor,
-    active: Tensor,
-    step: Tensor,
-    old_gradient: Tensor,
-    old_jacobian: Tensor,
-    new_gradient: Tensor,
-    new_jacobian: Tensor,
-    multipliers: Tensor,
-) -> None:
-    """Damped BFGS update of the Hessian of the Lagrangian, in place."""
-    change = new_gradient - old_gradient
-    change = change + ((new_jacobian - old_jacobian) * multipliers.unsqueeze(2)).sum(1)
-    current = hessian[active]
-    product = (current @ step.unsqueeze(2)).squeeze(2)
-    curvature = (step * product).sum(1)
-    slope = (step * change).sum(1)
+def _updated_hessian(current: Array, step: Array, bent: Array, change: Array) -> Array:
+    """Damped BFGS update of the Hessians of Lagrangians.
+
+    Args:
+        current: (S, D, D).
+        step: (S, D).
+        bent: (S, D), the Hessian times the step.
+        change: (S, D), of the slopes of the Lagrangian along the step.
+    """
+    curvature, slope = _dot(step, bent), _dot(step, change)
     # Powell's damping keeps the matrix positive definite where the Lagrangian is not convex.
-    damping = torch.where(
-        slope >= 0.2 * curvature, 1.0, 0.8 * curvature / (curvature - slope).clamp_min(1e-300)
-    ).unsqueeze(1)
-    damped = damping * change + (1 - damping) * product
-    denominator = (step * damped).sum(1)
-    usable = (curvature > 1e-20) & (denominator > 1e-20) & torch.isfinite(damped).all(1)
-    updated = (
-        current
-        - product.unsqueeze(2) * product.unsqueeze(1) / curvature.clamp_min(1e-300)[:, None, None]
-        + damped.unsqueeze(2) * damped.unsqueeze(1) / denominator.clamp_min(1e-300)[:, None, None]
-    )
-    sound = usable & torch.isfinite(updated).all(2).all(1)
-    hessian[active] = torch.where(sound[:, None, None], updated, current)
+    damping = np.where(
+        slope >= 0.2 * curvature, 1.0, 0.8 * curvature / np.maximum(curvature - slope, 1e-300)
+    )[:, None]
+    damped = damping * change + (1 - damping) * bent
+    denominator = _dot(step, damped)
+    usable = (curvature > 1e-20) & (denominator > 1e-20) & np.isfinite(damped).all(1)
+    less = bent / np.sqrt(np.maximum(curvature, 1e-300))[:, None]
+    more = damped / np.sqrt(np.maximum(denominator, 1e-300))[:, None]
+    updated = current - less[:, :, None] * less[:, None] + more[:, :, None] * more[:, None]
+    sound = usable & np.isfinite(updated).all((1, 2))
+    return np.where(sound[:, None, None], updated, current)

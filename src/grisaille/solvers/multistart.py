@@ -40,7 +40,8 @@ _CROSSINGS = 8
 _ASIDE = 0.02
 _ENDS_TO_POLISH = 3
 _STEPS_BEFORE_MIXING = 20
-_LEFT_TO_POLISH = 1
+# One of so many starts is left to a polish, which takes it to its end in less time.
+_LEFT_TO_POLISH = 8
 _JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
 
 
@@ -89,8 +90,7 @@ class MultiStart:
             starts, relaxed_steps = more_starts(
                 problem, scale, starts, points, merit, self.iterations
             )
-        # A polish takes the last starts to their end in less time.
-        left = _LEFT_TO_POLISH if self.polish else 0
+        left = max(1, self.starts // _LEFT_TO_POLISH) if self.polish else 0
         ends, steps = local_search(problem, scale, starts, self.iterations, left=left)
         steps += relaxed_steps
         crossed = starts[:0]

@@ -42,6 +42,14 @@ _NEXT_TO_NOTHING = 1e-5
 _ITERATIONS = 240
 _TRIES = 2
 _TOLERANCE = 1e-13
+# A polish is at a kink if so many points in a row gain less than this in local units. It is
+# hopeless if they gain less than this part of what is missing to the best point known.
+_PATIENCE = 10
+_SMALLEST_GAIN = 1e-7
+_LEAST_PART = 0.2
+# It leads to the best point known if it comes so near.
+_SAME = 1e-3
+_PENALTY = 1000.0
 
 _Vector = NDArray[np.float64]
 
@@ -92,18 +100,16 @@ def stationarity(problem: SearchProblem, point: Tensor, scale: Scale) -> float:
         scale: The spreads around the point, `local_scale`.
     """
     unit = _to_unit(problem, point)
-    value, rows, gradient, jacobian = linearize(problem, scale, torch.tensor(unit).unsqueeze(0))
-    if not (torch.isfinite(value).all() and torch.isfinite(rows).all()):
+    value, rows, gradient, jacobian = (p[0] for p in linearize(problem, scale, unit[None]))
+    if not (np.isfinite(value) and np.isfinite(rows).all()):
         return math.inf
-    answer = linprog(
-        gradient[0].numpy(),
-        A_ub=jacobian[0].numpy() if rows.shape[1] else None,
-        b_ub=(-rows[0]).clamp_min(0).numpy() if rows.shape[1] else None,
-        bounds=np.column_stack(
-            [np.maximum(-unit, -_NEIGHBOURHOOD), np.minimum(1 - unit, _NEIGHBOURHOOD)]
-        ),
-        method="highs",
-    )
+    low, high = np.maximum(-unit, -_NEIGHBOURHOOD), np.minimum(1 - unit, _NEIGHBOURHOOD)
+    room = np.maximum(-rows, 0)
+    free = np.where(gradient > 0, low, high)  # the best step between the bounds
+    if (jacobian @ free <= room).all():
+        return max(0.0, -float(gradient @ free))
+    bounds = np.column_stack([low, high])
+    answer = linprog(gradient, A_ub=jacobian, b_ub=room, bounds=bounds, method="highs")
     return max(0.0, -float(answer.fun)) if answer.fun is not None else math.inf
 
 
@@ -122,33 +128,40 @@ def polished(
         others: (S, D), good ends of local searches.
         iterations: The largest number of steps from a point.
     """
-    found = with_stationarity(problem, scale, found)
+    near = local_scale(problem, found.point, scale)
+    found = _with_stationarity(problem, near, found)
     if found.stationarity is not None and found.stationarity <= CONVERGED:
         return found
     far = found.stationarity is None or found.stationarity > _FAR
-    best = _polished_from(problem, scale, found, found.point, iterations)
+    best = _polished_from(problem, scale, near, found, found.point, iterations, first=True)
+    gains = found.value - best.value > _NEXT_TO_NOTHING * float(near.objective)
     # At a kink, or where nothing is feasible, a polish gains nothing, and more of them do not help.
-    if far and best.feasible and (not found.feasible or _gains(problem, scale, found, best)):
+    if far and best.feasible and (gains or not found.feasible):
         for start in others:
             if torch.equal(start, found.point):  # it was the first to go on
                 continue
-            best = _polished_from(problem, scale, best, start, iterations)
+            around = local_scale(problem, start, scale)
+            best = _polished_from(problem, scale, around, best, start, iterations)
     return with_stationarity(problem, scale, best)
 
 
-def _gains(problem: SearchProblem, scale: Scale, before: Solution, after: Solution) -> bool:
-    """Whether a polish has gained more than next to nothing of what is to be had nearby."""
-    spread = float(local_scale(problem, before.point, scale).objective)
-    return before.value - after.value > _NEXT_TO_NOTHING * spread
-
-
 def _polished_from(
-    problem: SearchProblem, scale: Scale, best: Solution, start: Tensor, iterations: int
+    problem: SearchProblem,
+    scale: Scale,
+    near: Scale,
+    best: Solution,
+    start: Tensor,
+    iterations: int,
+    first: bool = False,
 ) -> Solution:
-    """The better of a solution and of the end of a polish."""
-    end, steps = _by_slsqp(problem, scale, start, min(iterations, _ITERATIONS))
+    """The better of a solution and of the end of a polish, with the spreads around its start.
+
+    The first polish has nothing to compare with: the solution is where it starts.
+    """
+    rival = best if best.feasible and not first else None
+    end, steps = _by_slsqp(problem, near, start, min(iterations, _ITERATIONS), rival)
     points = torch.stack([best.point, end])
-    evaluations = best.evaluations + steps + len(points)
+    evaluations = best.evaluations + _SAMPLES + steps + len(points)
     return best_of(points, *evaluate_in_chunks(problem, points), scale, evaluations)
 
 
@@ -156,64 +169,82 @@ def with_stationarity(problem: SearchProblem, scale: Scale, found: Solution) -> 
     """The same solution, with its stationarity if it is feasible."""
     if not found.feasible:
         return found
-    near = local_scale(problem, found.point, scale)
+    found = replace(found, evaluations=found.evaluations + _SAMPLES)
+    return _with_stationarity(problem, local_scale(problem, found.point, scale), found)
+
+
+def _with_stationarity(problem: SearchProblem, near: Scale, found: Solution) -> Solution:
+    """The same, with the spreads around the point."""
+    if not found.feasible:
+        return found
     return replace(
         found,
         stationarity=stationarity(problem, found.point, near),
-        evaluations=found.evaluations + _SAMPLES + slope_points(problem, scale),
+        evaluations=found.evaluations + slope_points(problem, near),
     )
 
 
 def _by_slsqp(
-    problem: SearchProblem, scale: Scale, start: Tensor, iterations: int
+    problem: SearchProblem, near: Scale, start: Tensor, iterations: int, rival: Solution | None
 ) -> tuple[Tensor, int]:
     """Improve a point, (D,), by SciPy's SLSQP in local units.
+
+    With a rival, it is given up where it leads to that point, or will not be better.
 
     Returns:
         The end, and how many points were evaluated.
     """
-    near = local_scale(problem, start, scale)
+    least, since = math.inf, 0
+    best, reached = _to_unit(problem, start), math.inf
+    to_beat, other = math.inf, np.full(len(start), np.inf)
+    if rival is not None:
+        to_beat, other = rival.value / float(near.objective), _to_unit(problem, rival.point)
 
     @lru_cache(maxsize=1)
-    def at(unit: bytes) -> tuple[_Vector, ...]:
-        inside = torch.tensor(np.frombuffer(unit).copy()).clamp(0, 1).unsqueeze(0)
-        parts = tuple(part[0].numpy() for part in linearize(problem, near, inside))
+    def at(place: bytes) -> tuple[_Vector, ...]:
+        nonlocal best, reached, least, since
+        unit = (_NEIGHBOURHOOD * np.frombuffer(place)).clip(0, 1)
+        value, rows, gradient, jacobian = (p[0] for p in linearize(problem, near, unit[None]))
         if at.cache_info().misses > _TRIES * iterations:
             raise _StopError
-        if not all(np.isfinite(part).all() for part in parts):
+        if not (np.isfinite(value) and np.isfinite(rows).all()):
             raise _StopError
-        return parts
+        merit = float(value) + _PENALTY * float(np.maximum(rows, 0).sum())
+        if merit < reached:
+            best, reached = unit, merit
+        since += 1
+        if merit < least - max(_SMALLEST_GAIN, _LEAST_PART * (merit - to_beat)):
+            least, since = merit, 0
+        if np.abs(best - other).max() < _SAME:
+            best = other
+            raise _StopError
+        if since > _PATIENCE:
+            raise _StopError
+        return value, rows, _NEIGHBOURHOOD * gradient, _NEIGHBOURHOOD * jacobian
 
     def part(index: int, sign: float = 1.0) -> Callable[[_Vector], Any]:
-        return lambda unit: sign * at(unit.tobytes())[index]
-
-    unit = _to_unit(problem, start)
-
-    def keep(reached: _Vector) -> None:
-        nonlocal unit
-        unit = reached.copy()
+        return lambda place: sign * at(place.tobytes())[index]
 
     rows = {"type": "ineq", "fun": part(1, -1.0), "jac": part(3, -1.0)}
     with suppress(_StopError):
         answer = minimize(
             part(0),
-            unit,
+            best / _NEIGHBOURHOOD,
             jac=part(2),
-            bounds=[(0.0, 1.0)] * len(start),
-            constraints=[rows] if len(scale.constraints) else [],
+            bounds=[(0.0, 1 / _NEIGHBOURHOOD)] * len(start),
+            constraints=[rows] if len(near.constraints) else [],
             method="SLSQP",
-            callback=keep,
             options={"maxiter": iterations, "ftol": _TOLERANCE},
         )
-        unit = answer.x
-    inside = torch.tensor(np.nan_to_num(unit)).clamp(0, 1)
+        best = np.nan_to_num(_NEIGHBOURHOOD * answer.x)
+    inside = torch.tensor(best).clamp(0, 1)
     end = rounded(problem, problem.lower + (problem.upper - problem.lower) * inside)
-    tried = _SAMPLES + slope_points(problem, scale) * at.cache_info().misses
+    tried = slope_points(problem, near) * at.cache_info().misses
     return torch.clamp(end, problem.lower, problem.upper), tried
 
 
 class _StopError(Exception):
-    """SLSQP tries too many points, or one where something is infinite or not a number."""
+    """SLSQP tries too many points, gains nothing, or something is infinite or not a number."""
 
 
 def _to_unit(problem: SearchProblem, point: Tensor) -> _Vector:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 
@@ -24,14 +23,14 @@ _GUESSES = 10
 
 
 def solve_quadratic(
-    hessian: Tensor,
-    gradient: Tensor,
-    matrix: Tensor,
-    bound: Tensor,
-    low: Tensor,
-    high: Tensor,
+    hessian: Array,
+    gradient: Array,
+    matrix: Array,
+    bound: Array,
+    low: Array,
+    high: Array,
     penalty: float,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Array, Array]:
     """Solve S programs of D unknowns and K rows at once.
 
     Args:
@@ -46,17 +45,14 @@ def solve_quadratic(
     Returns:
         The steps p, (S, D), between `low` and `high`, and the multipliers of the rows, (S, K).
     """
-    arrays = [part.numpy() for part in (hessian, gradient, matrix, bound, low, high)]
     with np.errstate(all="ignore"):  # a program that overflows stops alone
         if bound.shape[1]:
-            steps, multipliers = _solve(penalty, *arrays)
-        else:
-            steps, solved = _solve_by_guessing(arrays[0], arrays[1], *arrays[4:])
-            multipliers = np.zeros((len(steps), 0))
-            if not solved.all():
-                others = [part[~solved] for part in arrays]
-                steps[~solved] = _solve(penalty, *others)[0]
-    return torch.from_numpy(steps), torch.from_numpy(multipliers)
+            return _solve(penalty, hessian, gradient, matrix, bound, low, high)
+        steps, solved = _solve_by_guessing(hessian, gradient, low, high)
+        if not solved.all():
+            parts = (hessian, gradient, matrix, bound, low, high)
+            steps[~solved] = _solve(penalty, *(part[~solved] for part in parts))[0]
+    return steps, np.zeros((len(steps), 0))
 
 
 def _solve_by_guessing(
@@ -125,10 +121,12 @@ def _solve(
     values = np.empty((count, 2, 2 * (d + k)))
     distances, multipliers = values[:, 0], values[:, 1]
     distances[:, : 2 * d] = 1.0
-    distances[:, slacks] = np.maximum(-bound, 0) + 1.0
+    distances[:, slacks] = np.maximum(-bound, 0) + 0.1
     distances[:, rows] = distances[:, slacks] + bound
     multipliers[:, : 2 * d] = size
-    multipliers[:, 2 * d :] = penalty / 2
+    # Those of a row and of its slack add up to the penalty.
+    multipliers[:, rows] = np.minimum(size, penalty / 2)
+    multipliers[:, slacks] = penalty - multipliers[:, rows]
     steps = np.empty_like(values)
     moves = steps[:, 0]
     centering = np.full_like(size, 0.1)
@@ -175,7 +173,7 @@ def _solve(
         u += longest * du
         values += longest[:, :, None] * steps
         # After a long step, the next one may aim for smaller complementarity.
-        centering = np.minimum(np.maximum((1 - longest) ** 2, 0.01), 0.3)
+        centering = np.minimum(np.maximum((1 - longest) ** 2, 0.01), 0.1)
     return np.clip(middle + half * u, low, high), multipliers[:, rows].copy()
 
 

@@ -127,12 +127,13 @@ class Posterior:
     def with_slopes(self, states: Array) -> tuple[Array, Array, Array, Array]:
         """Means and deviations (batch, k) at (batch, d), and the slopes (batch, k, d) of both."""
         assert isinstance(self.kernel, SquaredExponential | Matern)
+        radial, flags = self._radial(self.kernel), self.hyperparameters.logarithmic
+        if flags is None:
+            return radial.with_slopes(states - self.hyperparameters.center.numpy())
         places = self.hyperparameters.from_origin(torch.from_numpy(states)).numpy()
-        mean, deviation, slopes = self._radial(self.kernel).with_slopes(places)
-        flags, k = self.hyperparameters.logarithmic, mean.shape[1]
-        if flags is not None:
-            slopes = slopes * np.where(flags.numpy(), 1 / states, 1.0)[:, None]
-        return mean, deviation, slopes[:, :k], slopes[:, k:]
+        mean, deviation, by_mean, by_deviation = radial.with_slopes(places)
+        rates = np.where(flags.numpy(), 1 / states, 1.0)[:, None]
+        return mean, deviation, by_mean * rates, by_deviation * rates
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""

@@ -26,7 +26,7 @@ from grisaille.surrogates.kernels import Matern, SquaredExponential
 LEAST_VARIANCE = 1e-14
 # Covariances between observations and states that are worked on at once: they fit into the cache of
 # a processor, so that many observations take little memory and less time.
-_AT_ONCE = 2**17
+_AT_ONCE = 2**14
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,12 @@ class RadialGroup:
         correlation, rate = radial_correlation(self.kernel, distance)
         mean, deviation, solved = self._moments(correlation)
         rate *= self.variance
-        slopes = np.empty((len(mean) + 1, *scaled.shape))
+        rates = np.empty((len(mean) + 1, *rate.shape))  # (g + 1, n, batch)
+        np.multiply(self.weights[:, :, None], rate, out=rates[:-1])
         inner = dtrsm(1.0, self.factor, solved, lower=1, trans_a=1, overwrite_b=1)
-        for slope, weights in zip(slopes, (*self.weights[:, :, None], inner), strict=True):
-            rates = weights * rate  # (n, batch)
-            slope[:] = (rates.sum(0)[:, None] * scaled - rates.T @ self.scaled) / self.lengthscale
+        np.multiply(inner, rate, out=rates[-1])
+        slopes = rates.sum(1)[:, :, None] * scaled - rates.transpose(0, 2, 1) @ self.scaled
+        slopes /= self.lengthscale
         # Below the floor, a deviation is constant.
         constant = deviation <= math.sqrt(LEAST_VARIANCE * self.variance)
         slopes[-1] *= np.where(constant, 0.0, -1 / deviation)[:, None]
@@ -119,19 +120,19 @@ class RadialPosterior:
                 deviation[part, group.outputs] = deviations[:, None]
         return torch.from_numpy(mean), torch.from_numpy(deviation)
 
-    def with_slopes(self, places: Array) -> tuple[Array, Array, Array]:
-        """Means and deviations (batch, k), and the slopes (batch, 2 k, d) of both."""
+    def with_slopes(self, places: Array) -> tuple[Array, Array, Array, Array]:
+        """Means and deviations (batch, k), and the slopes (batch, k, d) of both."""
         batch, d = places.shape
-        k = self.outputs
-        mean, deviation = np.empty((2, batch, k))
-        slopes = np.empty((batch, 2 * k, d))
+        mean, deviation = np.empty((2, batch, self.outputs))
+        by_mean, by_deviation = np.empty((2, batch, self.outputs, d))
         for group in self.groups:
-            means, deviations, by_mean, by_deviation = group.with_slopes(places)
-            mean[:, group.outputs] = means.T
-            deviation[:, group.outputs] = deviations[:, None]
-            slopes[:, group.outputs] = by_mean.transpose(1, 0, 2)
-            slopes[:, [k + i for i in group.outputs]] = by_deviation[:, None]
-        return mean, deviation, slopes
+            found = group.with_slopes(places)
+            outputs = group.outputs if len(self.groups) > 1 else slice(None)
+            mean[:, outputs] = found[0].T
+            deviation[:, outputs] = found[1][:, None]
+            by_mean[:, outputs] = found[2].transpose(1, 0, 2)
+            by_deviation[:, outputs] = found[3][:, None]
+        return mean, deviation, by_mean, by_deviation
 
 
 class _Prediction(torch.autograd.Function):
@@ -142,7 +143,8 @@ class _Prediction(torch.autograd.Function):
         array = places.detach().numpy()
         copies = ctx.copies = _copies(array)
         with np.errstate(all="ignore"):
-            mean, deviation, ctx.slopes = posterior.with_slopes(array[::copies])
+            mean, deviation, *slopes = posterior.with_slopes(array[::copies])
+        ctx.slopes = np.concatenate(slopes, 1)
         if copies > 1:
             mean, deviation = mean.repeat(copies, 0), deviation.repeat(copies, 0)
         return torch.from_numpy(mean), torch.from_numpy(deviation)
