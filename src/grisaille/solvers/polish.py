@@ -129,7 +129,7 @@ def polished(
         iterations: The largest number of steps from a point.
     """
     near = local_scale(problem, found.point, scale)
-    found = _with_stationarity(problem, near, found)
+    found = _with_stationarity(problem, near, _with_samples(found))
     if found.stationarity is not None and found.stationarity <= CONVERGED:
         return found
     far = found.stationarity is None or found.stationarity > _FAR
@@ -141,7 +141,7 @@ def polished(
             if torch.equal(start, found.point):  # it was the first to go on
                 continue
             around = local_scale(problem, start, scale)
-            best = _polished_from(problem, scale, around, best, start, iterations)
+            best = _polished_from(problem, scale, around, _with_samples(best), start, iterations)
     return with_stationarity(problem, scale, best)
 
 
@@ -161,7 +161,7 @@ def _polished_from(
     rival = best if best.feasible and not first else None
     end, steps = _by_slsqp(problem, near, start, min(iterations, _ITERATIONS), rival)
     points = torch.stack([best.point, end])
-    evaluations = best.evaluations + _SAMPLES + steps + len(points)
+    evaluations = best.evaluations + steps + len(points)
     return best_of(points, *evaluate_in_chunks(problem, points), scale, evaluations)
 
 
@@ -169,8 +169,13 @@ def with_stationarity(problem: SearchProblem, scale: Scale, found: Solution) -> 
     """The same solution, with its stationarity if it is feasible."""
     if not found.feasible:
         return found
-    found = replace(found, evaluations=found.evaluations + _SAMPLES)
-    return _with_stationarity(problem, local_scale(problem, found.point, scale), found)
+    near = local_scale(problem, found.point, scale)
+    return _with_stationarity(problem, near, _with_samples(found))
+
+
+def _with_samples(found: Solution) -> Solution:
+    """The same, with the points counted that a local scale is worked out from."""
+    return replace(found, evaluations=found.evaluations + _SAMPLES)
 
 
 def _with_stationarity(problem: SearchProblem, near: Scale, found: Solution) -> Solution:
