@@ -132,6 +132,11 @@ class LearnedModel:
         return self._by_output("noise", np.array(noise_of(self.box, self._surrogate)))
 
     @property
+    def band_widths(self) -> pandas.Series:
+        """How far its band reaches to either side, by output, in standard deviations."""
+        return self._by_output("band width", self._width.numpy())
+
+    @property
     def data(self) -> pandas.DataFrame:
         """All answers: a column for each input and each output, one row per answer."""
         import pandas
