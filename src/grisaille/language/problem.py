@@ -296,6 +296,11 @@ class Problem:
         lines += [f"  subject to {c!r}{tolerance_text(c)}" for c in written]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from grisaille.language.problem_html import problem_html
+
+        return problem_html(self)
+
 
 def rewritten(
     problem: Problem,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from grisaille.errors import ModelError, cut, shortened
 
-# A notebook gets twice the dots per inch that it shows, so that the picture is sharp on all screens.
+# A notebook gets twice the dots that it shows per inch, for screens that are that fine.
 _SHARPNESS = 2
 
 

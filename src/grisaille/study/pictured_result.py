@@ -54,8 +54,9 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
             axes: One Axes for the objective alone, or one for each panel.
             against: "trial" for the number of the trial, "cost" for what all answers up to then
                 cost.
-            scale: "log" shows how far the values are from the final bound (from the best value if
-                there is no bound) on a logarithmic axis.
+            scale: "log" shows how far the values are from the final bound on a logarithmic axis;
+                from the best value if there is no bound, or one that is farther away than all
+                feasible trials.
         """
         check_choice("plot", "against", against, ("trial", "cost"))
         check_choice("plot", "scale", scale, ("linear", "log"))
@@ -70,6 +71,7 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
                 self.problem,
                 went,
                 self.fun,
+                self.upper_bound if self.problem.sense == 1 else self.lower_bound,
                 self._bound,
                 self["best_trial"],
                 against=against,
@@ -89,11 +91,11 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
     ) -> Figure:
         """How a value depends on one quantity at a time, through the recommended point.
 
-        Without a black box, the value is the objective and the quantities are the variables; hatched
-        is where no constraint can be met by the bands. With one, it is an output of the black box
-        along its inputs. The line is the prediction, the grey area its band; answers are the paler
-        the farther they are from the slice. Of more than 12 quantities, those with the largest
-        effect are drawn.
+        Without a black box, this is the objective along the variables; it is hatched where, by the
+        bands, some constraint is violated. With one, it is an output of the black box along its
+        inputs. The line is the prediction, the grey area its band. Answers are paler the farther
+        they are from the slice. Of more than 12 quantities, those with the largest effect are
+        drawn.
 
         Args:
             box: A black box, or its name; None for the objective.
@@ -165,7 +167,8 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
         Variables: by how much the predicted objective varies over the range of each, all others
         held at the recommended point, and how much could still be gained along it by the bands.
         Black boxes: by how much the objective varies with their answers, and the part of the gap
-        that would close if one were known. Of more than 15, those with the largest effect are drawn.
+        that would close if one were known. Of more than 15, those with the largest effect are
+        drawn.
 
         Args:
             axes: Three Axes: for the variables, the black boxes, and the parts of the gap.

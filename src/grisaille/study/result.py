@@ -366,6 +366,11 @@ class Result(PicturedResult):
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        from grisaille.reporting.tables import result_html
+
+        return result_html(self)
+
 
 def _hint(result: Result, name: str) -> str:
     """The field that may have been meant."""

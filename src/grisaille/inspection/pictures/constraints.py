@@ -89,7 +89,7 @@ def draw_constraints(
     hidden = len(names) - len(order)
     more = f"\n({hidden} constraints with more room are left out)" if hidden else ""
     panel.set_ylabel(f"slack, in parts of its size{more}")
-    panels.add_legend(columns=3)
+    panels.add_legend()
     return panels.figure
 
 

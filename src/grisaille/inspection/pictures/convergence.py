@@ -44,6 +44,7 @@ def draw_convergence(
     problem: Problem,
     went: Convergence,
     fun: float,
+    most: float,
     final_bound: float | None,
     recommended: int,
     *,
@@ -57,6 +58,8 @@ def draw_convergence(
         problem: The problem.
         went: How the study went.
         fun: The value at the recommended point, in the user's sense.
+        most: What the optimum is at worst, in the user's sense: with noise, the far end of what the
+            bands allow at the recommended point; infinite if that is not feasible.
         final_bound: The final bound, in the user's sense; None without one.
         recommended: Position of the recommended trial; negative without one.
         against: What the trials are drawn against: their numbers, or what all answers up to
@@ -64,7 +67,7 @@ def draw_convergence(
         scale: "log" for how far values are from the final bound, or else from the best value.
         axes: Where to draw: one Axes for the objective alone, or as many as there are panels.
     """
-    drawing = _Drawing(problem, went, fun, final_bound, recommended, against, scale)
+    drawing = _Drawing(problem, went, fun, most, final_bound, recommended, against, scale)
     names = drawing.panel_names
     if axes is None:
         heights = {"objective": 3.0, "gap": 1.2, "violation": 1.2}
@@ -101,6 +104,7 @@ class _Drawing:
         problem: Problem,
         went: Convergence,
         fun: float,
+        most: float,
         final_bound: float | None,
         recommended: int,
         against: Against,
@@ -113,7 +117,10 @@ class _Drawing:
         # With noise, the best raw answer is only the luckiest one.
         self.is_noisy = not problem.is_exact
         self.best = np.full(len(self.x), fun) if self.is_noisy else went.best
-        self.gap = self._worse_by(self.best, went.carried_bound)
+        self.gap = self._worse_by(most if self.is_noisy else self.best, went.carried_bound)
+        self.final_gap = self.gap[-1:]
+        if final_bound is not None and np.isfinite(most):
+            self.final_gap = self._worse_by(np.array([most]), final_bound)
 
     @property
     def panel_names(self) -> list[str]:
@@ -178,16 +185,18 @@ class _Drawing:
 
     def _draw_distances(self, axes: Axes) -> None:
         """How far trials, best value and gap are from the final bound, or from the best value."""
-        bounded = self.final_bound is not None
+        worst = self._worse_by(self.went.objective[self.went.feasible], self.fun).max(initial=0.0)
+        # A bound that is farther away than all trials would make them look alike.
+        bounded = self.final_bound is not None and bool(self.final_gap <= worst)
         reference = self.final_bound if bounded else self.fun
         distance = self._worse_by(self.went.objective, reference)
         best = self._worse_by(self.best, reference)
-        shown = np.concatenate([best, self.gap, distance[self.went.feasible]])
-        _limit_logarithm(axes, shown)
+        shown = [best, distance[self.went.feasible], *([self.gap] if bounded else [])]
+        _limit_logarithm(axes, np.concatenate(shown))
         self._draw_trials(axes, np.where(distance > 0, distance, -np.inf))
         name = "recommended (mean)" if self.is_noisy else "best feasible"
         axes.step(self.x, _above_zero(best), where="post", color="black", lw=1.8, label=name)
-        if np.isfinite(self.gap).any():
+        if bounded:
             axes.step(
                 self.x,
                 _above_zero(self.gap),
@@ -255,10 +264,7 @@ class _Drawing:
 
     def _draw_gap(self, axes: Axes) -> None:
         """The gap on a logarithmic axis, so that a small one can still be read off."""
-        final = self.gap[-1]
-        if self.final_bound is not None:
-            final = self._worse_by(self.fun, self.final_bound)
-        ends, gap = self._ends, np.append(self.gap, [final, final])
+        ends, gap = self._ends, np.concatenate([self.gap, self.final_gap, self.final_gap])
         _limit_logarithm(axes, gap)
         axes.step(ends, _above_zero(gap), where="post", color="black", lw=1.4)
         made = np.isfinite(self.went.bound) & (self.gap > 0)

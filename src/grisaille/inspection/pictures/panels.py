@@ -27,6 +27,9 @@ OUTSIDE = "outside the axis"
 # How far a triangle at the edge is from it, in points.
 _INSET = 4.0
 _LONGEST_LABEL = 32
+# Widths in the legend under a picture, in inches: of a line with its space, and of a letter.
+_LEGEND_LINE = 0.6
+_LEGEND_LETTER = 0.065
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +46,7 @@ class Panels:
     axes: list[Axes]
     is_own: bool
 
-    def add_legend(self, columns: int = 4) -> None:
+    def add_legend(self) -> None:
         """Explain every label once, outside of all axes: under the picture, or above given axes."""
         found: dict[str, Any] = {}
         for axes in self.axes:
@@ -56,9 +59,9 @@ class Panels:
         style = {"frameon": False, "fontsize": LEGEND_SIZE}
         handles, labels = list(found.values()), list(found)
         if self.is_own:
-            self.figure.legend(
-                handles, labels, loc="outside lower center", ncols=min(columns, len(found)), **style
-            )
+            widest = _LEGEND_LINE + _LEGEND_LETTER * max(map(len, labels))
+            columns = max(1, min(len(found), int(self.figure.get_figwidth() / widest)))
+            self.figure.legend(handles, labels, loc="outside lower center", ncols=columns, **style)
         else:
             self.axes[0].legend(
                 handles, labels, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, **style
@@ -141,7 +144,7 @@ def mark_outside(axes: Axes, x: Array, y: Array, filled: Flags, alpha: Array | N
         alpha: (points,), how dark it is; 1 by default.
     """
     low, high = sorted(axes.get_ylim())
-    depth = np.ones(len(x)) if alpha is None else alpha
+    depth: Any = np.ones(len(x)) if alpha is None else alpha
     # An axis may be turned around, so that its upper edge has the lower number.
     up = axes.get_ylim()[0] <= axes.get_ylim()[1]
     label = OUTSIDE

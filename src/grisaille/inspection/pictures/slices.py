@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from grisaille.array_types import Array
+from grisaille.array_types import Flags
 from grisaille.errors import ModelError
 from grisaille.inspection.inspection import Inspection
 from grisaille.inspection.pictures.panels import (
@@ -72,8 +72,9 @@ def _draw(slices: Sequence[Slice], unit: str | None, noun: str, given: Any) -> F
         columns,
         count=len(shown),
         what_for=f"one for each {noun} ({', '.join(piece.along for piece in shown)})",
-        size=(max(2.4 * columns, 4.8), 2.3 * rows + 0.6),
+        size=(max(2.3 * columns, 5.4), 2.2 * rows + 0.7),
         sharey=True,
+        gridspec_kw={"wspace": 0.06},
     )
     low, high = _limits(shown)
     for place, (piece, axes) in enumerate(zip(shown, panels.axes, strict=True)):
@@ -125,6 +126,7 @@ def _draw_slice(piece: Slice, axes: Axes, limits: tuple[float, float]) -> None:
         markeredgecolor=ACCENT,
         markeredgewidth=1.6,
         label="recommended point",
+        clip_on=False,
         zorder=5,
     )
     axes.set_xlabel(with_unit(piece.along, piece.unit))
@@ -136,8 +138,7 @@ def _draw_curve(piece: Slice, axes: Axes) -> None:
         piece.positions, piece.lower, piece.upper, color=BAND, lw=0, label="band", zorder=1
     )
     axes.plot(piece.positions, piece.mean, color="black", lw=1.5, label="prediction", zorder=2)
-    axes.set_xlim(piece.positions[0], piece.positions[-1])
-    axes.margins(x=0)
+    axes.margins(x=0.03)
 
 
 def _draw_labels(piece: Slice, axes: Axes) -> None:
@@ -152,6 +153,7 @@ def _draw_labels(piece: Slice, axes: Axes) -> None:
         zorder=1,
     )
     axes.plot(piece.positions, piece.mean, "_", color="black", ms=14, mew=1.8, zorder=2)
+    axes.plot([], [], color="black", lw=1.5, label="prediction")
     axes.set_xticks(piece.positions, [plain(short(label)) for label in piece.labels])
     axes.set_xlim(-0.6, len(piece.labels) - 0.4)
 
@@ -162,11 +164,9 @@ def _draw_answers(piece: Slice, axes: Axes, limits: tuple[float, float]) -> None
     x, y, depth = piece.seen[near, 0], piece.seen[near, 1], 0.15 + 0.85 * piece.nearness[near]
     inside = (y >= limits[0]) & (y <= limits[1])
     if inside.any():
-        axes.scatter(
-            x[inside], y[inside], s=14, color="0.25", lw=0, alpha=depth[inside], zorder=3
-        )
+        axes.scatter(x[inside], y[inside], s=14, color="0.25", lw=0, alpha=depth[inside], zorder=3)
         # The legend would show the paleness of one of them.
-        axes.plot([], [], "o", ms=4, color="0.25", label="answer (pale: far from the slice)")
+        axes.plot([], [], "o", ms=4, color="0.25", label="answer (pale: far off)")
     mark_outside(axes, x, y, np.ones(len(x), dtype=bool), depth)
 
 
@@ -176,7 +176,7 @@ def _hatch_infeasible(piece: Slice, axes: Axes) -> None:
     for start, end in _runs(~piece.may_be_feasible):
         low, high = _stretch(piece, start, end)
         axes.axvspan(
-            low, high, facecolor="none", edgecolor="0.6", hatch="////", lw=0, label=label, zorder=0
+            low, high, facecolor="none", edgecolor="0.75", hatch="////", lw=0, label=label, zorder=0
         )
         label = "_infeasible too"
 
@@ -193,7 +193,7 @@ def _stretch(piece: Slice, start: int, end: int) -> tuple[float, float]:
     )
 
 
-def _runs(flags: Array) -> list[tuple[int, int]]:
+def _runs(flags: Flags) -> list[tuple[int, int]]:
     """The first and the last position of each run of true flags."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]])))
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
