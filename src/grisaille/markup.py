@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from grisaille.errors import printable
 
 # Colours are those of the notebook, light or dark; only lines and small print are a grey between.
 _TABLE = "border-collapse:collapse;margin:0.3em 0;font-size:0.92em"
-_CELL = "text-align:left;vertical-align:top;padding:0.15em 0.9em 0.15em 0;border:none"
-_NUMBER = "text-align:right;vertical-align:top;padding:0.15em 0.9em 0.15em 0;border:none"
+_CELL = "vertical-align:top;padding:0.15em 0.9em 0.15em 0;border:none"
 _HEAD = f"{_CELL};font-weight:600;border-bottom:1px solid #8884"
 _CODE = "font-family:monospace;white-space:pre-wrap"
 
@@ -54,19 +53,32 @@ def heading(text: object) -> Html:
     return element("div", text, style="font-weight:600;margin-top:0.4em")
 
 
-def table(headers: Sequence[object], rows: Iterable[Sequence[object]]) -> Html:
-    """A table; numbers stand on the right. Without headers it has none."""
-    body = [
-        element("tr", *(element("td", cell, style=_style_of(cell)) for cell in row)) for row in rows
-    ]
-    head = [element("tr", *(element("th", text, style=_HEAD) for text in headers))]
+def table(
+    headers: Sequence[object], rows: Iterable[Sequence[object]], *, numbers: Collection[int] = ()
+) -> Html:
+    """A table.
+
+    Args:
+        headers: What stands above the columns; empty for nothing.
+        rows: The cells.
+        numbers: Which columns hold numbers, by position: these stand on the right.
+    """
+
+    def line(tag: str, cells: Sequence[object], style: str) -> Html:
+        sides = ("right" if place in numbers else "left" for place in range(len(cells)))
+        return element(
+            "tr",
+            *(
+                element(tag, cell, style=f"{style};text-align:{side}")
+                for cell, side in zip(cells, sides, strict=True)
+            ),
+        )
+
+    head = [line("th", headers, _HEAD)]
+    body = [line("td", row, _CELL) for row in rows]
     return element("table", *(head if headers else []), *body, style=_TABLE)
 
 
 def labelled(rows: Iterable[tuple[str, object]]) -> Html:
     """A table of labels and what they say."""
     return table((), [(small(label), code(text)) for label, text in rows])
-
-
-def _style_of(cell: object) -> str:
-    return _NUMBER if isinstance(cell, int | float) else _CELL

@@ -318,7 +318,7 @@ class History:
         said = f"{counted(len(self), 'trial')}; answers: {counts}"
         if len(self) > _MOST_ROWS:
             said += f"; the last {_MOST_ROWS} trials:"
-        return joined([small(said), table(headers, rows) if rows else ""])
+        return joined([small(said), table(headers, rows, numbers=(0, 2, 3, 4)) if rows else ""])
 
 
 @dataclass(frozen=True, slots=True)
