@@ -60,7 +60,7 @@ def test_a_black_box_can_be_passed_itself():
 
 @pytest.mark.parametrize("name", ["plot_slices", "plot_calibration"])
 def test_a_black_box_that_does_not_exist_is_named(name):
-    with pytest.raises(gs.ModelError, match="'steam'.*there is no such black box, only 'large'"):
+    with pytest.raises(gs.ModelError, match=r"'steam'.*there is no such black box, only 'large'"):
         getattr(two_boxes(), name)("steam")
 
 

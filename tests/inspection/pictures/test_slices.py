@@ -56,7 +56,9 @@ def test_answers_are_paler_the_farther_they_are_from_the_slice():
 def test_a_choice_is_drawn_at_its_labels_and_decades_have_a_logarithmic_axis():
     kind, x = draw_design_slices(inspection_of(with_choice())).axes
     assert [label.get_text() for label in kind.get_xticklabels()] == ["flat", "steep"]
-    assert len([p for p in kind.patches if p.get_height() > 0]) == 2
+    piece = design_slices(inspection_of(with_choice()))[0]
+    assert [bar.get_y() for bar in kind.patches] == piece.lower.tolist()
+    assert [bar.get_height() for bar in kind.patches] == (piece.upper - piece.lower).tolist()
     assert kind.get_xscale() == "linear"
     assert x.get_xscale() == "log"
 
@@ -96,8 +98,16 @@ def test_of_many_variables_those_with_the_largest_effect_are_drawn():
 
 def test_a_black_box_without_inputs_has_no_slice():
     x = gs.Variable("x", lower=0, upper=1)
-    chance = gs.BlackBox(lambda: 0.5, name="chance", noise=0.1)
-    problem = gs.Problem(minimize=chance() + x)
+    chance = gs.exogenous(lambda: 0.5, name="chance", noise=0.1)
+    problem = gs.Problem(minimize=chance + x)
     result = problem.solve(3, strategy=gs.RandomSearch(), progress=False)
     with pytest.raises(gs.ModelError, match="'chance' has no inputs, so there is no slice of it"):
         draw_box_slices(inspection_of(result), "chance")
+
+
+def test_a_problem_over_interventions_has_no_slices():
+    problem = gs.problems.toy_graph(runs=2, observations=8).problem
+    result = problem.solve(2, strategy=gs.MCBO(), progress=False)
+    for draw in (draw_design_slices, lambda inspection: draw_box_slices(inspection, "Y")):
+        with pytest.raises(gs.ModelError, match="this one is over interventions"):
+            draw(inspection_of(result))
