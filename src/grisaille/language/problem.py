@@ -248,10 +248,11 @@ class Problem:
             workers: How many evaluations at once; without an executor, child processes make them.
             callback: Called with each `Trial`; a true return value stops the run.
             progress: True for a live table, False for silence, None for a live table in a
-                terminal and plain lines elsewhere.
+                terminal or a notebook and plain lines elsewhere.
 
         Returns:
-            The result. Ctrl-C ends the run with the result so far.
+            The result. Ctrl-C ends the run with the result so far, and so does the Stop button of
+            a notebook.
 
         Raises:
             EvaluationError: No trial succeeds. This and any other exception that ends the run has

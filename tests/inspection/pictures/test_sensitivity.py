@@ -31,7 +31,7 @@ def test_bars_are_effects_and_gains_of_variables_and_effects_and_shares_of_black
         assert variables["could still be gained"][found.name] == found.gain
     for own in box_influence(inspection):
         assert boxes["effect of its answers"][own.box] == own.effect
-        assert shares["if it were known"][own.box] == own.share
+        assert shares["would close if it were known"][own.box] == own.share
     assert covers_nothing(figure)
 
 

@@ -168,7 +168,7 @@ class _Drawing:
         bound = np.append(self.went.carried_bound, [final, final])
         value = self.fun if np.isfinite(self.best[-1]) else np.nan
         best = np.append(self.best, [value, value])
-        low, high = _limits(best, bound, self.went.objective[self.went.feasible])
+        low, high = _limits(best, bound, self.went.objective)
         axes.set_ylim(low, high)
         both = np.isfinite(best) & np.isfinite(bound) & (self._worse_by(best, bound) >= 0)
         if both.any():
@@ -238,6 +238,7 @@ class _Drawing:
                     markeredgecolor="0.2",
                     markeredgewidth=0.6,
                     label=label,
+                    clip_on=False,
                     zorder=3,
                 )
         crossed = inside & ~feasible
@@ -254,13 +255,24 @@ class _Drawing:
                 markeredgecolor=ACCENT,
                 markeredgewidth=1.6,
                 label="recommended trial",
+                clip_on=False,
                 zorder=5,
             )
         mark_outside(axes, self.x, values, feasible)
 
     @staticmethod
     def _cross(axes: Axes, x: Array, y: Array) -> None:
-        axes.plot(x, y, "x", ms=5, color="0.35", markeredgewidth=1.2, label="infeasible", zorder=3)
+        axes.plot(
+            x,
+            y,
+            "x",
+            ms=5,
+            color="0.35",
+            markeredgewidth=1.2,
+            label="infeasible",
+            clip_on=False,
+            zorder=3,
+        )
 
     def _draw_gap(self, axes: Axes) -> None:
         """The gap on a logarithmic axis, so that a small one can still be read off."""
@@ -301,12 +313,12 @@ def _above_zero(values: Array) -> Array:
     return np.where(values > 0, values, np.nan)
 
 
-def _limits(best: Array, bound: Array, feasible: Array) -> tuple[float, float]:
+def _limits(best: Array, bound: Array, trials: Array) -> tuple[float, float]:
     """Limits of the axis of the objective: the last values for sure, and most of the others.
 
     A bound that is far away would leave no room for the trials: it may lie outside.
     """
-    core = np.concatenate([best[-1:], *(_most(values) for values in (best, feasible))])
+    core = np.concatenate([best[-1:], *(_most(values) for values in (best, trials))])
     core = core[np.isfinite(core)]
     if not len(core):
         return padded(_most(bound))

@@ -58,12 +58,12 @@ def draw_sensitivity(inspection: Inspection, axes: Any = None) -> Figure:
     _draw_bars(middle, rows, names, {"effect of its answers": (effects, {"color": "0.6"})})
     middle.set_title("black boxes", fontsize=9, loc="left")
     middle.set_xlabel(value)
-    right.set_title("part of the gap that would close", fontsize=9, loc="left")
+    right.set_title("part of the gap", fontsize=9, loc="left")
     if any(box.share is None for box in boxes):
         say(right, "there is no gap\nbetween a best value and a bound")
     else:
         shares = [float(box.share or 0.0) for box in boxes]
-        _draw_bars(right, rows, names, {"if it were known": (shares, {"color": "0.8"})})
+        _draw_bars(right, rows, names, {"would close if it were known": (shares, {"color": "0.8"})})
         right.set_xlim(0, 1)
         right.xaxis.set_major_formatter(PercentFormatter(1.0))
     panels.add_legend()
