@@ -67,6 +67,17 @@ def test_the_view_shows_the_gap_the_last_trials_and_what_is_going_on(display: Di
     assert "evaluating" not in display.shown[-1]["text/html"]
 
 
+def test_a_bar_says_how_far_a_run_with_a_number_of_trials_is(display: Display):
+    view = NotebookTable(OLD_KERNEL, [], HEADERS, trials=20)
+    view.open()
+    assert "width:0%" in display.shown[-1]["text/html"]
+    view.add(row(5))
+    assert "width:25%" in display.shown[-1]["text/html"]
+    assert "trial 5 of 20" in display.shown[-1]["text/plain"]
+    view.add(row(30))  # others may make trials, too
+    assert "width:100%" in display.shown[-1]["text/html"]
+
+
 def test_what_changes_quickly_is_not_drawn_each_time_but_the_last_state_is(
     display: Display, monkeypatch: pytest.MonkeyPatch
 ):

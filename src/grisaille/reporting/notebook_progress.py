@@ -14,13 +14,14 @@ from threading import Event
 from typing import Any
 
 from grisaille.errors import printable
-from grisaille.markup import code, element, joined, small, table
+from grisaille.markup import Html, code, element, joined, small, table
 from grisaille.reporting.progress import Progress, Row, aligned, cells, certainty
 
 _MOST_ROWS = 10
 _MOST_NOTES = 3
 # What changes faster than this many seconds is not drawn each time.
 _PAUSE = 0.2
+_BAR = "height:4px;border-radius:2px"
 
 
 def kernel_shell() -> Any:
@@ -33,11 +34,21 @@ def kernel_shell() -> Any:
 
 
 class NotebookTable(Progress):
-    """The last trials as a table, the gap so far, and what is going on."""
+    """The last trials as a table, the gap so far, and what is going on.
 
-    def __init__(self, shell: Any, names: list[str], headers: list[str]) -> None:
+    Args:
+        shell: IPython's shell.
+        names: The black boxes whose evaluations are counted.
+        headers: Of the columns.
+        trials: How many trials there will be; None if that is open.
+    """
+
+    def __init__(
+        self, shell: Any, names: list[str], headers: list[str], trials: int | None = None
+    ) -> None:
         self._names = names
         self._headers = headers
+        self._trials = trials
         self._rows: list[Row] = []
         self._notes: list[str] = []
         self._now = ""
@@ -98,6 +109,7 @@ class NotebookTable(Progress):
         numbers = set(range(len(self._headers))) - {1, 4}
         shown = [
             element("div", self._summary()),
+            self._bar(),
             table(self._headers, rows, numbers=numbers) if rows else "",
             *(element("div", small(code(line))) for line in below),
         ]
@@ -115,8 +127,17 @@ class NotebookTable(Progress):
             parts.append(f"bound {last.bound:.6g} ({certainty(last.certified)})")
         if last.gap is not None:
             parts.append(f"gap {max(last.gap, 0.0):.3g}")
-        parts.append(f"trial {last.trial}, {last.seconds:.0f} s")
+        planned = f" of {self._trials}" if self._trials else ""
+        parts.append(f"trial {last.trial}{planned}, {last.seconds:.0f} s")
         return ", ".join(parts)
+
+    def _bar(self) -> Html:
+        """How far the run is; nothing if the number of trials is open."""
+        if not self._trials:
+            return Html()
+        done = self._rows[-1].trial / self._trials if self._rows else 0.0
+        filled = element("div", style=f"{_BAR};width:{100 * min(done, 1.0):.0f}%;background:#888")
+        return element("div", filled, style=f"{_BAR};width:30em;max-width:100%;background:#8883")
 
 
 class _StopButton:

@@ -65,10 +65,17 @@ _COLUMNS = ("trial", "kind", "best feasible", "bound", "bound is", "gap", "viola
 
 
 @contextmanager
-def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
+def show_progress(
+    problem: Problem, live: bool | None, trials: int | None = None
+) -> Iterator[Progress]:
     """A live table in a terminal or a notebook (or when `live` is True), plain lines otherwise.
 
     A view that fails (a closed pipe, a full disk) is switched off, and says so in `trouble`.
+
+    Args:
+        problem: The problem.
+        live: Whether to show a live table; None for where it can be shown.
+        trials: How many trials there will be; None if that is open.
     """
     names = [box.name for box in problem.boxes]
     if len(names) > _MOST_COUNTERS:  # best value and bound matter more than counters
@@ -82,7 +89,7 @@ def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
             return Progress()
         shell = kernel_shell()
         if shell is not None and live is not False:
-            return NotebookTable(shell, names, headers)
+            return NotebookTable(shell, names, headers, trials)
         if live or (live is None and sys.stdout.isatty()):
             return _LiveTable(names, headers)
         return _PlainLines(names, headers)

@@ -78,6 +78,14 @@ def test_of_many_constraints_the_tightest_are_drawn():
     assert "3 constraints with more room are left out" in axes.get_ylabel()
 
 
+def test_names_with_an_underscore_or_dollars_are_in_the_legend_as_they_are():
+    x = gs.Variable("x", lower=0, upper=1)
+    named = gs.Problem(minimize=x, subject_to={"_low": x <= 1, "in $ or $": x <= 2})
+    figure = draw_constraints(named, history([-1.0, -1.0], [-2.0, -3.0]), 0)
+    found = {label.removesuffix(" (tightest)") for label in labels(figure.axes[0])}
+    assert {" _low", r"in \$ or \$"} <= found
+
+
 def test_without_constraints_or_trials_there_is_a_sentence():
     x = gs.Variable("x", lower=0, upper=1)
     with pytest.raises(gs.ModelError, match="the problem has no constraints"):

@@ -32,6 +32,12 @@ def test_axes_that_are_passed_are_used():
     assert not panels.is_own
 
 
+def test_axes_in_a_part_of_a_figure_are_those_of_the_whole_figure():
+    figure = Figure()
+    axes = figure.subfigures(1, 2)[1].subplots()
+    assert panels_for("plot", axes, 1, what_for="", size=(4, 3)).figure is figure
+
+
 def test_a_wrong_number_of_axes_is_answered_with_the_right_one():
     axes = Figure().subplots(3)
     with pytest.raises(

@@ -78,7 +78,9 @@ def draw_constraints(
         panel.plot(
             x[inside], slacks[inside, k], marker, ms=4 if not place else 3, color=grey, zorder=3
         )
-        label = short(names[k]) + ("" if place else " (tightest)")
+        # Matplotlib leaves labels that begin with an underscore out of legends.
+        space = " " if names[k].startswith("_") else ""
+        label = space + short(names[k]) + ("" if place else " (tightest)")
         panel.plot([], [], linestyle=dashes, marker=marker, ms=4, color=grey, label=plain(label))
         mark_outside(panel, x, slacks[:, k], slacks[:, k] >= 0)
     panel.axvline(

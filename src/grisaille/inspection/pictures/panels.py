@@ -121,9 +121,8 @@ def passed_axes(who: str, given: Any) -> list[Axes]:
 
 def given_panels(passed: list[Axes]) -> Panels:
     """Panels of axes that were passed."""
-    figure = passed[0].get_figure(root=True)
-    assert isinstance(figure, Figure)
-    return Panels(figure, passed, False)
+    # The figure itself, also where the axes are in a part of it.
+    return Panels(passed[0].figure.canvas.figure, passed, False)
 
 
 def axes_text(count: int) -> str:
