@@ -11,9 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.errors import counted
 from grisaille.language.problem import Problem
+from grisaille.markup import joined, small, table
 from grisaille.metrics import violations
 from grisaille.solvers.proof import RefutedRegion
+
+# How many trials of a history a notebook shows.
+_MOST_ROWS = 12
 
 Evaluation = Literal["separate", "chained"]
 """Whether black boxes may be evaluated on their own, or along the real chain only."""
@@ -294,6 +299,26 @@ class History:
         for observation in self.observations():
             counts[observation.box] = counts.get(observation.box, 0) + 1
         return counts
+
+    def _repr_html_(self) -> str:
+        headers = ("trial", "kind", "objective, minimized", "violation", "bound")
+        rows = [
+            (
+                trial.number,
+                str(trial.suggestion.kind),
+                f"{trial.objective:.6g}",
+                f"{trial.violation:.3g}",
+                "-"
+                if trial.suggestion.bound.estimated is None
+                else f"{trial.suggestion.bound.estimated:.6g}",
+            )
+            for trial in self.trials[-_MOST_ROWS:]
+        ]
+        counts = ", ".join(f"{box} {count}" for box, count in self.counts().items()) or "none"
+        said = f"{counted(len(self), 'trial')}; answers: {counts}"
+        if len(self) > _MOST_ROWS:
+            said += f"; the last {_MOST_ROWS} trials:"
+        return joined([small(said), table(headers, rows, numbers=(0, 2, 3, 4)) if rows else ""])
 
 
 @dataclass(frozen=True, slots=True)

@@ -312,3 +312,15 @@ def test_what_lies_between_whole_numbers_is_a_hole_of_other_variables():
     assert not _is_partition(lower, upper)
     lower[1, 0] = 3.0
     assert not _is_partition(lower, upper, torch.tensor([True, False]))
+
+
+def test_a_notebook_shows_whom_to_blame_escaped():
+    x = gs.Variable("x", lower=0, upper=3)
+    y = gs.BlackBox(lambda x: x, name="f", noise=0)(x)
+    constraints = {"<low>": x <= 1, "high": x >= 2, "free": y <= 9}
+    result = gs.Problem(minimize=y, subject_to=constraints).solve(4, progress=False)
+    shown = result.certificate._repr_html_()
+    assert "&lt;low&gt;\nhigh" in shown
+    assert "free" not in shown
+    assert f"at least {result.certificate.least_violation:.3g} at every point" in shown
+    assert f">{len(result.certificate.regions)}<" in shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import pandas
 import pytest
@@ -192,3 +194,18 @@ def test_wrong_inputs_are_refused_by_name(given, message):
 def test_an_unknown_black_box_is_refused_with_the_known_ones():
     with pytest.raises(gs.ModelError, match=r"model\('oven'\): .* only 'reactor'"):
         study_of().model("oven")
+
+
+def test_bands_reach_as_far_as_the_model_says():
+    model = study_of().model("reactor")
+    table = model.predict(model.data[model.input_names].iloc[:1] + 0.05)
+    for name, width in model.band_widths.items():
+        reach = width * table[f"{name} deviation"]
+        assert np.allclose(table[f"{name} mean"] + reach, table[f"{name} upper"])
+
+
+def test_a_notebook_shows_what_is_printed():
+    model = study_of().model("reactor")
+    shown = model._repr_html_()
+    for line in repr(model).splitlines():
+        assert html.escape(line[13:]) in shown

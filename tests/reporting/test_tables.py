@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,12 @@ def test_the_printed_result_shows_names_units_and_the_slack_of_each_constraint(n
     assert lines[6].startswith(f"             kind[0]      slack {named.x[0] - 0.1:.4g} kg/s")
     assert lines[7].startswith(f"             kind[1]      slack {named.x[1] - 0.1:.4g} degC")
     assert lines[8].endswith("] [kg/s, degC]")
+
+
+def test_a_notebook_shows_what_is_printed(named: gs.Result):
+    shown = named._repr_html_()
+    for line in str(named).splitlines():
+        assert html.escape(line[13:]) in shown
 
 
 def test_columns_have_the_names_of_constraints_and_no_units(named: gs.Result):

@@ -7,12 +7,14 @@ import os
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import grisaille as gs
 from grisaille import problems
+from grisaille.reporting.progress import Progress
 from grisaille.study.budget import Limits
 from grisaille.study.trials_and_queries import TrialState
 from tests.study.study_helpers import QUICK, decisions, nested, parabola
@@ -212,6 +214,29 @@ def test_the_time_limit_lets_trials_under_way_finish():
     states = [t.state for t in study.state.trials.values()]
     assert set(states) == {TrialState.COMPLETE}
     assert 1 <= len(states) < 50
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_stop_in_the_view_lets_trials_under_way_finish_and_says_so(monkeypatch, workers):
+    class Impatient(Progress):
+        rows = 0
+
+        def add(self, row) -> None:
+            self.rows += 1
+
+        @property
+        def stop_requested(self) -> bool:
+            return self.rows >= 3
+
+    view = Impatient()
+    monkeypatch.setattr("grisaille.study.run.show_progress", lambda *_: nullcontext(view))
+    study = gs.Study(nested(noise=0), strategy=gs.RandomSearch())
+    result = study.run(50, workers=workers)
+    assert result.status == gs.Status.INTERRUPTED
+    assert result.message.startswith("stopped with the button; everything evaluated is in the res")
+    assert 3 <= result.nit <= 3 + 2 * (workers or 0)
+    assert all(t.state is TrialState.COMPLETE for t in study.state.trials.values())
+    assert study.run(result.nit + 1, progress=False).nit == result.nit + 1
 
 
 def test_dear_boxes_are_evaluated_less_when_costs_differ_and_the_answer_is_as_good():

@@ -14,6 +14,7 @@ from grisaille.array_types import Array
 from grisaille.certification.relaxation import PlausibleRelaxation
 from grisaille.confidence.plausible_set import Beta, PlausibleSet, plausible_set
 from grisaille.language.problem import Problem
+from grisaille.markup import labelled
 from grisaille.records import History
 from grisaille.solvers.branch_and_bound import Limits, branch_and_bound
 from grisaille.solvers.proof import ProofStatus, RefutedRegion, Regions
@@ -152,6 +153,19 @@ class Certificate:
         return (
             f"no feasible point: {len(self.regions)} regions, each with a constraint violated by "
             f"at least {self.least_violation:.3g}; to blame: {'; '.join(self.blame())}"
+        )
+
+    def _repr_html_(self) -> str:
+        bands = f"{self.beta:g} deviations" if isinstance(self.beta, int | float) else self.beta
+        return labelled(
+            [
+                ("proof", "no point is feasible while the bands hold"),
+                ("to blame", "\n".join(self.blame())),
+                ("violated by", f"at least {self.least_violation:.3g} at every point"),
+                ("regions", len(self.regions)),
+                ("trials", len(self.history)),
+                ("bands", bands),
+            ]
         )
 
 

@@ -117,10 +117,11 @@ def _draw_problem(
 
 def _problem_figure(results: Results, problem: str, styles: Mapping[str, Style]) -> Figure:
     """Draw one problem: regret against evaluations, and against time."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(9.6, 4.0))
+    from grisaille.reporting.figures import NotebookFigure
+
+    figure = NotebookFigure(figsize=(9.6, 4.0))
     left, right = figure.subplots(1, 2, sharey=True)
     # Clear of the labels, which lie between the panels.
     figure.subplots_adjust(left=0.075, right=0.985, top=0.9, bottom=0.13, wspace=0.5)
@@ -150,13 +151,13 @@ def _draw_page(results: Results, styles: Mapping[str, Style], folder: Path) -> P
 
 def _page(results: Results, styles: Mapping[str, Style]) -> Figure:
     """Draw every problem in a small panel."""
-    from matplotlib.figure import Figure
+    from grisaille.reporting.figures import NotebookFigure
 
     problems = _drawn(results)
     kinds = {p: kind for kind, members in results.structures.items() for p in members}
     columns = min(_COLUMNS, len(problems))
     rows = -(-len(problems) // columns)
-    figure = Figure(figsize=(2.7 * columns + 0.4, 2.15 * rows + 0.7), layout="constrained")
+    figure = NotebookFigure(figsize=(2.7 * columns + 0.4, 2.15 * rows + 0.7), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for cell in axes.flat[len(problems) :]:
         cell.set_visible(False)

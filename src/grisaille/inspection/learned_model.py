@@ -22,6 +22,7 @@ from grisaille.language.design_points import check_inside, entry_names, named_po
 from grisaille.language.input_names import input_namings
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import expanded
+from grisaille.markup import labelled
 from grisaille.records import History
 from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.strategy import Strategy
@@ -132,6 +133,11 @@ class LearnedModel:
         return self._by_output("noise", np.array(noise_of(self.box, self._surrogate)))
 
     @property
+    def band_widths(self) -> pandas.Series:
+        """How far its band reaches to either side, by output, in standard deviations."""
+        return self._by_output("band width", self._width.numpy())
+
+    @property
     def data(self) -> pandas.DataFrame:
         """All answers: a column for each input and each output, one row per answer."""
         import pandas
@@ -226,28 +232,33 @@ class LearnedModel:
             return f"its model is your own, a {type(surrogate.model).__name__}"
         return "its band is what declarations and answers leave, without a Gaussian process"
 
-    def __repr__(self) -> str:
-        lines = [
-            f"model of     black box {self.box.name!r}: {self._kind}",
-            f"answers      {len(self._outputs)}",
-            f"inputs       {', '.join(self.input_names) or 'none'}",
-            f"outputs      {_listed(self.output_names)}",
-        ]
+    def _rows(self) -> list[tuple[str, str]]:
+        """What is shown of it: labels, and what they say."""
         widths = ", ".join(dict.fromkeys(f"{width:.3g}" for width in self._width.tolist()))
-        lines.append(f"bands        mean ± {widths} deviations")
+        rows = [
+            ("model of", f"black box {self.box.name!r}: {self._kind}"),
+            ("answers", str(len(self._outputs))),
+            ("inputs", ", ".join(self.input_names) or "none"),
+            ("outputs", _listed(self.output_names)),
+            ("bands", f"mean ± {widths} deviations"),
+        ]
         if isinstance(self._surrogate, Posterior | CondensedPosterior):
             deviations = self.variance**0.5
             shared = isinstance(self._surrogate, SharedPosterior)
             if shared:
-                lines.append(self._shared_text(deviations.to_numpy()))
+                rows.append(("all outputs", self._shared_text(deviations.to_numpy())))
             for name in [] if shared else self.output_names:
                 row = zip(self._number_names, self.lengthscales.loc[name], strict=True)
                 scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
-                lines.append(
-                    f"{name:<12} varies by {deviations[name]:.3g}, noise {self.noise[name]:.3g}, "
-                    f"length-scales {scales}"
-                )
-        return printable("\n".join(lines))
+                text = f"varies by {deviations[name]:.3g}, noise {self.noise[name]:.3g}, "
+                rows.append((name, f"{text}length-scales {scales}"))
+        return rows
+
+    def __repr__(self) -> str:
+        return printable("\n".join(f"{label:<12} {text}" for label, text in self._rows()))
+
+    def _repr_html_(self) -> str:
+        return labelled(self._rows())
 
     def _shared_text(self, deviations: Array) -> str:
         """One line about all outputs of a shared kernel."""
@@ -257,7 +268,7 @@ class LearnedModel:
         patterns = counted(self._surrogate.patterns.shape[1], "pattern")
         noises = self.noise.to_numpy()
         return (
-            f"all outputs  vary by {_range_text(deviations)}, noise {_range_text(noises)}, move "
+            f"vary by {_range_text(deviations)}, noise {_range_text(noises)}, move "
             f"together in {patterns}, length-scales {scales}"
         )
 

@@ -71,11 +71,12 @@ def box_slices(
     model = inspection.model(box)
     name = output_name(model.output_names, output, box)
     kinds = input_kinds(model.box)
+    reached = condensed(kinds, inspection.states[box])
     center = condensed(kinds, inspection.states_at_best[box][call])
     data = inspection.history.data(box, model.box.inputs, model.box.outputs)
     seen = condensed(kinds, data[0])
     answers = data[1][:, model.output_names.index(name)]
-    everywhere = np.concatenate([condensed(kinds, inspection.states[box]), seen, [center]])
+    everywhere = np.concatenate([reached, seen, [center]])
     low, high = everywhere.min(0), everywhere.max(0)
     slices = []
     for entry, along in enumerate(model.input_names):

@@ -17,6 +17,7 @@ from grisaille.language.expression import (
     is_relation,
     operate,
 )
+from grisaille.markup import code
 
 EQUALITY_TOLERANCE = 1e-4
 """By how much the two sides of an equality may differ, if nothing else is said."""
@@ -152,6 +153,9 @@ class Constraint:
 
     def __repr__(self) -> str:
         return self.describe() if self.name is None else f"{self.name}: {self.describe()}"
+
+    def _repr_html_(self) -> str:
+        return code(repr(self))
 
 
 def is_equality_as_condition(constraint: Constraint) -> ModelError:

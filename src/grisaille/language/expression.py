@@ -252,6 +252,11 @@ class Expression:
 
         return formula(self)
 
+    def _repr_html_(self) -> str:
+        from grisaille.language.problem_html import expression_html
+
+        return expression_html(self)
+
 
 class Constant(Expression):
     """A known number or array."""

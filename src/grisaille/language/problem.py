@@ -249,12 +249,13 @@ class Problem:
             workers: How many evaluations at once; without an executor, child processes make them.
             callback: Called with each `Trial`; a true return value stops the run.
             progress: True for a live table, False for silence, None for a live table in a
-                terminal and plain lines elsewhere.
+                terminal or a notebook and plain lines elsewhere.
             dashboard: Whether to serve a live page of the run to browsers of this machine. Its
                 address is printed. It is there as long as this process lives.
 
         Returns:
-            The result. Ctrl-C ends the run with the result so far.
+            The result. Ctrl-C ends the run with the result so far, and so does the Stop button of
+            a notebook.
 
         Raises:
             EvaluationError: No trial succeeds. This and any other exception that ends the run has
@@ -299,6 +300,11 @@ class Problem:
         written = [*(c for c in self.constraints if not c.is_half), *self.equalities]
         lines += [f"  subject to {c!r}{tolerance_text(c)}" for c in written]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from grisaille.language.problem_html import problem_html
+
+        return problem_html(self)
 
 
 def rewritten(

@@ -39,7 +39,7 @@ def constraint_lines(problem: Problem, constraints: Array, history: History) -> 
     tight = tightness(constraints, history)
     tolerances = problem.tolerances
     names, units = problem.constraint_names, problem.constraint_units
-    partners = _partners(problem)
+    partners = equality_partners(problem)
     shown = np.array([k for k in range(len(constraints)) if k not in partners.values()])
     worst = [max(tight[k], tight[partners.get(k, k)]) for k in shown.tolist()]
     chosen = np.sort(shown[np.argsort(np.negative(worst), kind="stable")[:_MOST_LINES]])
@@ -64,7 +64,7 @@ def constraint_lines(problem: Problem, constraints: Array, history: History) -> 
     return lines
 
 
-def _partners(problem: Problem) -> dict[int, int]:
+def equality_partners(problem: Problem) -> dict[int, int]:
     """For the first inequality of each scalar equality, the position of the second one."""
     partners: dict[int, int] = {}
     row = 0

@@ -39,6 +39,11 @@ class Progress:
     trouble = ""
     shown_gap: float | None = None
 
+    @property
+    def stop_requested(self) -> bool:
+        """Whether somebody asked in the view that the run stops."""
+        return False
+
     def open(self) -> None:
         """Begin to show."""
 
@@ -60,10 +65,17 @@ _COLUMNS = ("trial", "kind", "best feasible", "bound", "bound is", "gap", "viola
 
 
 @contextmanager
-def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
-    """A live table in a terminal (or when `live` is True), plain lines otherwise.
+def show_progress(
+    problem: Problem, live: bool | None, trials: int | None = None
+) -> Iterator[Progress]:
+    """A live table in a terminal or a notebook (or when `live` is True), plain lines otherwise.
 
     A view that fails (a closed pipe, a full disk) is switched off, and says so in `trouble`.
+
+    Args:
+        problem: The problem.
+        live: Whether to show a live table; None for where it can be shown.
+        trials: How many trials there will be; None if that is open.
     """
     names = [box.name for box in problem.boxes]
     if len(names) > _MOST_COUNTERS:  # best value and bound matter more than counters
@@ -71,8 +83,13 @@ def show_progress(problem: Problem, live: bool | None) -> Iterator[Progress]:
     headers = [printable(header) for header in (*_COLUMNS, *names, "seconds")]
 
     def make() -> Progress:
+        from grisaille.reporting.notebook_progress import NotebookTable, kernel_shell
+
         if live is None and sys.stdout is None:  # no console, as on some desktops
             return Progress()
+        shell = kernel_shell()
+        if shell is not None and live is not False:
+            return NotebookTable(shell, names, headers, trials)
         if live or (live is None and sys.stdout.isatty()):
             return _LiveTable(names, headers)
         return _PlainLines(names, headers)
@@ -112,6 +129,10 @@ class _SafeView(Progress):
     def close(self) -> None:
         self._attempt(self._view.close)
 
+    @property
+    def stop_requested(self) -> bool:
+        return self._view.stop_requested
+
     def _attempt(self, show: Callable[[], None]) -> None:
         try:
             interruptible(show)  # a terminal may be stopped
@@ -131,10 +152,9 @@ class _PlainLines(Progress):
         self._started = False
 
     def add(self, row: Row) -> None:
-        cells = _cells(row, self._names)
-        widths = [5, *(max(12, len(h)) for h in self._headers[1:])]
-        for line in [cells] if self._started else [self._headers, cells]:
-            print("  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)), flush=True)
+        lines = [cells(row, self._names)]
+        for line in aligned(self._headers, lines, with_headers=not self._started):
+            print(line, flush=True)
         self._started = True
         self.shown_gap = row.gap
 
@@ -154,7 +174,8 @@ class _LiveTable(Progress):
         self._rows: list[Row] = []
         self._now = ""
         self._notes: list[str] = []
-        console = Console()
+        # In a notebook Rich would want widgets, and warn without them.
+        console = Console(force_jupyter=False)
         self._height = max(5, console.height - 6)
         # It draws itself: an error in a thread of Rich could not be caught.
         self._live = Live(self, console=console, auto_refresh=False)
@@ -197,7 +218,7 @@ class _LiveTable(Progress):
             whole = header in ("kind", "bound is")
             table.add_column(Text(header), justify="right", no_wrap=whole)
         for row in self._rows[-self._height :]:
-            table.add_row(*map(Text, _cells(row, self._names)))
+            table.add_row(*map(Text, cells(row, self._names)))
         return table
 
 
@@ -206,7 +227,18 @@ def certainty(certified: bool) -> str:
     return "certified" if certified else "estimated"
 
 
-def _cells(row: Row, names: list[str]) -> list[str]:
+def aligned(headers: list[str], rows: list[list[str]], *, with_headers: bool = True) -> list[str]:
+    """Rows as lines of text whose columns stand below one another."""
+    widths = [5, *(max(12, len(header)) for header in headers[1:])]
+    return [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in ([headers, *rows] if with_headers else rows)
+    ]
+
+
+def cells(row: Row, names: list[str]) -> list[str]:
+    """A row as texts; `names` are the black boxes whose evaluations are counted."""
+
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.6g}"
 

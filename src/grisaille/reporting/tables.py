@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grisaille.errors import printable
+from grisaille.errors import counted, printable
 from grisaille.language.declared_unit import unit_text
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import design_kinds
+from grisaille.markup import labelled
 from grisaille.records import History, Trial
 from grisaille.reporting.constraint_table import constraint_lines, tightness
 from grisaille.reporting.trial_data import trial_data
@@ -91,27 +92,33 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
 
 def describe_result(result: Any) -> str:
     """A result for a person to read."""
+    return printable("\n".join(f"{label:<12} {text}" for label, text in _rows(result)))
+
+
+def result_html(result: Any) -> str:
+    """The same for a notebook."""
+    return labelled(_rows(result))
+
+
+def _rows(result: Any) -> list[tuple[str, str]]:
+    """What is said of a result: labels, and what they say."""
     problem: Problem = result.problem
     goal = "minimum" if problem.sense == 1 else "maximum"
-    lines = [f"status       {result.status}: {result.message}"]
+    rows = [("status", f"{result.status}: {result.message}")]
     if result.certificate is not None:
         blamed = result.certificate.blame()
         which = "which is" if len(blamed) == 1 else "one of which is"
-        lines.append(
-            f"to blame     {' and '.join(blamed)}, {which} violated by at least "
-            f"{result.certificate.least_violation:.3g} at every point"
-        )
+        least = f"{result.certificate.least_violation:.3g} at every point"
+        rows.append(("to blame", f"{' and '.join(blamed)}, {which} violated by at least {least}"))
     if result.x is None:
         seen = sum(result.evaluations.values())
         what = "every evaluation failed" if result.failures else "nothing was evaluated"
         what = f"no trial is complete; {seen} evaluations" if seen else what
-        return printable("\n".join([*lines, f"x            {what}"]))
+        return [*rows, ("x", what)]
     doubt = "infeasible" if result.maxcv > 0 else "feasible in the mean only"
     unit = unit_text(problem.objective_unit)
     named = "" if problem.objective_name is None else f"{problem.objective_name} = "
-    lines.append(
-        f"{goal:<12} {named}{result.fun:.8g}{unit}" + ("" if result.success else f"   ({doubt})")
-    )
+    rows.append((goal, f"{named}{result.fun:.8g}{unit}{'' if result.success else f'   ({doubt})'}"))
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
     sure = f"bound {result.assurance}"
     if result.assurance == "certified":
@@ -120,17 +127,16 @@ def describe_result(result: Any) -> str:
     if not bounded and result.success:
         sure = "no bound"
     if result.certificate is None:
-        lines.append(f"optimum in   [{low}, {high}]{unit}   gap {result.gap:.3g} ({sure})")
+        rows.append(("optimum in", f"[{low}, {high}]{unit}   gap {result.gap:.3g} ({sure})"))
     if problem.constraints:
         tightest = int(np.argmax(tightness(result.constr, result.history)))
-        lines.append(
-            f"violation    {result.maxcv:.3g}   (tightest: {problem.constraint_names[tightest]})"
-        )
+        named = problem.constraint_names[tightest]
+        rows.append(("violation", f"{result.maxcv:.3g}   (tightest: {named})"))
         table = constraint_lines(problem, result.constr, result.history)
-        lines += [f"{'' if k else 'constraints':<12} {line}" for k, line in enumerate(table)]
+        rows += [("" if k else "constraints", line) for k, line in enumerate(table)]
     if problem.causal is not None:
         done = problem.causal.describe(result.x)
-        lines.append(f"set          {', '.join(f'{n} = {v:.6g}' for n, v in done.items()) or '-'}")
+        rows.append(("set", ", ".join(f"{n} = {v:.6g}" for n, v in done.items()) or "-"))
     chosen = problem.variables if problem.causal is None else problem.causal.model.variables
     # Decisions first: they are what one does; unknowns follow from them.
     for variable in sorted(chosen, key=lambda v: v.is_unknown):
@@ -138,29 +144,27 @@ def describe_result(result: Any) -> str:
         value = np.array2string(np.asarray(found), precision=6, max_line_width=90)
         shown = found if isinstance(found, str) else f"{value}{unit_text(variable.unit)}"
         solved = "   (unknown, solves the equations)" if variable.is_unknown else ""
-        lines.append(f"{variable.name:<12} {shown}{solved}")
+        rows.append((variable.name, f"{shown}{solved}"))
     counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
-    lines.append(
-        f"evaluations  {counts or 'none needed'} in {result.nit} trial{'s' * (result.nit != 1)}"
-    )
+    rows.append(("evaluations", f"{counts or 'none needed'} in {counted(result.nit, 'trial')}"))
     if result.failures:
         many = len(result.failures)
-        lines.append(f"failures     {many}, the last one: {result.failures[-1].reason}")
-    lines += _calibration_lines(result.calibration)
+        rows.append(("failures", f"{many}, the last one: {result.failures[-1].reason}"))
+    rows += _calibration_rows(result.calibration)
     if result.learned:
-        lines.append(f"learned      hyper-parameters of {', '.join(result.learned)}")
-    return printable("\n".join(lines))
+        rows.append(("learned", f"hyper-parameters of {', '.join(result.learned)}"))
+    return rows
 
 
-def _calibration_lines(calibration: Sequence[Any]) -> list[str]:
+def _calibration_rows(calibration: Sequence[Any]) -> list[tuple[str, str]]:
     """How far the bands were right, in a line; and what was concluded about noise left out."""
-    lines = []
+    rows = []
     answers = sum(row.answers for row in calibration)
     if answers:
         text = f"{sum(row.inside for row in calibration)} of {answers} answers were inside"
         wider = [f"{row.box} by {row.factor:.2g}" for row in calibration if row.factor > 1]
         if wider:
             text += f"; the bound widens those of {', '.join(wider)}"
-        lines.append(f"bands        {text}")
+        rows.append(("bands", text))
     concluded = [f"{row.box} {text}" for row in calibration for text in row.conclusions]
-    return lines + [f"concluded    {text}" for text in concluded]
+    return rows + [("concluded", text) for text in concluded]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from grisaille.checks import is_count
-from grisaille.confidence.incumbent import Incumbent
+from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.errors import ModelError, shortened
 from grisaille.inspection.learned_model import LearnedModel, learned_model
 from grisaille.inspection.predictions import expression_table, predictor_for, problem_table
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
+from grisaille.markup import labelled
 from grisaille.records import Failure, History, Situation, Suggestion, TrialKind
+from grisaille.reporting.tables import outcome_text
 from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event
 from grisaille.strategies.strategy import Strategy
@@ -177,6 +179,23 @@ class ReadableStudy:
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {len(self.state.trials)} trials, in {masked(self.storage)})"
+
+    def _repr_html_(self) -> str:
+        history, best = self.history, find_incumbent(self.history, None)
+        counts = ", ".join(f"{box} {count}" for box, count in history.counts().items()) or "none"
+        rows = [
+            ("study", f"{self.name}, in {masked(self.storage)}"),
+            ("strategy", repr(self.strategy)),
+            ("trials", f"{len(history)} complete, of {len(self.state.trials)} begun"),
+            ("answers", counts),
+            ("pending", ", ".join(query.id for query in self.pending) or "none"),
+        ]
+        if best is not None:
+            text = outcome_text(self.problem, history.trials[best.position])
+            rows.append(("best observed", text))
+        if history.failures:
+            rows.append(("failures", f"{len(history.failures)}: {history.failures[-1].reason}"))
+        return labelled(rows)
 
     def _planned(self) -> int | None:
         """How many trials the latest decision assumed, if it assumed a number."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from scipy.optimize import OptimizeResult
 from torch import Tensor
 
 from grisaille.array_types import Array
@@ -30,11 +28,11 @@ from grisaille.metrics import Metrics
 from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
+from grisaille.study.pictured_result import PicturedResult
 from grisaille.theory.theory import Theory
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
     from grisaille.theory.amplification import Form
     from grisaille.theory.guarantee import Guarantee
@@ -77,7 +75,7 @@ class NoSuchFieldError(ModelError, KeyError):
     __str__ = Exception.__str__  # a KeyError would quote its text
 
 
-class Result(OptimizeResult):  # type: ignore[misc]
+class Result(PicturedResult):
     """SciPy's `OptimizeResult`, with a bound, a gap and the history.
 
     `result[expression]` is the value of any expression at the recommended point: of a choice its
@@ -177,15 +175,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
         return array.item() if array.shape == () else array
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.keys(), *type(self).__dict__, "keys", "items", "values", "get"})
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Convergence of best value and bound, and of violations; saved when `path` is given."""
-        from grisaille.reporting.plots import plot_convergence
-
-        if path is not None and not (isinstance(path, str | os.PathLike) and str(path).strip()):
-            raise ModelError(f"plot(path={shortened(path)}): pass the path of a picture, or None")
-        return plot_convergence(self.problem, self.history, self.fun, self._bound, path)
+        own = {*type(self).__dict__, *PicturedResult.__dict__}
+        return sorted({*self.keys(), *own, "keys", "items", "values", "get"})
 
     def report(self, path: str | os.PathLike[str], *, name: str = "study") -> None:
         """Write a report to read, print and send: one HTML file without scripts.
@@ -382,17 +373,17 @@ class Result(OptimizeResult):  # type: ignore[misc]
             )
         return self.strategy.beta
 
-    @property
-    def _bound(self) -> float | None:
-        bound = self.lower_bound if self.problem.sense == 1 else self.upper_bound
-        return bound if np.isfinite(bound) else None
-
     def __repr__(self) -> str:
         from grisaille.reporting.tables import describe_result
 
         return describe_result(self)
 
     __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        from grisaille.reporting.tables import result_html
+
+        return result_html(self)
 
 
 def _hint(result: Result, name: str) -> str:

@@ -67,7 +67,7 @@ def run(
             if refutation is not None:
                 summary = session.summary(limits)
                 return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
-            view = nullcontext(table) if silent else show_progress(problem, progress)
+            view = nullcontext(table) if silent else show_progress(problem, progress, trials)
             with view as table, evaluators_for(executor, workers) as evaluators:
                 runner = Runner(
                     session,

@@ -43,6 +43,8 @@ _AWAY_EVALUATIONS = 3.0
 _AWAY_SECONDS = 2.0
 # How often to look whether other processes left something to do, in seconds.
 _POLL = 0.05
+# What a result says when somebody pressed Stop. Evaluations under way were finished first.
+_STOPPED = "stopped with the button; everything evaluated is in the result"
 # How long to wait for an answer before asking whether something is wrong, in seconds.
 _LONG = 10.0
 
@@ -90,7 +92,8 @@ class Runner:
         if bound is None:
             self.table.doing("computing the final bound")
             bound = self.session.bound(summary.situation)
-        return interruptible(lambda: summary.result(status, bound))
+        message = _STOPPED if status is Status.INTERRUPTED else None
+        return interruptible(lambda: summary.result(status, bound, message))
 
     def until_stopped(self) -> Status:
         """Suggest, evaluate and record until there is a reason to stop; then finish the rest."""
@@ -132,7 +135,7 @@ class Runner:
 
     def _submit_one(self) -> bool:
         """Submit one query; False if there is none now."""
-        self._check_time()
+        self._check_end()
         query = self.session.take(self.limits.trials)
         while query is None:
             if self._status is not None or not self._suggest():
@@ -235,13 +238,16 @@ class Runner:
             others = state.others_at_work(self.session.worker.name, time.time() - away)
             return sum(1 for _ in state.waiting(self.limits.trials)) >= 1 + others
 
-        self._check_time()
+        self._check_end()
         while self._status is None and not self.session.look(is_enough) and self._suggest():
-            self._check_time()
+            self._check_end()
 
-    def _check_time(self) -> None:
+    def _check_end(self) -> None:
+        """Notice that the time is up, or that somebody pressed Stop in the view."""
         if self._status is None and self._is_late():
             self._status = Status.TIMEOUT
+        if self._status is None and self.table.stop_requested:
+            self._status = Status.INTERRUPTED
 
     def _is_late(self) -> bool:
         return self.timeout is not None and time.perf_counter() - self._started >= self.timeout

@@ -1,0 +1,206 @@
+"""The view of a running study in a notebook: a table that is updated, and a button that stops.
+
+The table needs nothing but IPython. The button needs `ipywidgets`, and a kernel that reads messages
+while a cell runs (ipykernel 7 and later). Without them there is no button, and interrupting the
+kernel stops the run as well.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from threading import Event
+from typing import Any
+
+from grisaille.errors import printable
+from grisaille.markup import Html, code, element, joined, small, table
+from grisaille.reporting.progress import Progress, Row, aligned, cells, certainty
+
+_MOST_ROWS = 10
+_MOST_NOTES = 3
+# What changes faster than this many seconds is not drawn each time.
+_PAUSE = 0.2
+_BAR = "height:4px;border-radius:2px"
+
+
+def kernel_shell() -> Any:
+    """IPython's shell if this process is the kernel of a notebook; else None."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None:  # a kernel has imported it
+        return None
+    shell = ipython.get_ipython()
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
+class NotebookTable(Progress):
+    """The last trials as a table, the gap so far, and what is going on.
+
+    Args:
+        shell: IPython's shell.
+        names: The black boxes whose evaluations are counted.
+        headers: Of the columns.
+        trials: How many trials there will be; None if that is open.
+    """
+
+    def __init__(
+        self, shell: Any, names: list[str], headers: list[str], trials: int | None = None
+    ) -> None:
+        self._names = names
+        self._headers = headers
+        self._trials = trials
+        self._rows: list[Row] = []
+        self._notes: list[str] = []
+        self._now = ""
+        self._drawn = -_PAUSE
+        self._display: Any = None
+        self._button = _stop_button(shell)
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether somebody pressed the button."""
+        return self._button is not None and self._button.pressed.is_set()
+
+    def open(self) -> None:
+        """Show the button and an empty table."""
+        from IPython.display import display
+
+        if self._button is not None:
+            self._button.show()
+        self._display = display(self._content(), raw=True, display_id=True)
+
+    def add(self, row: Row) -> None:
+        """Show one more row."""
+        self._rows.append(row)
+        self._draw()
+        self.shown_gap = row.gap
+
+    def doing(self, what: str) -> None:
+        """Show what is going on now."""
+        self._now = what
+        self._draw()
+
+    def note(self, what: str) -> None:
+        """Show something unusual."""
+        self._notes.append(what)
+        self._draw()
+
+    def close(self) -> None:
+        """Leave the last state behind, without the button."""
+        self._now = ""
+        if self._button is not None:
+            self._button.hide()
+        if self._display is not None:
+            self._display.update(self._content(), raw=True)
+
+    def _draw(self) -> None:
+        if time.monotonic() - self._drawn < _PAUSE:
+            return
+        self._display.update(self._content(), raw=True)
+        self._drawn = time.monotonic()
+
+    def _content(self) -> dict[str, str]:
+        """The view as HTML, and as text for those who cannot show it."""
+        rows = [cells(row, self._names) for row in self._rows[-_MOST_ROWS:]]
+        below = [*self._notes[-_MOST_NOTES:], self._now]
+        if self.stop_requested and self._now:
+            below[-1] += " (stops after this)"
+        below = [printable(line) for line in below if line]
+        numbers = set(range(len(self._headers))) - {1, 4}
+        shown = [
+            element("div", self._summary()),
+            self._bar(),
+            table(self._headers, rows, numbers=numbers) if rows else "",
+            *(element("div", small(code(line))) for line in below),
+        ]
+        lines = aligned(self._headers, rows) if rows else []
+        plain = "\n".join([self._summary(), *lines, *below])
+        return {"text/html": joined(shown), "text/plain": plain}
+
+    def _summary(self) -> str:
+        """Best value, bound and gap in a line."""
+        if not self._rows:
+            return "no trial is complete yet"
+        last = self._rows[-1]
+        parts = ["best feasible -" if last.best is None else f"best feasible {last.best:.6g}"]
+        if last.bound is not None:
+            parts.append(f"bound {last.bound:.6g} ({certainty(last.certified)})")
+        if last.gap is not None:
+            parts.append(f"gap {max(last.gap, 0.0):.3g}")
+        planned = f" of {self._trials}" if self._trials else ""
+        parts.append(f"trial {last.trial}{planned}, {last.seconds:.0f} s")
+        return ", ".join(parts)
+
+    def _bar(self) -> Html:
+        """How far the run is; nothing if the number of trials is open."""
+        if not self._trials:
+            return Html()
+        done = self._rows[-1].trial / self._trials if self._rows else 0.0
+        filled = element("div", style=f"{_BAR};width:{100 * min(done, 1.0):.0f}%;background:#888")
+        return element("div", filled, style=f"{_BAR};width:30em;max-width:100%;background:#8883")
+
+
+class _StopButton:
+    """A button that asks the run to stop.
+
+    Attributes:
+        pressed: Set when somebody has pressed it.
+    """
+
+    def __init__(self, widgets: Any) -> None:
+        self.pressed = Event()
+        self._display: Any = None
+        self._button = widgets.Button(
+            description="Stop", tooltip="Finish the evaluations under way, then return the result"
+        )
+        self._button.on_click(lambda _: self.pressed.set())
+        self._listen_early()
+
+    def _listen_early(self) -> None:
+        """Notice a click when it arrives, not when the cell has ended.
+
+        Some frontends send clicks to another thread of the kernel, which handles them while a cell
+        runs. Otherwise the thread that receives messages asks the channel of the button where each
+        one belongs. A kernel that does not ask leaves it at the first way.
+        """
+        channel = self._button.comm
+        route = getattr(channel, "_reply_subshell_for", None)
+        if route is None:
+            return
+
+        def look_and_route(data: Any, default: Any) -> Any:
+            if _is_click(data):
+                self.pressed.set()
+            return route(data, default)
+
+        channel._reply_subshell_for = look_and_route
+
+    def show(self) -> None:
+        """Show the button."""
+        from IPython.display import display
+
+        self._display = display(self._button, display_id=True)
+
+    def hide(self) -> None:
+        """Take the button away: a saved notebook could not show it."""
+        if self._display is not None:
+            self._display.update({"text/html": "", "text/plain": ""}, raw=True)
+        if not self.pressed.is_set():  # else its click may still have to be handled
+            self._button.close()
+
+
+def _is_click(data: Any) -> bool:
+    """Whether a message to a button says that it was clicked."""
+    content = data.get("content") if isinstance(data, dict) else None
+    return isinstance(content, dict) and content.get("event") == "click"
+
+
+def _stop_button(shell: Any) -> _StopButton | None:
+    """A button, if a click can arrive while a cell runs."""
+    if getattr(shell.kernel, "shell_channel_thread", None) is None:
+        return None
+    with suppress(Exception):  # not installed, or broken: the run does not need it
+        import ipywidgets
+
+        return _StopButton(ipywidgets)
+    return None
