@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
-from docs.builder import command_help, executed_pages, gallery, project_pages, reference
+from docs.builder import command_help, gallery, page_blocks, project_pages, reference
 from docs.builder.contents import with_tables_of_contents
 from docs.builder.docstrings import as_restructured_text
 from docs.builder.links import site_links
@@ -27,7 +28,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": False}
 
 
+_KERNEL = """c.IPKernelApp.matplotlib = "inline"  # a figure is shown as a picture
+c.IPKernelApp.log_level = "ERROR"  # that it listens on this machine without encryption is known
+"""
+
+
 def _write_generated_pages(app: Sphinx) -> None:
+    kernel = ROOT / "build" / "ipython" / "profile_default" / "ipython_kernel_config.py"
+    kernel.parent.mkdir(parents=True, exist_ok=True)
+    kernel.write_text(_KERNEL, encoding="utf-8")
+    os.environ["IPYTHONDIR"] = str(kernel.parents[1])
     project_pages.write(ROOT, GENERATED)
     reference.write(GENERATED / "reference")
     command_help.write(GENERATED / "reference" / "command_help.md")
@@ -42,8 +52,8 @@ def _for_the_site(app: Sphinx, name: str, content: list[str]) -> None:
     text = content[0]
     if name == "index":
         text = with_tables_of_contents(text)
-    if executed_pages.is_executed(text):
-        text = executed_pages.as_notebook(text)
+    if page_blocks.is_executed(text):
+        text = page_blocks.as_notebook(text)
     content[0] = site_links(text, file.relative_to(DOCS))
 
 

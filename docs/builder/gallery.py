@@ -15,9 +15,12 @@ _HEADER = """Examples
 ========
 
 Each example is a plain script of the folder `examples`. It was run when this site was built; its page shows what it
-printed. Where an example draws nothing itself, the picture is `result.plot()` of its result, or the diagram of its
-problem, in which black boxes are black.
+printed. Where an example draws nothing itself, the picture is `result.plot()` of its result, or a part of the diagram of
+its problem, in which black boxes are black.
 """
+_MAIN = 'if __name__ == "__main__":\n'
+# A text between two blocks of code: what the second one prints is then shown below it.
+_RUN_IT = "# %%\n# Run as a script, it prints:\n\n"
 
 
 def write_examples(source: Path, target: Path) -> None:
@@ -39,7 +42,7 @@ def with_title(name: str, text: str) -> str:
     if ast.get_docstring(tree) is not None:
         code = "".join(text.splitlines(keepends=True)[tree.body[0].end_lineno :])
     heading = f'"""{title}\n{"=" * len(title)}\n\n{docstring.rstrip()}\n"""\n'
-    return heading + "\n" + code.lstrip("\n")
+    return heading + "\n" + code.lstrip("\n").replace(_MAIN, f"{_RUN_IT}{_MAIN}")
 
 
 class FirstThenByName:
@@ -57,11 +60,12 @@ def pictures(block: Any, variables: dict[str, Any], configuration: dict[str, Any
     """Save the pictures of an example that has just run; returns the text that shows them."""
     from sphinx_gallery.scrapers import figure_rst
 
-    if block[0] != "code":
+    folder = Path(variables["src_file"]).parent
+    defines_only = _MAIN in Path(variables["src_file"]).read_text(encoding="utf-8")
+    if block[0] != "code" or (defines_only and _MAIN not in block[1]):
         return ""
     paths = variables["image_path_iterator"]
     saved: list[str] = []
-    folder = Path(variables["src_file"]).parent
     for drawn in sorted(folder.glob("*.png")):  # examples run in the folder they lie in
         saved.append(next(paths))
         shutil.move(drawn, saved[-1])
@@ -78,9 +82,11 @@ def pictures(block: Any, variables: dict[str, Any], configuration: dict[str, Any
 
 
 def _draw_text(text: str, path: str) -> None:
-    """Save a text as a picture, in letters of one width."""
-    lines = text.splitlines()
-    width, height = max(len(line) for line in lines) * 0.085 + 0.4, len(lines) * 0.2 + 0.4
+    """Save a text as a picture, in letters of one width; the legend and long lines are cut off."""
+    lines = text.partition("\n\n")[0].splitlines()
+    text = "\n".join(line if len(line) <= 60 else f"{line[:59]}…" for line in lines)
+    width = max(len(line) for line in text.splitlines()) * 0.085 + 0.4
+    height = len(lines) * 0.2 + 0.4
     figure = Figure(figsize=(width, height))
     figure.text(
         0.2 / width,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import importlib
 import inspect
 import shutil
@@ -73,9 +74,22 @@ def page(title: str, about: str, things: dict[str, object]) -> str:
     parts = [f"# {title}", about]
     for path, thing in things.items():
         kind = "autoclass" if inspect.isclass(thing) else "autofunction"
-        options = ["   :members:", "   :show-inheritance:"] if inspect.isclass(thing) else []
+        options = _options(thing) if inspect.isclass(thing) else []
         parts.append("\n".join(["```{eval-rst}", f".. {kind}:: {path}", *options, "```"]))
     return "\n\n".join([*parts, "## What to read next", _NEXT]) + "\n"
+
+
+def _options(kind: type) -> list[str]:
+    """What to show of a class: its members, also those of our own base classes."""
+    foreign = [base.__name__ for base in kind.__mro__ if not base.__module__.startswith("grisaille")]
+    options = ["   :members:", f"   :inherited-members: {', '.join(foreign)}"]
+    if slots := vars(kind).get("__slots__"):  # the docstring of the class documents them
+        options.append(f"   :exclude-members: {', '.join(slots)}")
+    if issubclass(kind, enum.Enum):
+        options.append("   :undoc-members:")
+    if any(base.__name__ in gs.__all__ for base in kind.__bases__) or issubclass(kind, Exception):
+        options.append("   :show-inheritance:")
+    return options
 
 
 _NEXT = "[All names](index.md), or [the examples](../../../examples), which use every one of them."
