@@ -13,8 +13,8 @@ from grisaille.cli import main
 
 _INTRODUCTION = """# Every command
 
-The texts of `grisaille --help` and `grisaille COMMAND --help`. [The command line](../../command_line.md) shows them at
-work.
+The texts of `grisaille --help` and `grisaille COMMAND --help`.
+[The command line](../../command_line.md) shows them at work.
 """
 _NEXT = """## What to read next
 

@@ -9,7 +9,7 @@ _ENTRY = re.compile(r"^\s*- \[[^\]]+\]\(([^)#]+)\)", re.MULTILINE)
 
 
 def with_tables_of_contents(text: str) -> str:
-    """Add a hidden table of contents for each section: the pages that its list begins lines with."""
+    """Add a hidden table of contents for each section: the pages that its list links to first."""
     _, *sections = _SECTION.split(text)
     tables = []
     for title, body in zip(sections[::2], sections[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""What the documentation adds to Sphinx: links, tables of contents, generated and executed pages."""
+"""What the documentation adds to Sphinx: links, contents, generated and executed pages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sphinx.application import Sphinx
-
 from docs.builder import command_help, gallery, page_blocks, project_pages, reference
 from docs.builder.contents import with_tables_of_contents
 from docs.builder.docstrings import as_restructured_text
 from docs.builder.links import site_links
+from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -52,6 +51,8 @@ def _for_the_site(app: Sphinx, name: str, content: list[str]) -> None:
     text = content[0]
     if name == "index":
         text = with_tables_of_contents(text)
+    if reference.MARK in text:
+        text = reference.with_every_public_name(text)
     if page_blocks.is_executed(text):
         text = page_blocks.as_notebook(text)
     content[0] = site_links(text, file.relative_to(DOCS))

@@ -43,6 +43,7 @@ def run_command(command: str) -> str:
 
 def follow(steps: list[list[str]]) -> list[str]:
     """Do all steps in the current folder; gives what each printed."""
+    sys.path.insert(0, str(Path.cwd()))  # as for a script in this folder: pages import their files
     names: dict[str, Any] = {"__name__": "__main__"}
     printed = []
     for number, (kind, text, name) in enumerate(steps):

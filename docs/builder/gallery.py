@@ -14,9 +14,9 @@ import grisaille as gs
 _HEADER = """Examples
 ========
 
-Each example is a plain script of the folder `examples`. It was run when this site was built; its page shows what it
-printed. Where an example draws nothing itself, the picture is `result.plot()` of its result, or a part of the diagram of
-its problem, in which black boxes are black.
+Each example is a plain script of the folder `examples`. It was run when this site was built; its
+page shows what it printed. Where an example draws nothing itself, the picture is `result.plot()` of
+its result, or a part of the diagram of its problem, in which black boxes are black.
 """
 _MAIN = 'if __name__ == "__main__":\n'
 # A text between two blocks of code: what the second one prints is then shown below it.

@@ -9,8 +9,9 @@ from docs.builder.site_pages import PROJECT_PAGES
 
 _RESULTS = """# Stored measurements
 
-Every number on the pages about measurements comes from one of these files. A file is named after the command that wrote
-it, `python -m benchmarks.NAME`. Most JSON files hold the command, the versions and every seed.
+Numbers on the pages about measurements come from these files. A file is named after the command
+that wrote it, `python -m benchmarks.NAME`. Most JSON files hold the command, the versions and every
+seed.
 
 - [The comparison in tables](comparison.md)
 - [The comparison on drawn problems in tables](comparison_drawn.md)
@@ -21,7 +22,8 @@ it, `python -m benchmarks.NAME`. Most JSON files hold the command, the versions 
 
 ## What to read next
 
-[Benchmarks](../../benchmarks.md) says what was measured, and [the comparison](../../comparison.md) how strategies compare.
+[Benchmarks](../../benchmarks.md) says what was measured, and [the comparison](../../comparison.md)
+how strategies compare.
 
 ```{{toctree}}
 :hidden:

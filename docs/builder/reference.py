@@ -31,6 +31,8 @@ ROOMS = {
     "dashboard": ("The live page", "A study in the browser."),
     "errors": ("Errors and warnings", "What can go wrong."),
 }
+MARK = "<!-- every public name -->"
+_FOLDER = "generated/reference"
 _PROBLEMS = "Known problems, with known optima. [The page on them](../../problems.md) has formulas."
 
 
@@ -66,7 +68,6 @@ def write(folder: Path) -> None:
     problems = importlib.import_module("grisaille.problems")
     known = {f"grisaille.problems.{name}": getattr(problems, name) for name in problems.__all__}
     (folder / "problems.md").write_text(page("Known problems", _PROBLEMS, known), encoding="utf-8")
-    (folder / "index.md").write_text(_index(rooms), encoding="utf-8")
 
 
 def page(title: str, about: str, things: dict[str, object]) -> str:
@@ -81,7 +82,9 @@ def page(title: str, about: str, things: dict[str, object]) -> str:
 
 def _options(kind: type) -> list[str]:
     """What to show of a class: its members, also those of our own base classes."""
-    foreign = [base.__name__ for base in kind.__mro__ if not base.__module__.startswith("grisaille")]
+    foreign = [
+        base.__name__ for base in kind.__mro__ if not base.__module__.startswith("grisaille")
+    ]
     options = ["   :members:", f"   :inherited-members: {', '.join(foreign)}"]
     if slots := vars(kind).get("__slots__"):  # the docstring of the class documents them
         options.append(f"   :exclude-members: {', '.join(slots)}")
@@ -92,31 +95,30 @@ def _options(kind: type) -> list[str]:
     return options
 
 
-_NEXT = "[All names](index.md), or [the examples](../../../examples), which use every one of them."
+_NEXT = (
+    "[All names](../../reference.md), or [the examples](../../../examples), which use every one."
+)
 
 
-def _index(rooms: dict[str, list[str]]) -> str:
-    """The first page of the reference: every name with the first line of its docstring."""
-    parts = [
-        "# Every public name",
-        "This list is made from `grisaille.__all__` when the site is built. `import grisaille as gs` "
-        "is what all pages assume.",
-    ]
-    for room, names in rooms.items():
+def with_every_public_name(page: str) -> str:
+    """The first page of the reference: every name with the first lines of its docstring."""
+    parts = []
+    for room, names in rooms_of(list(gs.__all__)).items():
         title, about = ROOMS[room]
-        parts.append(f"## [{title}]({_file(room)}.md)\n\n{about}")
-        rows = [f"| {{py:obj}}`gs.{n} <grisaille.{n}>` | {_first_line(n)} |" for n in names]
+        parts.append(f"## [{title}]({_FOLDER}/{_file(room)}.md)\n\n{about}")
+        rows = [f"| {{py:obj}}`gs.{n} <grisaille.{n}>` | {_first_lines(n)} |" for n in names]
         parts.append("\n".join(["| name | |", "|---|---|", *rows]))
     parts.append(
-        "## More\n\n- [Known problems](problems.md): `gs.problems`\n"
-        "- [Every command](command_help.md): the texts of `--help`"
+        f"## More\n\n- [Known problems]({_FOLDER}/problems.md): `gs.problems`\n"
+        f"- [Every command]({_FOLDER}/command_help.md): the texts of `--help`"
     )
-    entries = [*(_file(room) for room in rooms), "problems", "command_help"]
+    pages = [*(_file(room) for room in rooms_of(list(gs.__all__))), "problems", "command_help"]
+    entries = [f"{_FOLDER}/{page}" for page in pages]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *entries, "```"]))
-    return "\n\n".join(parts) + "\n"
+    return page.replace(MARK, "\n\n".join(parts))
 
 
-def _first_line(name: str) -> str:
+def _first_lines(name: str) -> str:
     text = inspect.getdoc(getattr(gs, name)) or ""
     return " ".join(text.split("\n\n")[0].split()).replace("|", r"\|")
 
