@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from docs.builder.site_pages import page_of
+
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"^\s*- \[[^\]]+\]\(([^)#]+)\)", re.MULTILINE)
 
@@ -22,8 +24,6 @@ def with_tables_of_contents(text: str) -> str:
 
 def _docname(target: str) -> str:
     """The name of a page for a table of contents; the first page lies in docs/ itself."""
-    from docs.builder.site_pages import page_of
-
     path = target.removeprefix("../") if target.startswith("../") else f"docs/{target}"
     page = page_of(path.rstrip("/")) or target
     return page.rsplit(".", 1)[0]
