@@ -40,7 +40,7 @@ def _write_generated_pages(app: Sphinx) -> None:
     project_pages.write(ROOT, GENERATED)
     reference.write(GENERATED / "reference")
     command_help.write(GENERATED / "reference" / "command_help.md")
-    gallery.write_examples(ROOT / "examples", GENERATED / "examples")
+    gallery.write_examples(ROOT / "examples", DOCS, GENERATED / "examples")
 
 
 def _for_the_site(app: Sphinx, name: str, content: list[str]) -> None:

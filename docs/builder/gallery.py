@@ -23,14 +23,26 @@ _MAIN = 'if __name__ == "__main__":\n'
 _RUN_IT = "# %%\n# Run as a script, it prints:\n\n"
 
 
-def write_examples(source: Path, target: Path) -> None:
+def write_examples(source: Path, docs: Path, target: Path) -> None:
     """Copy the examples, with a title made of the file's name: sphinx-gallery asks for one."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     (target / "GALLERY_HEADER.rst").write_text(_HEADER, encoding="utf-8")
+    pages = {
+        page.relative_to(docs).with_suffix("").as_posix(): page.read_text(encoding="utf-8")
+        for page in sorted([*docs.glob("*.md"), *docs.glob("recipes/*.md")])
+    }
     for file in sorted(source.glob("*.py")):
         text = with_title(file.stem, file.read_text(encoding="utf-8"))
-        (target / file.name).write_text(text, encoding="utf-8")
+        about = [name for name, page in pages.items() if f"examples/{file.name})" in page]
+        (target / file.name).write_text(text + _read_next(about), encoding="utf-8")
+
+
+def _read_next(pages: list[str]) -> str:
+    """The end of an example: the pages that name it, or where its names are explained."""
+    lines = [f"# - :doc:`/{page}`" for page in pages or ["language", "solving", "reference"]]
+    title = "What to read next"
+    return "\n".join(["", "# %%", f"# {title}", f"# {'-' * len(title)}", "#", *lines, ""])
 
 
 def with_title(name: str, text: str) -> str:

@@ -27,8 +27,6 @@ ROOMS = {
     "execution": ("Programs", "Black boxes that are programs."),
     "comparison": ("Comparison", "Strategies side by side."),
     "interoperation": ("Other tools", "Studies as generators for other tools."),
-    "reporting": ("Reports", "What happened, as pages and pictures."),
-    "dashboard": ("The live page", "A study in the browser."),
     "errors": ("Errors and warnings", "What can go wrong."),
 }
 MARK = "<!-- every public name -->"
@@ -53,7 +51,7 @@ def _room(module: str) -> str:
     for length in range(len(parts), 0, -1):
         if ".".join(parts[:length]) in ROOMS:
             return ".".join(parts[:length])
-    raise KeyError(f"module {module!r} lies in no room of the reference: add it to docs/builder")
+    raise KeyError(f"module {module!r} lies in no room of the reference: add it to ROOMS")
 
 
 def write(folder: Path) -> None:
