@@ -14,7 +14,7 @@ DOCS = ROOT / "docs"
 
 # Pages that the site runs say so themselves. These are only followed here: they take longer, or
 # they need files and commands.
-FOLLOWED = ["curves", "discrete", "loops", "own_models", "recipes/ask_and_tell_from_csv"]
+FOLLOWED = ["curves", "discrete", "interoperation", "loops", "recipes/ask_and_tell_from_csv"]
 EXECUTED = sorted(
     file.relative_to(DOCS).with_suffix("").as_posix()
     for file in DOCS.rglob("*.md")
