@@ -10,9 +10,12 @@ import shlex
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 # Every command that runs a problem's file says so; pages leave that out.
 _LEFT_OUT = "grisaille: running "
+# What pages call the folder that they are followed in.
+_FOLDER = "/home/me/reactor"
 
 
 def run_code(code: str, number: int, names: dict[str, Any]) -> str:
@@ -26,7 +29,10 @@ def run_code(code: str, number: int, names: dict[str, Any]) -> str:
 
 
 def run_command(command: str) -> str:
-    """Run a command of Grisaille, or `cat`; gives what it printed, errors included."""
+    """Run a command of Grisaille, or `cat`; gives what it printed, errors included.
+
+    `< FILE` at its end is its standard input.
+    """
     from grisaille.cli import main
 
     program, *arguments = shlex.split(command, comments=True)
@@ -34,10 +40,20 @@ def run_command(command: str) -> str:
         return Path(arguments[0]).read_text(encoding="utf-8")
     if program != "grisaille":
         raise ValueError(f"a page may only run grisaille and cat, not {program!r}")
+    given = ""
+    if "<" in arguments:
+        *arguments, _, file = arguments
+        given = Path(file).read_text(encoding="utf-8")
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+    with (
+        mock.patch("sys.stdin", io.StringIO(given)),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        contextlib.suppress(SystemExit),  # a mistake in the call, which is printed
+    ):
         main(arguments)
-    lines = printed.getvalue().splitlines(keepends=True)
+    text = printed.getvalue().replace(str(Path.cwd()), _FOLDER)
+    lines = text.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(_LEFT_OUT))
 
 

@@ -6,6 +6,8 @@ A page has these blocks, in the order in which a reader meets them:
 - ```python that begins with a comment like `# oven.py`: a file of that name.
 - ```console: commands after `$ `, each with what it prints. `$ cat FILE` at the beginning of a
   block shows a file that people wrote or filled in; elsewhere, one that a command wrote.
+
+Other blocks are not run. ```shell-session has commands that cannot be, such as those of two shells.
 """
 
 from __future__ import annotations
