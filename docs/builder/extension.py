@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from sphinx.application import Sphinx
+
 from docs.builder import command_help, gallery, page_blocks, project_pages, reference
 from docs.builder.contents import with_tables_of_contents
 from docs.builder.docstrings import as_restructured_text
 from docs.builder.links import site_links
-from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
