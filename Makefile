@@ -1,10 +1,11 @@
-# `make demo` and `make test` do all the set-up they need on a machine with Python 3.11 and pip.
+# `make demo`, `make test` and `make docs` do all the set-up they need on a machine with Python 3.11
+# and pip.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test format lint types contracts tests quick reproduce compare benchmarks browser package clean
+.PHONY: demo test docs format lint types contracts tests quick reproduce compare benchmarks browser package clean
 
 demo: $(READY)
 	$(BIN)/grisaille demo
@@ -14,7 +15,7 @@ test: format lint types contracts tests
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
 	touch $(READY)
 
 format: $(READY)
@@ -30,7 +31,7 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 # Two tests at a time on two cores: threads of their own would only be in each other's way.
-tests quick: export OMP_NUM_THREADS = 1
+tests quick docs: export OMP_NUM_THREADS = 1
 
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -38,6 +39,12 @@ tests: $(READY)
 # What to run while working on something: the checks, and the tests that take little time.
 quick: format lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --quiet
+
+# Runs every example and every executed page; a warning is an error. Then the site is checked: links,
+# nothing that is fetched from elsewhere, every public name, every example with a picture.
+docs: $(READY)
+	$(BIN)/python -m sphinx -b html -W --keep-going docs build/docs
+	$(BIN)/python -m docs.builder.check_site build/docs
 
 reproduce: $(READY)
 	$(BIN)/python -m benchmarks.reproduction
@@ -59,4 +66,4 @@ package: $(READY)
 	$(BIN)/python release/check_package.py
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist docs/generated src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

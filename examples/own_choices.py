@@ -1,6 +1,7 @@
 """Choices made by hand: kernels, options of the strategy, solvers, a BoTorch model."""
 
 import numpy as np
+import torch
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Normalize, Standardize
@@ -11,9 +12,9 @@ import grisaille as gs
 
 def own_model(inputs, outputs):
     """Any BoTorch model of one black box, in the user's own units."""
-    model = SingleTaskGP(
-        inputs, outputs, input_transform=Normalize(2), outcome_transform=Standardize(1)
-    )
+    bounds = torch.tensor([[-1.0, -1.0], [1.0, 1.0]], dtype=torch.float64)  # of x, see below
+    scaled = Normalize(2, bounds=bounds)
+    model = SingleTaskGP(inputs, outputs, input_transform=scaled, outcome_transform=Standardize(1))
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     return model
 

@@ -25,7 +25,7 @@ def problem_for(program: str) -> gs.Problem:
     return gs.Problem(minimize=(heat - 1) ** 2 - 0.1 * flow[1], subject_to=[acid <= 0.4])
 
 
-def main(folder: str) -> None:
+def main(folder: str) -> gs.Result:
     Path(folder, "tank.py").write_text(PROGRAM)
     problem = problem_for(f"{folder}/tank.py")
     result = problem.solve(6, strategy=strategy, progress=False)
@@ -47,8 +47,9 @@ def main(folder: str) -> None:
         gs.Study(problem, name="tank", storage=f"sqlite:///{folder}/no/such/folder/study.db")
     except gs.StorageError as error:
         print("storage:", str(error).replace(folder, "..."))
+    return result
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
-        main(temporary)
+        result = main(temporary)

@@ -84,21 +84,6 @@ def names_used(file: Path) -> set[str]:
     }
 
 
-def test_links_in_the_documents_lead_somewhere():
-    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
-            if not target.startswith("http"):
-                assert (document.parent / target).exists(), f"{document.name}: {target}"
-
-
-def test_every_code_block_of_the_page_on_whole_numbers_and_labels_runs(tmp_path: Path):
-    page = (ROOT / "docs/discrete.md").read_text(encoding="utf-8")
-    script = tmp_path / "page.py"
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    script.write_text("\n".join(blocks), encoding="utf-8")
-    assert "waste" in run(script, tmp_path)
-
-
 def test_every_numpy_function_is_in_the_language_page():
     from grisaille.language import numpy_functions
 

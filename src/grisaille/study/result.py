@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 

@@ -1,0 +1,1 @@
+"""What the documentation adds to Sphinx, and what checks its pages."""
