@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -21,11 +20,11 @@ from starlette.responses import (
     Response,
     StreamingResponse,
 )
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from grisaille.errors import GrisailleError, ProtocolError, StorageError
 from grisaille.pages.addresses import in_address, study_name
+from grisaille.pages.assets import assets
 from grisaille.pages.forms import ACTIONS, Form, Recorded, record
 from grisaille.pages.guard import Guard, Rules
 from grisaille.pages.learned_parts import Learned
@@ -34,7 +33,6 @@ from grisaille.pages.studies import Studies, refreshed
 from grisaille.pages.study_log import StudyLog
 from grisaille.pages.study_page import StudyPage
 
-_STATIC = Path(__file__).parent / "static"
 # How often a page learns what is new, in seconds, and how often it hears that nothing is.
 _PAUSE, _SIGN_OF_LIFE = 0.5, 15.0
 
@@ -63,7 +61,7 @@ class Pages:
             Route("/studies/{study}/export/{file}", self._export),
             Route("/studies/{study}/news", self._news),
             Route("/studies/{study}/{action}", self._form, methods=["POST"]),
-            Mount("/static", StaticFiles(directory=_STATIC)),
+            Route("/static/{digest}/{file}", _asset),
         ]
         handlers: dict[Any, Any] = {GrisailleError: _sorry, HTTPException: _sorry}
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self._rules)
@@ -208,6 +206,15 @@ async def _typed(request: Request) -> Form:
             elif name not in form:
                 form[name] = value
         return form
+
+
+async def _asset(request: Request) -> Response:
+    """A style sheet, a script or an icon."""
+    found = assets().get(request.path_params["file"])
+    if found is None or found.address != request.url.path:
+        raise HTTPException(404, "there is no such file: reload the page")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(found.content, media_type=found.kind, headers=headers)
 
 
 def _sorry(request: Request, error: Exception) -> Response:

@@ -13,6 +13,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from grisaille.pages.assets import style_digest
+
 COOKIE = "grisaille"
 """Name of the cookie that says that this browser was given the token."""
 
@@ -21,7 +23,8 @@ LARGEST_BODY = 20_000_000
 
 _READING = ("GET", "HEAD")
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+    f"style-src 'self' '{style_digest()}'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
