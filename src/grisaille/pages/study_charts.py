@@ -194,7 +194,7 @@ def parallel_chart(facts: StudyFacts) -> Chart | None:
         [0.0, 1.0],
         x_labels=names,
         y_label="from lower to upper bound",
-        size=(max(480, min(1400, 90 * len(names))), 280),
+        size=(max(640, min(1400, 90 * len(names))), 280),
     )
     positions = [float(k) for k in range(len(names))]
     for rank, trial in enumerate(order):
