@@ -175,10 +175,10 @@ class Pages:
             outcome = Recorded(str(error), is_refused=True)
             if isinstance(error, ProtocolError):
                 self._studies.forget(name)
-        status = 422 if outcome.is_refused else 200
         page = self._page(request)
-        if "hx-request" in request.headers:
-            return HTMLResponse(render("parts/recorded.html", page=page, recorded=outcome), status)
+        if "hx-request" in request.headers:  # a sentence is an answer, and no error of the browser
+            return HTMLResponse(render("parts/recorded.html", page=page, recorded=outcome))
+        status = 422 if outcome.is_refused else 200
         if outcome.is_refused or outcome.remarks:
             return HTMLResponse(render("study.html", page=page, recorded=outcome), status)
         return RedirectResponse(f"/studies/{in_address(name)}#queue", 303)
@@ -246,8 +246,11 @@ def _sorry(request: Request, error: Exception) -> Response:
     text = error.detail if isinstance(error, HTTPException) else str(error)
     if isinstance(error, StorageError):
         status = 503
-    name = "parts/trouble.html" if "hx-request" in request.headers else "trouble.html"
-    return HTMLResponse(render(name, text=text), status)
+    if "hx-request" not in request.headers:
+        return HTMLResponse(render("trouble.html", text=text), status)
+    # A part of a page that says why it has nothing to show is an answer.
+    shown = isinstance(error, GrisailleError) and not isinstance(error, StorageError)
+    return HTMLResponse(render("parts/trouble.html", text=text), 200 if shown else status)
 
 
 def _plain(values: np.ndarray) -> list[float | None]:
