@@ -43,9 +43,10 @@ STUDY = "painted"
 OURS, THEIRS = "grisaille", "optuna-dashboard"
 SECONDS_TO_SHOW = 60.0
 
-# Where our page shows a study, and what is there once its convergence is drawn.
+# Where our page shows a study. The first paint has a picture of its convergence; the canvas, with
+# values under the pointer, comes after it as Plotly does on the other page.
 OUR_PAGE = f"/studies/{STUDY}"
-OUR_PLOT = "#convergence canvas, #convergence svg"
+OUR_PLOT = "#plot canvas"
 
 # Optuna numbers its studies from 1. A trace is in the graph as soon as Plotly has drawn it.
 THEIR_PAGE = "/dashboard/studies/1"

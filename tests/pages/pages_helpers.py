@@ -49,12 +49,17 @@ def made_study() -> gs.Study:
     return reactor_study(8)
 
 
-def asked_study() -> gs.Study:
-    """A study whose black box is evaluated elsewhere, with two questions open."""
+def oven_problem() -> gs.Problem:
+    """One variable, and a black box of two outputs that is evaluated elsewhere."""
     x = gs.Variable("x", lower=0, upper=1)
     oven = gs.BlackBox(None, name="oven", outputs=["hardness", "colour"], noise=0)
     y = oven(x)
-    study = gs.Study(gs.Problem(minimize=y["hardness"], subject_to=[y["colour"] <= 1]), seed=0)
+    return gs.Problem(minimize=y["hardness"], subject_to=[y["colour"] <= 1])
+
+
+def asked_study() -> gs.Study:
+    """A study whose black box is evaluated elsewhere, with two questions open."""
+    study = gs.Study(oven_problem(), seed=0)
     study.name = "oven"
     study.ask(2, trials=10)
     return study

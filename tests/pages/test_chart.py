@@ -36,7 +36,16 @@ def test_a_dot_beyond_the_axis_becomes_a_triangle_at_its_end():
     chart = Chart("dots", [0, 1], [0, 1])
     chart.dot(0.5, 0.5, "trial")
     chart.dot(0.5, 99, "trial")
-    assert [e.tag for e in of_class(chart, "trial")] == ["circle", "polygon"]
+    assert [e.tag for e in of_class(chart, "trial")] == ["circle", "path"]
+    assert len(of_class(chart, "beyond")) == 1
+
+
+def test_many_dots_are_one_shape_and_those_beyond_the_axis_another_one():
+    chart = Chart("dots", [0, 1], [0, 1])
+    chart.dots([0.1, 0.2, 0.3, 0.4], [0.5, 99, math.nan, 0.7], "trial")
+    inside, outside = of_class(chart, "trial")
+    assert inside.attrib["d"].count("M") == 2
+    assert outside.attrib["class"] == "dot trial beyond"
 
 
 def test_a_cross_is_drawn_for_what_is_infeasible():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from grisaille.pages.assets import asset_address
 from grisaille.pages.guard import COOKIE, LARGEST_BODY, Rules, is_loopback
 from tests.pages.pages_helpers import TOKEN, asked_study, client, form_word, made_study
 
@@ -108,7 +109,7 @@ def test_what_is_too_large_is_refused_before_it_is_read():
 
 def test_every_answer_forbids_foreign_scripts_and_frames():
     with client(made_study()) as browser:
-        for path in ("/", "/studies/study", "/static/page.js", "/studies/none"):
+        for path in ("/", "/studies/study", asset_address("page.js"), "/studies/none"):
             headers = browser.get(path).headers
             assert "default-src 'none'" in headers["content-security-policy"]
             assert "frame-ancestors 'none'" in headers["content-security-policy"]

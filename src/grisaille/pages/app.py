@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -21,11 +21,11 @@ from starlette.responses import (
     Response,
     StreamingResponse,
 )
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from grisaille.errors import GrisailleError, ProtocolError, StorageError
-from grisaille.pages.addresses import in_address, study_name
+from grisaille.pages.addresses import in_address, study_name, whole_number
+from grisaille.pages.assets import assets
 from grisaille.pages.forms import ACTIONS, Form, Recorded, record
 from grisaille.pages.guard import Guard, Rules
 from grisaille.pages.learned_parts import Learned
@@ -34,9 +34,12 @@ from grisaille.pages.studies import Studies, refreshed
 from grisaille.pages.study_log import StudyLog
 from grisaille.pages.study_page import StudyPage
 
-_STATIC = Path(__file__).parent / "static"
 # How often a page learns what is new, in seconds, and how often it hears that nothing is.
 _PAUSE, _SIGN_OF_LIFE = 0.5, 15.0
+# How many pages may listen, and how many slow answers are worked out at the same time.
+_MOST_LISTENERS, _SLOW_ANSWERS = 200, 8
+
+Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Pages:
@@ -51,22 +54,32 @@ class Pages:
         self._studies = studies
         self._rules = rules
         self._learned = Learned()
+        self._slow = CapacityLimiter(_SLOW_ANSWERS)
+        self._listeners = 0
 
     def app(self) -> Guard:
         """The application, guarded by its rules."""
         routes = [
             Route("/", self._list),
             Route("/studies/{study}", self._study),
-            Route("/studies/{study}/parts/{part}", self._part),
-            Route("/studies/{study}/box/{box:path}", self._box),
+            Route("/studies/{study}/parts/{part}", self._apart(self._part)),
+            Route("/studies/{study}/box/{box:path}", self._apart(self._box)),
             Route("/studies/{study}/convergence.json", self._convergence),
-            Route("/studies/{study}/export/{file}", self._export),
+            Route("/studies/{study}/export/{file}", self._apart(self._export)),
             Route("/studies/{study}/news", self._news),
             Route("/studies/{study}/{action}", self._form, methods=["POST"]),
-            Mount("/static", StaticFiles(directory=_STATIC)),
+            Route("/static/{digest}/{file}", _asset),
         ]
         handlers: dict[Any, Any] = {GrisailleError: _sorry, HTTPException: _sorry}
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self._rules)
+
+    def _apart(self, answer: Callable[[Request], Response]) -> Answer:
+        """Answer in threads of their own: learning takes long, and other pages must not wait."""
+
+        async def wait(request: Request) -> Response:
+            return await to_thread.run_sync(answer, request, limiter=self._slow)
+
+        return wait
 
     def _list(self, request: Request) -> Response:
         rows = []
@@ -126,21 +139,30 @@ class Pages:
     async def _news(self, request: Request) -> Response:
         log = await run_in_threadpool(self._log, request.path_params["study"])
         known = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-        after = int(known) if known.isdigit() else 0
+        after = whole_number(known) or 0
+        if self._listeners >= _MOST_LISTENERS:
+            raise HTTPException(503, "too many pages are open: close some, and reload")
         return StreamingResponse(
-            news(request, log, after),
+            self._counted(news(request, log, after)),
             media_type="text/event-stream",
             headers={"X-Accel-Buffering": "no"},
         )
+
+    async def _counted(self, texts: AsyncIterator[str]) -> AsyncIterator[str]:
+        """The same texts, while this browser counts as one that listens."""
+        self._listeners += 1
+        try:
+            async for text in texts:
+                yield text
+        finally:
+            self._listeners -= 1
 
     async def _form(self, request: Request) -> Response:
         action = request.path_params["action"]
         if action not in ACTIONS:
             raise HTTPException(404, f"there is no form {action!r}")
         form = await _typed(request)
-        if "authorization" not in request.headers and form.get("form") != self._rules.derived(
-            "form"
-        ):
+        if not (self._rules.is_program(request) or form.get("form") == self._rules.derived("form")):
             raise HTTPException(403, "the form is of an older page: reload it and send again")
         return await run_in_threadpool(self._record, request, action, form)
 
@@ -153,10 +175,10 @@ class Pages:
             outcome = Recorded(str(error), is_refused=True)
             if isinstance(error, ProtocolError):
                 self._studies.forget(name)
-        status = 422 if outcome.is_refused else 200
         page = self._page(request)
-        if "hx-request" in request.headers:
-            return HTMLResponse(render("parts/recorded.html", page=page, recorded=outcome), status)
+        if "hx-request" in request.headers:  # a sentence is an answer, and no error of the browser
+            return HTMLResponse(render("parts/recorded.html", page=page, recorded=outcome))
+        status = 422 if outcome.is_refused else 200
         if outcome.is_refused or outcome.remarks:
             return HTMLResponse(render("study.html", page=page, recorded=outcome), status)
         return RedirectResponse(f"/studies/{in_address(name)}#queue", 303)
@@ -164,10 +186,9 @@ class Pages:
     def _page(self, request: Request, name: str | None = None) -> StudyPage:
         """The page of a study, as it is now or was after an event."""
         log = self._log(in_address(name) if name is not None else request.path_params["study"])
-        at = request.query_params.get("at", "")
         return StudyPage(
             log,
-            int(at) if at.isdigit() else None,
+            whole_number(request.query_params.get("at", "")),
             self._studies,
             self._learned,
             form=self._rules.derived("form") if self._rules.may_answer(request) else "",
@@ -187,7 +208,7 @@ async def news(request: Request, log: StudyLog, after: int) -> AsyncIterator[str
             position = await run_in_threadpool(log.refresh)
         except StorageError:  # it may be back in a moment
             position = after
-        if position > after:
+        if position != after:  # it is less if the study was deleted and made again
             after, silent = position, 0.0
             yield f"id: {position}\ndata: {position}\n\n"
         elif silent >= _SIGN_OF_LIFE:
@@ -210,14 +231,26 @@ async def _typed(request: Request) -> Form:
         return form
 
 
+async def _asset(request: Request) -> Response:
+    """A style sheet, a script or an icon."""
+    found = assets().get(request.path_params["file"])
+    if found is None or found.address != request.url.path:
+        raise HTTPException(404, "there is no such file: reload the page")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(found.content, media_type=found.kind, headers=headers)
+
+
 def _sorry(request: Request, error: Exception) -> Response:
     """A page that says what is wrong."""
     status = error.status_code if isinstance(error, HTTPException) else 404
     text = error.detail if isinstance(error, HTTPException) else str(error)
     if isinstance(error, StorageError):
         status = 503
-    name = "parts/trouble.html" if "hx-request" in request.headers else "trouble.html"
-    return HTMLResponse(render(name, text=text), status)
+    if "hx-request" not in request.headers:
+        return HTMLResponse(render("trouble.html", text=text), status)
+    # A part of a page that says why it has nothing to show is an answer.
+    shown = isinstance(error, GrisailleError) and not isinstance(error, StorageError)
+    return HTMLResponse(render("parts/trouble.html", text=text), 200 if shown else status)
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from grisaille.errors import GrisailleError, GrisailleWarning, ModelError, counted, shortened
 from grisaille.language.box_inputs import input_kinds
 from grisaille.language.input_names import input_names
+from grisaille.pages.addresses import whole_number
 from grisaille.reporting.tables import outcome_text
 from grisaille.study.study import Study
 
@@ -18,6 +20,7 @@ Form = Mapping[str, str]
 """What was typed, by the names of the fields."""
 
 _MOST_QUESTIONS = 50
+_CATCHING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,13 @@ def record(study: Study, action: str, form: Form) -> Recorded:
         action: What to do, a key of `ACTIONS`.
         form: What was typed.
     """
-    with warnings.catch_warnings(record=True) as caught:
+    # Only one thread at a time can catch warnings; asking takes long, and nobody must wait for it.
+    if action == "ask":
+        try:
+            return Recorded(_ask(study, form))
+        except GrisailleError as error:
+            return Recorded(str(error), is_refused=True)
+    with _CATCHING, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GrisailleWarning)
         try:
             sentence = ACTIONS[action](study, form)
@@ -101,9 +110,10 @@ def _retract(study: Study, form: Form) -> str:
 
 def _ask(study: Study, form: Form) -> str:
     text = form.get("n", "1").strip() or "1"
-    if not text.isdigit() or not 1 <= int(text) <= _MOST_QUESTIONS:
+    many = whole_number(text)
+    if many is None or not 1 <= many <= _MOST_QUESTIONS:
         raise ModelError(f"{shortened(text)} questions: ask for 1 to {_MOST_QUESTIONS} at a time")
-    queries = study.ask(int(text))
+    queries = study.ask(many)
     if not queries:
         return "There is nothing to ask: all trials are made, or what is open must come first."
     names = ", ".join(query.id for query in queries)

@@ -13,6 +13,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from grisaille.pages.addresses import whole_number
+from grisaille.pages.assets import style_digest
+
 COOKIE = "grisaille"
 """Name of the cookie that says that this browser was given the token."""
 
@@ -21,7 +24,8 @@ LARGEST_BODY = 20_000_000
 
 _READING = ("GET", "HEAD")
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+    f"style-src 'self' '{style_digest()}'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -58,9 +62,13 @@ class Rules:
 
     def knows_token(self, request: Request) -> bool:
         """Whether a request comes with the token: in a cookie, or in its header."""
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
         cookie = request.cookies.get(COOKIE, "")
-        return _same(given, self.token) or _same(cookie, self.derived("cookie"))
+        return self.is_program(request) or _same(cookie, self.derived("cookie"))
+
+    def is_program(self, request: Request) -> bool:
+        """Whether a request has the token in its header, which no form of another site can."""
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return _same(given, self.token)
 
     def may_answer(self, request: Request) -> bool:
         """Whether forms are shown, and accepted."""
@@ -135,10 +143,10 @@ class Guard:
             return _refused(
                 "Answers need the token: open the address that the server printed.", 403
             )
-        if "authorization" not in request.headers and _is_foreign(request.headers):
+        if not rules.is_program(request) and _is_foreign(request.headers):
             return _refused("The form came from another site, so it is not recorded.", 403)
-        length = request.headers.get("content-length", "")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
+        length = whole_number(request.headers.get("content-length", ""))
+        if length is None or length > LARGEST_BODY:
             most = f"{LARGEST_BODY // 1_000_000} MB"
             return _refused(f"What was sent is too large: at most {most} are accepted.", 413)
         return None

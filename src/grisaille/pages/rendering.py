@@ -6,7 +6,9 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from grisaille.pages.assets import asset_address, style
 from grisaille.pages.facts import number, shown
 
 
@@ -25,4 +27,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "shown": shown}
+    environment.globals |= {"asset": asset_address, "style": Markup(style())}
     return environment

@@ -144,7 +144,6 @@ def _filled(facts: StudyFacts, result: Result | None, learnt: Learnt, command: s
         result=result,
         answer="" if result is None else answer_text(facts, result),
         verdict="" if result is None else printable(str(result)),
-        style=_style(),
         graph=graph_svg(facts.graph, {**notes, **learnt.notes}),
         convergence=convergence_chart(facts),
         gap=gap_chart(facts),
@@ -175,12 +174,6 @@ def answer_text(facts: StudyFacts, result: Result) -> str:
         f"{text} The optimum lies between {ends}, a gap of {number(result.gap, 3)}. "
         f"{_ASSURANCE[result.assurance]}"
     )
-
-
-@cache
-def _style() -> str:
-    """The style sheet, which is put into the report."""
-    return (Path(__file__).parent / "static" / "style.css").read_text(encoding="utf-8")
 
 
 @cache

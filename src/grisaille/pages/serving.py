@@ -16,7 +16,7 @@ from grisaille.errors import ModelError
 from grisaille.pages.addresses import in_address
 from grisaille.pages.app import Pages
 from grisaille.pages.guard import Rules
-from grisaille.pages.studies import RunningStudies, Studies
+from grisaille.pages.studies import RunningStudies, Studies, read_all
 from grisaille.study.study import Study
 from grisaille.user_folder import user_folder
 
@@ -71,6 +71,7 @@ class Server:
     def __init__(self, studies: Studies, rules: Rules, found: socket.socket) -> None:
         self.address = address_of(found)
         self.rules = rules
+        self._studies = studies
         self._socket = found
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -90,6 +91,7 @@ class Server:
 
     def run(self) -> None:
         """Serve until interrupted."""
+        threading.Thread(target=read_all, args=[self._studies], daemon=True).start()
         self._server.run(sockets=[self._socket])
 
     def start(self) -> None:

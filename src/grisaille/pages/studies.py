@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from grisaille.errors import ModelError, StorageError, shortened
+from grisaille.errors import GrisailleError, ModelError, StorageError, shortened
 from grisaille.pages.study_log import StudyLog
 from grisaille.storage.database import Database
 from grisaille.storage.event_log import Event, Log
 from grisaille.study.stored_studies import is_unstorable
 from grisaille.study.study import Study
+
+# A page asks several times for a study that cannot be opened, and each time takes long.
+_UNTIL_TRIED_AGAIN = 3.0
 
 
 class Studies(Protocol):
@@ -57,7 +63,10 @@ class StoredStudies:
         self._open_study = open_study
         self._logs: dict[str, StudyLog] = {}
         self._studies: dict[str, Study] = {}
-        self._lock = threading.RLock()
+        self._unknown: dict[str, tuple[float, GrisailleError]] = {}
+        self._lock = threading.Lock()
+        # Opening runs the user's file, which may take long: pages need not wait for it.
+        self._opening = threading.Lock()
 
     @property
     def where(self) -> str:
@@ -82,14 +91,23 @@ class StoredStudies:
 
     def study(self, name: str) -> Study:
         """The study with its problem, opened once and kept."""
-        with self._lock:
-            if name not in self._studies:
+        with self._opening:
+            if name in self._studies:
+                return self._studies[name]
+            moment, error = self._unknown.get(name, (-math.inf, None))
+            if error is not None and time.monotonic() - moment < _UNTIL_TRIED_AGAIN:
+                raise error
+            try:
                 self._studies[name] = self._open_study(name)
+            except GrisailleError as failure:
+                self._unknown[name] = (time.monotonic(), failure)
+                raise
             return self._studies[name]
 
     def forget(self, name: str) -> None:
         """Open the study anew next time: another process has changed it."""
-        with self._lock:
+        with self._opening:
+            self._unknown.pop(name, None)
             study = self._studies.pop(name, None)
             if study is not None:
                 study.close()
@@ -139,6 +157,14 @@ def _read(log: Log, after: int) -> list[Event]:
     """The events after a number. A page asks again soon, and need not wait for a database."""
     log.this_thread.patient = False
     return log.read(after)
+
+
+def read_all(studies: Studies) -> None:
+    """Read the log of every study, so that whoever opens its page first does not wait for it."""
+    with suppress(StorageError):
+        for name in studies.names():
+            with suppress(StorageError, ModelError):
+                refreshed(studies, name)
 
 
 def refreshed(studies: Studies, name: str) -> StudyLog:

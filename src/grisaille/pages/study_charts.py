@@ -14,6 +14,8 @@ from grisaille.pages.facts import StudyFacts, number
 
 _SMALL = (420, 250)
 _MOST_LINES = 400
+# More dots than this are drawn without a text for each: a browser would need long for them.
+_MOST_DOTS = 200
 
 
 def convergence_chart(facts: StudyFacts) -> Chart | None:
@@ -36,11 +38,17 @@ def convergence_chart(facts: StudyFacts) -> Chart | None:
     )
     both = np.isfinite(went.best) & np.isfinite(bound)
     chart.area(went.numbers[both], bound[both], went.best[both], "gap", stepped=True)
-    trials = zip(went.numbers, went.objective, went.feasible, went.kinds, strict=True)
-    for place, value, feasible, kind in trials:
-        name = f"trial {kind}" if feasible else "trial infeasible cross"
-        text = f"trial {place:.0f}, {kind}: {number(value)}{'' if feasible else ', infeasible'}"
-        chart.dot(place, value, name, text=text)
+    names = [
+        f"trial {kind}" if feasible else "trial infeasible cross"
+        for kind, feasible in zip(went.kinds, went.feasible, strict=True)
+    ]
+    if len(names) > _MOST_DOTS:
+        _many_dots(chart, went.numbers, went.objective, names)
+    else:
+        trials = zip(went.numbers, went.objective, went.feasible, went.kinds, names, strict=True)
+        for place, value, feasible, kind, name in trials:
+            text = f"trial {place:.0f}, {kind}: {number(value)}{'' if feasible else ', infeasible'}"
+            chart.dot(place, value, name, text=text)
     chart.steps(went.numbers, went.best, "best")
     chart.steps(went.numbers, bound, "bound")
     return chart
@@ -83,9 +91,16 @@ def constraint_chart(facts: StudyFacts, constraint: int) -> Chart | None:
         size=(320, 150),
     )
     chart.horizontal(0.0, "limit")
-    for place, value in zip(numbers, slack, strict=True):
-        chart.dot(place, value, "trial" if value >= 0 else "trial infeasible cross", radius=2.6)
+    names = ["trial" if value >= 0 else "trial infeasible cross" for value in slack]
+    _many_dots(chart, np.array(numbers), slack, names)
     return chart
+
+
+def _many_dots(chart: Chart, x: Array, y: Array, names: Sequence[str]) -> None:
+    """One shape per name, in the order in which names first occur."""
+    found = np.array(names)
+    for name in dict.fromkeys(names):
+        chart.dots(x[found == name], y[found == name], name)
 
 
 def slice_chart(piece: Slice) -> Chart:
@@ -179,7 +194,7 @@ def parallel_chart(facts: StudyFacts) -> Chart | None:
         [0.0, 1.0],
         x_labels=names,
         y_label="from lower to upper bound",
-        size=(max(480, min(1400, 90 * len(names))), 280),
+        size=(max(640, min(1400, 90 * len(names))), 280),
     )
     positions = [float(k) for k in range(len(names))]
     for rank, trial in enumerate(order):

@@ -107,17 +107,17 @@
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") } };
     const steps = uPlot.paths.stepped({ align: 1 });
     const shown = (self, v) => (v == null ? "–" : Number(v.toPrecision(8)).toString());
-    const marks = (name, stroke, fill) => ({
-      label: name, stroke, paths: () => null, value: shown,
-      points: { show: true, size: 7, stroke, fill, width: 1.5 },
+    const marks = (name, stroke, isCross) => ({
+      label: name, stroke, fill: stroke, value: shown, points: { show: false },
+      paths: (self, series, first, last) => { drawMarks(self, series, first, last, stroke, isCross); return null; },
     });
     const lines = isGap
       ? [{ label: "gap", stroke: colour("ink"), width: 2, paths: steps, points: { show: false }, value: shown }]
       : [
           { label: "best feasible", stroke: colour("ink"), width: 2.2, paths: steps, points: { show: false }, value: shown },
           { label: "bound", stroke: colour("mark"), width: 1.6, dash: [6, 4], paths: steps, points: { show: false }, value: shown },
-          marks("trial", colour("mark"), colour("mark")),
-          marks("infeasible trial", colour("trouble"), colour("ground")),
+          marks("value", colour("mark"), false),
+          marks("infeasible value", colour("trouble"), true),
         ];
     return {
       width: place.clientWidth,
@@ -127,6 +127,26 @@
       series: [{ label: over }, ...lines],
       bands: isGap ? [] : [{ series: [1, 2], fill: colour("band") }, { series: [2, 1], fill: colour("band") }],
     };
+  }
+
+  // Dots, crosses for what is infeasible, and triangles at the rim for what lies beyond the axis.
+  function drawMarks(self, series, first, last, stroke, isCross) {
+    const { ctx, bbox } = self, unit = devicePixelRatio;
+    ctx.save();
+    ctx.fillStyle = ctx.strokeStyle = stroke;
+    ctx.lineWidth = 1.6 * unit;
+    for (let k = first; k <= last; k++) {
+      const value = self.data[series][k];
+      if (value == null) continue;
+      const x = self.valToPos(self.data[0][k], "x", true), y = self.valToPos(value, "y", true);
+      const rim = Math.min(Math.max(y, bbox.top), bbox.top + bbox.height), r = 3 * unit;
+      const side = Math.sign(y - rim);
+      ctx.beginPath();
+      if (side) { ctx.moveTo(x - r, rim - side * 2 * r); ctx.lineTo(x + r, rim - side * 2 * r); ctx.lineTo(x, rim); ctx.fill(); }
+      else if (isCross) { ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x - r, y + r); ctx.lineTo(x + r, y - r); ctx.stroke(); }
+      else { ctx.arc(x, y, r, 0, 2 * Math.PI); ctx.fill(); }
+    }
+    ctx.restore();
   }
 
   // Best value and bound fill the axis; early trials may lie far outside.

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import grisaille as gs
+from grisaille.errors import ModelError
+from grisaille.pages import studies as module
+from grisaille.pages.studies import StoredStudies, read_all
+from tests.pages.pages_helpers import reactor_problem
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> str:
+    address = f"sqlite:///{tmp_path}/studies.db"
+    with gs.Study(reactor_problem(), storage=address, name="plant"):
+        pass
+    return address
+
+
+def test_a_page_does_not_wait_while_a_problem_is_opened(storage: str):
+    opening, may_go_on = threading.Event(), threading.Event()
+
+    def slow(name: str) -> gs.Study:
+        opening.set()
+        may_go_on.wait(30)
+        raise ModelError("not known")
+
+    shown = StoredStudies(storage, slow)
+
+    def open_it() -> None:
+        with suppress(ModelError):
+            shown.study("plant")
+
+    thread = threading.Thread(target=open_it)
+    thread.start()
+    try:
+        assert opening.wait(30)
+        found = []
+        reader = threading.Thread(target=lambda: found.append(shown.log("plant")), daemon=True)
+        reader.start()
+        reader.join(30)
+        assert found
+    finally:
+        may_go_on.set()
+        thread.join()
+
+
+def test_a_study_that_cannot_be_opened_is_tried_again_later_and_not_at_once(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+):
+    tried: list[str] = []
+
+    def fail(name: str) -> gs.Study:
+        tried.append(name)
+        raise ModelError("pass its file with --file")
+
+    shown = StoredStudies(storage, fail)
+    for _ in range(3):
+        with pytest.raises(ModelError, match="pass its file"):
+            shown.study("plant")
+    assert tried == ["plant"]
+    monkeypatch.setattr(module, "_UNTIL_TRIED_AGAIN", 0.0)
+    with pytest.raises(ModelError):
+        shown.study("plant")
+    assert tried == ["plant", "plant"]
+
+
+def test_all_logs_are_read_before_anybody_asks(storage: str):
+    shown = StoredStudies(storage, lambda name: pytest.fail(name))
+    read_all(shown)
+    log = shown.log("plant")
+    assert log is not None
+    assert log.event(1) is not None
