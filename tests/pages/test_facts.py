@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grisaille.pages.facts import StudyFacts, listed, number, shown
+from grisaille.pages.facts import StudyFacts, number, shown
 from grisaille.records import History
 from tests.inspection.inspection_helpers import with_choice
 from tests.pages.pages_helpers import made_study, reactor_study
@@ -19,13 +19,6 @@ def test_numbers_are_written_for_people(value: float | None, text: str):
 
 def test_labels_are_shown_as_they_are():
     assert shown("steep") == "steep"
-
-
-@pytest.mark.parametrize(
-    ("words", "text"), [([], ""), (["a"], "a"), (["a", "b", "c"], "a, b and c")]
-)
-def test_words_are_listed_as_in_a_sentence(words: list[str], text: str):
-    assert listed(words) == text
 
 
 def test_facts_of_a_result_are_those_of_its_study():

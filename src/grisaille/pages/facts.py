@@ -5,7 +5,6 @@ Pages and reports are made from these facts. They come from a stored study, or f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -154,10 +153,3 @@ class StudyFacts:
             (name, f"{kind.members(low, high) or f'[{low:g}, {high:g}]'} {unit}".strip())
             for name, kind, low, high, unit in limits
         ]
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words in a sentence: "a", "a and b", "a, b and c"."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"

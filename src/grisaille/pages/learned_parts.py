@@ -13,8 +13,9 @@ from grisaille.errors import GrisailleError, ModelError
 from grisaille.inspection.box_overview import BoxOverview, box_overviews
 from grisaille.inspection.influence import BoxInfluence, box_influence, variable_influence
 from grisaille.inspection.inspection import Inspection
-from grisaille.inspection.predictions import confidence_table
 from grisaille.inspection.slices import box_slices, design_slices
+from grisaille.language.declared_unit import unit_of_entry
+from grisaille.language.design_points import entry_names
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import design_kinds
 from grisaille.pages.chart import Chart
@@ -111,13 +112,6 @@ class Learned:
         """The predicted objective over two entries of the design point."""
         with self._lock, one_thread():
             return contour_of(inspection, first, second)
-
-    def multipliers(self, inspection: Inspection) -> list[tuple[str, str]]:
-        """For each constraint, what relaxing it by one unit is worth, and a remark."""
-        with self._lock, one_thread():
-            table = confidence_table(inspection.predictor, inspection.best_trial.x)
-            rows = table.iloc[1:]
-            return [(number(row["multiplier"], 4), str(row["note"])) for _, row in rows.iterrows()]
 
 
 def box_part(inspection: Inspection, name: str, output: str | None = None) -> BoxPart:
@@ -236,9 +230,6 @@ def contour_of(inspection: Inspection, first: int, second: int) -> Chart:
 
 def names_with_units(inspection: Inspection) -> list[str]:
     """A name for each entry of the design point, with its unit."""
-    from grisaille.language.declared_unit import unit_of_entry
-    from grisaille.language.design_points import entry_names
-
     return [
         f"{name} in {unit}" if (unit := unit_of_entry(v.unit, entry)) else name
         for v in inspection.problem.variables

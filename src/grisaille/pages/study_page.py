@@ -17,10 +17,10 @@ from grisaille.pages.event_text import event_text
 from grisaille.pages.facts import StudyFacts
 from grisaille.pages.graph import graph_svg
 from grisaille.pages.learned_parts import BoxPart, Learned, Row, cheap_notes
-from grisaille.pages.queue import Answer, Question, answers, output_names, questions
+from grisaille.pages.queue import Answer, Question, answers, questions
 from grisaille.pages.status import Status, status_of
 from grisaille.pages.studies import Studies
-from grisaille.pages.study_charts import convergence_chart, gap_chart, parallel_chart
+from grisaille.pages.study_charts import convergence_chart, parallel_chart
 from grisaille.pages.study_log import StudyLog
 from grisaille.study.one_thread import one_thread
 from grisaille.study.state import StudyState
@@ -127,10 +127,6 @@ class StudyPage:
         """Best value and bound."""
         return convergence_chart(self.facts)
 
-    def gap(self) -> Chart | None:
-        """The gap on a logarithmic axis."""
-        return gap_chart(self.facts)
-
     def parallel(self) -> Chart | None:
         """All trials side by side."""
         return parallel_chart(self.facts)
@@ -150,10 +146,6 @@ class StudyPage:
     def boxes(self) -> list[str]:
         """Names of the black boxes."""
         return list(self.facts.boxes)
-
-    def output_names(self, box: str) -> list[str]:
-        """Names of the outputs of a black box."""
-        return output_names(self.facts, box)
 
     def log(self) -> list[tuple[int, str, str, str]]:
         """The latest events: number, time, kind, and what happened."""
@@ -186,13 +178,6 @@ class StudyPage:
     def contour(self, first: int, second: int) -> Chart:
         """The objective over two variables."""
         return self._learned.contour(self.inspection(), first, second)
-
-    def multipliers(self) -> list[tuple[str, str]]:
-        """What relaxing each constraint is worth; empty if that is not known."""
-        try:
-            return self._learned.multipliers(self.inspection())
-        except GrisailleError:
-            return []
 
     def blame(self) -> list[str]:
         """Constraints that cannot be met together; none if that is not proved."""
