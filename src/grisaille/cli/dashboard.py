@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,24 +50,24 @@ def _dashboard(options: argparse.Namespace) -> int:
     from grisaille.pages.serving import Server, free_socket, stored_token
     from grisaille.pages.studies import StoredStudies
 
-    studies = StoredStudies(options.storage, lambda name: _opened(options, name))
-    studies.names()  # a storage that cannot be read is said now, and not in the browser
-    rules = Rules(options.token or stored_token(), options.host, options.read_only)
-    server = Server(studies, rules, free_socket(options.host, options.port))
-    shown = server.address + "/" if options.read_only and rules.is_local else server.invitation
-    print(f"Studies of {studies.where}: {shown}\nCtrl-C stops the server.", flush=True)
-    if not rules.is_local:
-        print(
-            "grisaille: others can reach this page: whoever has the address with its token can "
-            "read and answer, and what is sent is not encrypted",
-            file=sys.stderr,
-        )
-    if not options.no_browser:
-        import webbrowser
+    with closing(StoredStudies(options.storage, lambda name: _opened(options, name))) as studies:
+        studies.names()  # a storage that cannot be read is said now, and not in the browser
+        rules = Rules(options.token or stored_token(), options.host, options.read_only)
+        server = Server(studies, rules, free_socket(options.host, options.port))
+        shown = server.address + "/" if options.read_only and rules.is_local else server.invitation
+        print(f"Studies of {studies.where}: {shown}\nCtrl-C stops the server.", flush=True)
+        if not rules.is_local:
+            print(
+                "grisaille: others can reach this page: whoever has the address with its token can "
+                "read and answer, and what is sent is not encrypted",
+                file=sys.stderr,
+            )
+        if not options.no_browser:
+            import webbrowser
 
-        webbrowser.open(shown)
-    server.run()
-    return DONE
+            webbrowser.open(shown)
+        server.run()
+        return DONE
 
 
 def _opened(options: argparse.Namespace, name: str) -> Study:

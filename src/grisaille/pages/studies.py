@@ -112,6 +112,13 @@ class StoredStudies:
             if study is not None:
                 study.close()
 
+    def close(self) -> None:
+        """Close the studies that were opened, and the database."""
+        with self._lock:
+            for name in list(self._studies):
+                self.forget(name)
+            self._database.close()
+
 
 class RunningStudies:
     """Studies of this process, by name. Two of one name get a number."""

@@ -1,0 +1,120 @@
+"""`dashboard` and `report`."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grisaille.cli import main
+from grisaille.pages.serving import Server
+from tests.cli.cli_helpers import solved
+
+
+def test_a_report_is_written_from_the_remembered_file(
+    model: Callable[..., str], place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    solved(model(), place)
+    capsys.readouterr()
+    out = tmp_path / "toy.html"
+    assert main(["report", "toy", "--storage", place, "-o", str(out)]) == 0
+    assert capsys.readouterr().out == f"Written: {out}\n"
+    text = out.read_text(encoding="utf-8")
+    assert "The recommended point is feasible" in text
+    assert "Black box f" in text
+
+
+def test_a_report_without_the_file_shows_what_is_recorded(
+    model: Callable[..., str], place: str, tmp_path: Path
+):
+    file = model()
+    solved(file, place)
+    Path(file).unlink()
+    out = tmp_path / "toy.html"
+    assert main(["report", "toy", "--storage", place, "-o", str(out)]) == 0
+    text = out.read_text(encoding="utf-8")
+    assert "which is not on this machine" in text
+    assert "Convergence" in text
+
+
+def test_a_report_of_an_unknown_study_names_the_known_ones(
+    model: Callable[..., str], place: str, capsys: pytest.CaptureFixture[str]
+):
+    solved(model(), place)
+    assert main(["report", "tyo", "--storage", place]) == 2
+    assert "did you mean 'toy'?" in capsys.readouterr().err
+
+
+def test_a_report_that_cannot_be_written_says_where(
+    model: Callable[..., str], place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    solved(model(), place)
+    assert main(["report", "toy", "--storage", place, "-o", str(tmp_path / "no" / "x.html")]) == 2
+    assert "the report cannot be written to" in capsys.readouterr().err
+
+
+@pytest.fixture
+def not_served(monkeypatch: pytest.MonkeyPatch) -> list[Server]:
+    """Servers that are started, without serving anything."""
+    started: list[Server] = []
+
+    def run(server: Server) -> None:
+        started.append(server)
+        server._socket.close()
+
+    monkeypatch.setattr(Server, "run", run)
+    return started
+
+
+def test_the_address_is_printed_with_the_token(
+    model: Callable[..., str],
+    place: str,
+    not_served: list[Server],
+    capsys: pytest.CaptureFixture[str],
+):
+    solved(model(), place)
+    capsys.readouterr()
+    assert main(["dashboard", "--storage", place, "--no-browser", "--token", "word"]) == 0
+    assert f"{not_served[0].address}/?token=word" in capsys.readouterr().out
+
+
+def test_a_read_only_page_needs_no_token(
+    place: str, not_served: list[Server], capsys: pytest.CaptureFixture[str]
+):
+    assert main(["dashboard", "--storage", place, "--no-browser", "--read-only"]) == 0
+    assert "token" not in capsys.readouterr().out
+
+
+def test_a_page_for_others_warns_that_nothing_is_encrypted(
+    place: str, not_served: list[Server], capsys: pytest.CaptureFixture[str]
+):
+    arguments = ["dashboard", "--storage", place, "--no-browser", "--host", "0.0.0.0"]
+    assert main(arguments) == 0
+    assert "not encrypted" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_named(place: str, capsys: pytest.CaptureFixture[str]):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert main(["dashboard", "--storage", place, "--no-browser", "--port", port]) == 2
+    assert f"port {port}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http"])
+def test_a_port_is_a_number(port: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(["dashboard", "--port", port])
+    assert "--port" in capsys.readouterr().err
+
+
+def test_a_storage_that_cannot_be_read_is_said_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"this is not a database" * 100)
+    assert main(["dashboard", "--storage", f"sqlite:///{broken}", "--no-browser"]) == 3
+    assert "broken.db" in capsys.readouterr().err
