@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 from starlette.testclient import TestClient
@@ -14,6 +17,8 @@ from grisaille.pages.app import Pages
 from grisaille.pages.guard import Rules
 from grisaille.pages.studies import RunningStudies
 from tests.study.study_helpers import QUICK
+
+Value = TypeVar("Value")
 
 TOKEN = "a-token-that-only-tests-know"
 HOSTILE = "<script>alert('x')</script> & \"quotes\""
@@ -78,6 +83,12 @@ def client(
         if known:
             found.get(f"/?token={rules.token}")
         yield found
+
+
+def awaited(work: Coroutine[Any, Any, Value]) -> Value:
+    """What asynchronous work gives, in a thread: while a browser runs, this one has a loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def form_word(rules: Rules | None = None) -> str:

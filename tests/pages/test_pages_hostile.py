@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from grisaille.pages import app
@@ -13,6 +11,7 @@ from grisaille.pages.study_log import StudyLog
 from tests.pages.pages_helpers import (
     TOKEN,
     asked_study,
+    awaited,
     client,
     form_word,
     made_study,
@@ -136,4 +135,4 @@ def test_a_browser_that_knows_a_later_event_hears_that_the_study_was_made_again(
         texts = news(Browser(), log, 10_000)
         return [await anext(texts), await anext(texts)]
 
-    assert asyncio.run(first_two())[1].endswith(f"data: {len(study.events())}\n\n")
+    assert awaited(first_two())[1].endswith(f"data: {len(study.events())}\n\n")

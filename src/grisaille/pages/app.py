@@ -177,7 +177,9 @@ class Pages:
                 self._studies.forget(name)
         page = self._page(request)
         if "hx-request" in request.headers:  # a sentence is an answer, and no error of the browser
-            return HTMLResponse(render("parts/recorded.html", page=page, recorded=outcome))
+            changed = action in ("correct", "retract") and not outcome.is_refused
+            text = render("parts/recorded.html", page=page, recorded=outcome, with_answers=changed)
+            return HTMLResponse(text)
         status = 422 if outcome.is_refused else 200
         if outcome.is_refused or outcome.remarks:
             return HTMLResponse(render("study.html", page=page, recorded=outcome), status)

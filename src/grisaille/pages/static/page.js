@@ -47,6 +47,33 @@
     return isTyped || isOpen || (part.contains(document.activeElement) && document.activeElement !== part);
   }
 
+  // --- when a form is recorded, questions and answers are shown anew: other forms keep what was typed.
+  let sent = null, typed = new Map();
+
+  document.body.addEventListener("htmx:configRequest", (event) => { sent = keyOf(event.detail.elt); });
+  document.body.addEventListener("htmx:oobBeforeSwap", (event) => {
+    for (const field of fieldsOf(event.detail.target)) {
+      if (field.value !== field.defaultValue && keyOf(field.form) !== sent) typed.set(keyOf(field.form, field), field.value);
+    }
+  });
+  document.body.addEventListener("htmx:oobAfterSwap", (event) => {
+    for (const field of fieldsOf(event.detail.target)) {
+      const value = typed.get(keyOf(field.form, field));
+      if (value === undefined) continue;
+      field.value = value;
+      for (let box = field.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    }
+    typed.clear();
+  });
+
+  function fieldsOf(part) {
+    return [...part.querySelectorAll("form input, form textarea")].filter((field) => !["hidden", "file"].includes(field.type));
+  }
+
+  function keyOf(form, field) {
+    return [form.getAttribute("action"), form.querySelector?.("[name=id]")?.value, field?.name].join(" ");
+  }
+
   document.body.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target.id === "box") document.getElementById("box-title")?.focus();
     if (event.detail.target.id === "study") draw();
