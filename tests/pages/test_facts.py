@@ -52,3 +52,11 @@ def test_a_study_without_trials_has_no_best_point():
     facts = StudyFacts("study", study.state.settings, History())
     assert facts.best is None
     assert facts.least_violation is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2304.7, "2305"), (0.00922, "0.00922"), (-1234567.8, "−1234568"), (1e9, "1e+09"), (0, "0")],
+)
+def test_numbers_of_a_few_digits_have_no_power_of_ten(value: float, text: str):
+    assert number(value, 3) == text

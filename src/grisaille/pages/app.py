@@ -252,7 +252,9 @@ def _sorry(request: Request, error: Exception) -> Response:
         return HTMLResponse(render("trouble.html", text=text), status)
     # A part of a page that says why it has nothing to show is an answer.
     shown = isinstance(error, GrisailleError) and not isinstance(error, StorageError)
-    return HTMLResponse(render("parts/trouble.html", text=text), 200 if shown else status)
+    if shown:
+        return HTMLResponse(render("parts/nothing.html", text=text))
+    return HTMLResponse(render("parts/trouble.html", text=text), status)
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

@@ -18,12 +18,17 @@ from grisaille.storage.event_log import Data
 from grisaille.study.identity import labels_of, settings_of
 from grisaille.study.result import Result
 
+# Numbers below this one are written without a power of ten.
+_PLAIN = 1e7
+
 
 def number(value: float | None, digits: int = 6) -> str:
     """A number for people to read; a dash where there is none."""
     if value is None or np.isnan(value):
         return "–"
-    text = f"{value:.{digits}g}"
+    # Whole numbers of a few digits more are easier to read than powers of ten.
+    most = max(digits, len(f"{abs(value):.0f}")) if abs(value) < _PLAIN else digits
+    text = f"{value:.{most}g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 

@@ -80,7 +80,7 @@ class Learned:
     def inspection(self, problem: Problem, history: History, strategy: Strategy) -> Inspection:
         """What can be looked at after a history."""
         if problem.causal is not None:
-            raise ModelError("pictures of what was learned are not there yet for interventions")
+            raise ModelError("what was learned from interventions is not shown yet")
         if history not in self._kept:
             self._kept[history] = Inspection(problem, history, strategy)
             while len(self._kept) > _KEPT:
@@ -160,7 +160,7 @@ def graph_notes(
     for overview in overviews:
         lines = [answers_text(overview.answers, overview.failures)]
         if overview.width is not None and overview.width_at_start:
-            lines.append(f"band {overview.width / overview.width_at_start:.0%} of at start")
+            lines.append(f"band width {overview.width / overview.width_at_start:.0%} of start")
         if overview.predicted:
             lines.append(f"{overview.inside} of {overview.predicted} inside bands")
         share = shares.get(overview.box)

@@ -81,6 +81,7 @@
 
   // --- convergence. The server's picture stays until the data are here.
   let plot = null;
+  const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
 
   document.body.addEventListener("news", () => { if (!isPast()) draw(); });
   document.addEventListener("change", (event) => {
@@ -125,7 +126,7 @@
     const x = data[over];
     if (isGap) return [x, data.gap.map((v) => (v > 0 ? v : null))];
     const split = (wanted) => data.objective.map((v, k) => (data.feasible[k] === wanted ? v : null));
-    return [x, data.best, data.bound, split(true), split(false)];
+    return [x, data.bound, data.best, split(true), split(false)];
   }
 
   function options(place, data, over, isGap) {
@@ -134,35 +135,39 @@
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") } };
     const steps = uPlot.paths.stepped({ align: 1 });
     const shown = (self, v) => (v == null ? "–" : Number(v.toPrecision(8)).toString());
-    const marks = (name, stroke, isCross) => ({
-      label: name, stroke, fill: stroke, value: shown, points: { show: false },
-      paths: (self, series, first, last) => { drawMarks(self, series, first, last, stroke, isCross); return null; },
-    });
+    const marks = (name, stroke) => ({ label: name, stroke, fill: stroke, value: shown, points: { show: false }, paths: () => null });
+    const drawAll = (self) => {
+      drawMarks(self, 3, colour("mark"), false);
+      drawMarks(self, 4, colour("trouble"), true);
+    };
     const lines = isGap
       ? [{ label: "gap", stroke: colour("ink"), width: 2, paths: steps, points: { show: false }, value: shown }]
       : [
-          { label: "best feasible", stroke: colour("ink"), width: 2.2, paths: steps, points: { show: false }, value: shown },
           { label: "bound", stroke: colour("mark"), width: 1.6, dash: [6, 4], paths: steps, points: { show: false }, value: shown },
-          marks("value", colour("mark"), false),
-          marks("infeasible value", colour("trouble"), true),
+          { label: "best feasible", stroke: colour("ink"), width: 2.2, paths: steps, points: { show: false }, value: shown },
+          marks("value", colour("mark")),
+          marks("infeasible value", colour("trouble")),
         ];
     return {
       width: place.clientWidth,
       height: Math.max(240, Math.min(380, place.clientWidth * 0.45)),
       scales: { x: { time: false }, y: isGap ? { distr: 3 } : { range: () => focus(data) } },
-      axes: [{ ...axis, label: over }, { ...axis, label: isGap ? "gap" : place.dataset.objective, size: 70 }],
+      axes: [{ ...axis, label: over, ...(over === "trial" ? { incrs: WHOLE } : {}) }, { ...axis, label: isGap ? "gap" : place.dataset.objective, size: 70 }],
       series: [{ label: over }, ...lines],
-      bands: isGap ? [] : [{ series: [1, 2], fill: colour("band") }, { series: [2, 1], fill: colour("band") }],
+      // The area belongs to the bound, so that the best value is drawn over it.
+      bands: isGap ? [] : [{ series: [1, 2], fill: colour("band"), dir: place.dataset.verb === "minimize" ? 1 : -1 }],
+      hooks: isGap ? {} : { draw: [drawAll] },
     };
   }
 
   // Dots, crosses for what is infeasible, and triangles at the rim for what lies beyond the axis.
-  function drawMarks(self, series, first, last, stroke, isCross) {
+  function drawMarks(self, series, stroke, isCross) {
+    if (!self.series[series].show) return;
     const { ctx, bbox } = self, unit = devicePixelRatio;
     ctx.save();
     ctx.fillStyle = ctx.strokeStyle = stroke;
     ctx.lineWidth = 1.6 * unit;
-    for (let k = first; k <= last; k++) {
+    for (let k = 0; k < self.data[0].length; k++) {
       const value = self.data[series][k];
       if (value == null) continue;
       const x = self.valToPos(self.data[0][k], "x", true), y = self.valToPos(value, "y", true);
