@@ -13,6 +13,7 @@ demo: $(READY)
 test: format lint types contracts tests
 
 $(READY): pyproject.toml constraints.txt
+	@echo "Setting up $(VENV): a few minutes, once."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'

@@ -37,7 +37,7 @@ def test_notes_of_the_graph_say_answers_bands_audit_and_share():
     assert graph_notes([overview], [BoxInfluence("f", 1.0, 0.31)]) == {
         "f": [
             "12 answers, 1 failed",
-            "band 25% of at start",
+            "band width 25% of start",
             "7 of 8 inside bands",
             "31% of the gap",
         ]

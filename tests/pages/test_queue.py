@@ -19,7 +19,7 @@ def test_open_questions_show_what_to_do_and_who_has_them():
     assert [q.id for q in found] == ["1-1", "2-1"]
     assert [name for name, _ in found[0].inputs] == ["x"]
     assert found[0].outputs == ["hardness", "colour"]
-    assert (found[0].holder, found[0].age) == ("somebody who asked", "just now")
+    assert (found[0].holder, found[0].age) == ("asked by a person", "just now")
 
 
 def test_an_answered_question_moves_to_the_answers():

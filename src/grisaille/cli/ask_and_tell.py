@@ -129,7 +129,9 @@ def _create(options: argparse.Namespace) -> int:
     with make_study(load(options.file), options) as study:
         limits = {name: getattr(options, name) for name in LIMITS}
         study.record_settings(file=str(options.file.resolve()), **limits)
-    print(f"Study {options.study!r} is made, and empty: grisaille ask or worker goes on.")
+    print(
+        f"Study {options.study!r} is made, and empty: grisaille dashboard, ask or worker goes on."
+    )
     return DONE
 
 

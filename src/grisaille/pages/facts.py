@@ -84,6 +84,12 @@ class StudyFacts:
         return f" {unit}" if unit else ""
 
     @property
+    def goal(self) -> str:
+        """What is to be minimized or maximized, with its formula where that is stored."""
+        goals = [node["label"] for node in self.graph if node["kind"] == "goal"]
+        return goals[0] if goals else f"{self.verb} {self.objective}"
+
+    @property
     def entries(self) -> list[str]:
         """Names of the entries of a design point."""
         return list(self.settings.get("entries", []))

@@ -142,4 +142,4 @@ def _outputs(facts: StudyFacts, box: str, outputs: Array | None) -> list[tuple[s
 def _holder(query: QueryEntry) -> str:
     if query.state is not QueryState.ASKED:
         return ""
-    return query.holder or "somebody who asked"
+    return query.holder or "asked by a person"

@@ -143,6 +143,7 @@ def _filled(facts: StudyFacts, result: Result | None, learnt: Learnt, command: s
         facts=facts,
         result=result,
         answer="" if result is None else answer_text(facts, result),
+        recommended=_recommended(facts, result),
         verdict="" if result is None else printable(str(result)),
         graph=graph_svg(facts.graph, {**notes, **learnt.notes}),
         convergence=convergence_chart(facts),
@@ -154,6 +155,13 @@ def _filled(facts: StudyFacts, result: Result | None, learnt: Learnt, command: s
         versions=_versions(),
         command=command,
     )
+
+
+def _recommended(facts: StudyFacts, result: Result | None) -> list[tuple[str, str]]:
+    """Names and values of the recommended point; none before the first trial."""
+    if result is None or result.x is None:
+        return []
+    return facts.point(result.history.trials[result["best_trial"]])
 
 
 def answer_text(facts: StudyFacts, result: Result) -> str:

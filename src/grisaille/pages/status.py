@@ -15,6 +15,8 @@ from grisaille.study.trials_and_queries import TrialState
 
 # The time of the next suggestion is judged by so many of the latest ones.
 _LATEST = 5
+# Nobody waits for so many seconds.
+_AT_ONCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +106,7 @@ def _next(state: StudyState) -> str:
     latest = [e.seconds for e in state.trials.values() if not e.is_data and e.seconds][-_LATEST:]
     if not latest or not np.isfinite(latest).all():
         return ""
-    return f"The next suggestion takes about {number(median(latest), 2)} s."
+    seconds = median(latest)
+    if seconds < _AT_ONCE:
+        return "The next suggestion comes at once."
+    return f"The next suggestion takes about {number(seconds, 2)} s."

@@ -31,7 +31,7 @@
     const part = event.detail.elt;
     const byNews = event.detail.requestConfig.triggeringEvent?.type === "news";
     if (byNews && isPast()) event.preventDefault();
-    if (byNews && ["queue-part", "answers-part"].includes(part.id) && isInUse(part)) event.preventDefault();
+    if (byNews && ["queue-part", "answers-part", "explore-part"].includes(part.id) && isInUse(part)) event.preventDefault();
     if (byNews && part.id === "answers-part" && !document.getElementById("answers").open) event.preventDefault();
     if (byNews && part.id === "log-part" && document.activeElement?.id === "slider") event.preventDefault();
   });
@@ -44,7 +44,8 @@
     const fields = [...part.querySelectorAll("input, textarea")];
     const isTyped = fields.some((field) => field.type !== "hidden" && field.value !== field.defaultValue);
     const isOpen = part.querySelector("details[open]") !== null;
-    return isTyped || isOpen || (part.contains(document.activeElement) && document.activeElement !== part);
+    const isChosen = [...part.querySelectorAll("option")].some((option) => option.selected && option.parentElement.querySelector("[selected]") && !option.defaultSelected);
+    return isTyped || isOpen || isChosen || (part.contains(document.activeElement) && document.activeElement !== part);
   }
 
   // --- when a form is recorded, questions and answers are shown anew: other forms keep what was typed.
