@@ -85,9 +85,9 @@ class Axis:
         return [round(k * step, 12 - math.floor(math.log10(step))) for k in range(first, last + 1)]
 
     def _decades(self) -> list[float]:
-        """Powers of ten, every few if there are many; the ends if there is none between them."""
+        """Powers of ten, every few if there are many; round numbers if there are less than two."""
         first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
         if last - first < 1:
-            return [self.low * (self.high / self.low) ** part for part in (0.1, 0.5, 0.9)]
+            return self._round_numbers()
         step = max(1, math.ceil((last - first) / _TICKS))
         return [10.0**k for k in range(first, last + 1, step)]
