@@ -5,6 +5,7 @@ import math
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 
 from grisaille.pages.chart import Chart
 from tests.pages.pages_helpers import HOSTILE
@@ -32,6 +33,15 @@ def test_steps_keep_each_value_until_the_next_one():
     assert all(a[0] == b[0] or a[1] == b[1] for a, b in itertools.pairwise(corners))
 
 
+def test_steps_have_corners_only_where_the_value_changes():
+    chart = Chart("steps", [0, 9], [0, 1])
+    chart.steps(range(10), [1.0] * 5 + [0.5] * 5, "best")
+    (line,) = of_class(chart, "best")
+    corners = [tuple(map(float, c.split(","))) for c in line.attrib["points"].split()]
+    assert len(corners) == 4
+    assert corners[-1][0] == pytest.approx(chart.x.at(9), abs=0.1)
+
+
 def test_a_dot_beyond_the_axis_becomes_a_triangle_at_its_end():
     chart = Chart("dots", [0, 1], [0, 1])
     chart.dot(0.5, 0.5, "trial")
@@ -45,7 +55,10 @@ def test_many_dots_are_one_shape_and_those_beyond_the_axis_another_one():
     chart.dots([0.1, 0.2, 0.3, 0.4], [0.5, 99, math.nan, 0.7], "trial")
     inside, outside = of_class(chart, "trial")
     assert inside.attrib["d"].count("M") == 2
-    assert outside.attrib["class"] == "dot trial beyond"
+    assert (inside.attrib["class"], outside.attrib["class"]) == (
+        "dot trial many",
+        "dot trial beyond",
+    )
 
 
 def test_a_cross_is_drawn_for_what_is_infeasible():

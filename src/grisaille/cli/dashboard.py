@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from grisaille.cli.arguments import STORAGE, STUDY_WITH_FILE, add_shared, default_storage, port
 from grisaille.cli.exit_codes import DONE
 from grisaille.cli.open_studies import open_study
+from grisaille.errors import ModelError
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
@@ -74,6 +75,11 @@ def _opened(options: argparse.Namespace, name: str) -> Study:
     from grisaille.cli.remembered_files import remembered
 
     known = remembered(options.storage, name) is not None
+    if not known and options.file is None:  # said at once: to read a long log takes a while
+        raise ModelError(
+            f"the file that defines the problem of study {name!r} is not known on this machine: "
+            "start the page with --file and a file that you trust"
+        )
     file = None if known else options.file
     return open_study(argparse.Namespace(study=name, storage=options.storage, file=file))
 

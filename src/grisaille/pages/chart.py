@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from markupsafe import Markup
@@ -107,9 +108,9 @@ class Chart:
         else:
             self._add("circle", hint, **look, cx=left, cy=top, r=radius)
 
-    def dots(self, x: Numbers, y: Numbers, name: str, *, radius: float = 2.5) -> None:
+    def dots(self, x: Numbers, y: Numbers, name: str) -> None:
         """Many dots or crosses as one shape, which a browser draws sooner; they have no texts."""
-        draw = _cross if name.endswith("cross") else _circle
+        draw = _small_cross if name.endswith("cross") else _small_dot
         inside, outside = [], []
         for a, b in zip(x, y, strict=True):
             if not (math.isfinite(a) and math.isfinite(b)):
@@ -118,8 +119,8 @@ class Chart:
             if beyond := self._beyond(b):
                 outside.append(_triangle(left, top, beyond))
             else:
-                inside.append(draw(left, top, radius))
-        for shapes, look in ((inside, ""), (outside, " beyond")):
+                inside.append(draw(left, top))
+        for shapes, look in ((inside, " many"), (outside, " beyond")):
             if shapes:
                 self._add("path", class_=f"dot {name}{look}", d="".join(shapes))
 
@@ -202,9 +203,13 @@ def _pixels(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _circle(left: float, top: float, radius: float) -> str:
-    arc = f"a{radius:g} {radius:g} 0 1 0"
-    return f"M{left - radius:.1f} {top:.1f}{arc} {2 * radius:g} 0{arc} {-2 * radius:g} 0"
+def _small_dot(left: float, top: float) -> str:
+    """A line without a length: its round ends are the dot."""
+    return f"M{left:.1f} {top:.1f}h0"
+
+
+def _small_cross(left: float, top: float) -> str:
+    return f"M{left - 2:.1f} {top - 2:.1f}l4 4m0-4l-4 4"
 
 
 def _cross(left: float, top: float, radius: float) -> str:
@@ -220,8 +225,9 @@ def _triangle(left: float, top: float, side: int) -> str:
 
 def _corners(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """The corners of a line that keeps each value until the next one."""
-    ends = [*(a for a, _ in run[1:]), run[-1][0]]
-    pairs = zip(run, ends, strict=True)
+    kept = [run[0], *(point for before, point in pairwise(run) if point[1] != before[1])]
+    ends = [*(a for a, _ in kept[1:]), run[-1][0]]
+    pairs = zip(kept, ends, strict=True)
     return [corner for (a, b), end in pairs for corner in ((a, b), (end, b))]
 
 
