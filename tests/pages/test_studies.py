@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import grisaille as gs
+from grisaille.cli import dashboard, remembered_files
 from grisaille.errors import ModelError
 from grisaille.pages import studies as module
 from grisaille.pages.studies import StoredStudies, read_all
@@ -75,3 +77,13 @@ def test_all_logs_are_read_before_anybody_asks(storage: str):
     log = shown.log("plant")
     assert log is not None
     assert log.event(1) is not None
+
+
+def test_a_study_whose_file_is_not_known_is_said_before_its_log_is_read(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(remembered_files, "remembered", lambda storage, name: None)
+    monkeypatch.setattr(dashboard, "open_study", lambda options: pytest.fail("it was read"))
+    options = argparse.Namespace(storage=storage, file=None)
+    with pytest.raises(ModelError, match="'plant' is not known on this machine: start the page"):
+        dashboard._opened(options, "plant")
