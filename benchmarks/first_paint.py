@@ -9,6 +9,9 @@ the first contentful paint, and to the end of the first animation frame that has
 plot. One visit of each is made before and stored by itself, because a server may have something to
 load then.
 
+A first contentful paint need not show the study: that of optuna-dashboard says "NOW LOADING", and
+ours has the study's numbers and a picture of its convergence. The plots are what can be compared.
+
 It needs Chromium (`make browser`), Playwright and optuna-dashboard. Part of the numbers is the
 machine's and the load on it; the ratio is what counts. `--only grisaille` and `--only
 optuna-dashboard` measure one of them, and store nothing.

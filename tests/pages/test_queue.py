@@ -30,6 +30,13 @@ def test_an_answered_question_moves_to_the_answers():
     assert answer.outputs == [("hardness", "3.5"), ("colour", "0.2")]
 
 
+def test_a_form_that_corrects_an_answer_begins_with_all_its_digits():
+    study = asked_study()
+    study.tell("1-1", [1 / 3, -2 / 3])
+    (answer,) = answers(facts_of(study), study.state)
+    assert [float(text) for text in answer.exact] == [1 / 3, -2 / 3]
+
+
 def test_a_failed_attempt_is_shown_with_its_reason():
     study = asked_study()
     study.fail("1-1", "the oven was cold")

@@ -49,6 +49,7 @@ class Answer:
         trial: Number of its trial; None for a row that belongs to no query.
         inputs: What was evaluated: names and values.
         outputs: What came out: names and values.
+        exact: The values with all their digits, for a form that corrects one of them.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Answer:
     trial: int | None
     inputs: list[tuple[str, str]]
     outputs: list[tuple[str, str]]
+    exact: list[str]
 
 
 def questions(facts: StudyFacts, state: StudyState) -> list[Question]:
@@ -87,6 +89,7 @@ def answers(facts: StudyFacts, state: StudyState) -> list[Answer]:
             query.trial,
             _inputs(facts, state, query.box, query.inputs),
             _outputs(facts, query.box, query.outputs),
+            _exact(query.outputs),
         )
         for query in told[:MOST_ANSWERS]
     ]
@@ -98,6 +101,7 @@ def answers(facts: StudyFacts, state: StudyState) -> list[Answer]:
             None,
             _inputs(facts, state, seen.box, seen.inputs),
             _outputs(facts, seen.box, seen.outputs),
+            _exact(seen.outputs),
         )
         for name, seen in rows
     ]
@@ -137,6 +141,10 @@ def _outputs(facts: StudyFacts, box: str, outputs: Array | None) -> list[tuple[s
     if len(names) != len(values):
         names = [f"output {k + 1}" for k in range(len(values))]
     return [(name, number(value, 8)) for name, value in zip(names, values, strict=True)]
+
+
+def _exact(outputs: Array | None) -> list[str]:
+    return [] if outputs is None else [repr(value).removesuffix(".0") for value in outputs.tolist()]
 
 
 def _holder(query: QueryEntry) -> str:

@@ -31,10 +31,20 @@
     const part = event.detail.elt;
     const byNews = event.detail.requestConfig.triggeringEvent?.type === "news";
     if (byNews && isPast()) event.preventDefault();
-    if (byNews && ["queue-part", "answers-part", "explore-part"].includes(part.id) && isInUse(part)) event.preventDefault();
+    if (byNews && isKept(part)) event.preventDefault();
     if (byNews && part.id === "answers-part" && !document.getElementById("answers").open) event.preventDefault();
     if (byNews && part.id === "log-part" && document.activeElement?.id === "slider") event.preventDefault();
   });
+
+  // Somebody may have begun to type while the answer was on its way.
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    const byNews = event.detail.requestConfig.triggeringEvent?.type === "news";
+    if (byNews && isKept(event.detail.target)) event.detail.shouldSwap = false;
+  });
+
+  function isKept(part) {
+    return ["queue-part", "answers-part", "explore-part"].includes(part.id) && isInUse(part);
+  }
 
   function isPast() {
     return document.querySelector(".past") !== null;
@@ -51,7 +61,9 @@
   // --- when a form is recorded, questions and answers are shown anew: other forms keep what was typed.
   let sent = null, typed = new Map();
 
-  document.body.addEventListener("htmx:configRequest", (event) => { sent = keyOf(event.detail.elt); });
+  document.body.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.verb === "post") sent = keyOf(event.detail.elt);  // news may come in between
+  });
   document.body.addEventListener("htmx:oobBeforeSwap", (event) => {
     for (const field of fieldsOf(event.detail.target)) {
       if (field.value !== field.defaultValue && keyOf(field.form) !== sent) typed.set(keyOf(field.form, field), field.value);
