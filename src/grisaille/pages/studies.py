@@ -15,7 +15,6 @@ from grisaille.pages.study_log import StudyLog
 from grisaille.storage.database import Database
 from grisaille.storage.database_log import DatabaseLog
 from grisaille.storage.event_log import Event, Log
-from grisaille.study.stored_studies import is_unstorable
 from grisaille.study.study import Study
 
 # A page asks several times for a study that cannot be opened, and each time takes long.
@@ -80,8 +79,6 @@ class StoredStudies:
 
     def log(self, name: str) -> StudyLog | None:
         """The log of a study; None if there is no such study."""
-        if is_unstorable(name):
-            return None
         known = self._logs.get(name)
         if known is not None and known.is_current():
             return known
