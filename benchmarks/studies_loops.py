@@ -78,7 +78,7 @@ def solved_afterwards() -> gs.Problem:
 PROBLEMS = (one_box, noisy, two_boxes, chain_in_loop, several_streams, solved_afterwards)
 
 
-class Attempt:
+class _Attempt:
     """One study that random operations are done to."""
 
     def __init__(self, make: Callable[[], gs.Problem], seed: int, folder: Path) -> None:
@@ -195,7 +195,7 @@ def attempt(make: Callable[[], gs.Problem], seed: int, operations: int) -> dict[
     raw: list[str] = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.GrisailleWarning)
-        one = Attempt(make, seed, Path(folder))
+        one = _Attempt(make, seed, Path(folder))
         for _ in range(operations):
             operation = one.generator.choice(np.array(one.KINDS, dtype=object))
             try:
