@@ -14,7 +14,6 @@ from grisaille.errors import GrisailleError, ModelError, StorageError, shortened
 from grisaille.pages.study_log import StudyLog
 from grisaille.storage.database import Database
 from grisaille.storage.event_log import Event, Log
-from grisaille.study.stored_studies import is_unstorable
 from grisaille.study.study import Study
 
 # A page asks several times for a study that cannot be opened, and each time takes long.
@@ -79,8 +78,6 @@ class StoredStudies:
 
     def log(self, name: str) -> StudyLog | None:
         """The log of a study; None if there is no such study."""
-        if is_unstorable(name):
-            return None
         with self._lock:
             if name not in self._logs:
                 log = self._database.open(name)
