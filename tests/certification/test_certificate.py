@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -168,6 +169,26 @@ def test_wider_bands_need_a_certificate_of_their_own():
     assert dataclasses.replace(certificate, beta=2.0).verify()
     assert not dataclasses.replace(certificate, beta=100.0).verify()
     assert not dataclasses.replace(certificate, beta=100.0).verify()
+
+
+@pytest.mark.parametrize("beta", [-2.0, Audited(-2.0), Audited(2.0, widening=-2.0), math.nan])
+def test_bands_of_negative_width_prove_nothing(beta):
+    assert not dataclasses.replace(certified(alone()), beta=beta).verify()
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 5])
+def test_points_at_every_corner_of_the_bands_attack_a_certificate(outputs):
+    # Each constraint in turn is met at one corner of the bands alone.
+    x = gs.Variable("x", lower=-1, upper=1)
+    boxes = [wave(f"g{k}")(x) for k in range(outputs)]
+    for corner in itertools.product([-1.0, 1.0], repeat=outputs):
+        signed = sum(sign * g for sign, g in zip(corner, boxes, strict=True))
+        # Without answers, the bands of each are [-2, 2].
+        problem = gs.Problem(minimize=x, subject_to=[1.999 * outputs - signed <= 0])
+        plausible = plausible_set(problem, History())
+        assert plausible.beliefs["g0"].predict(torch.zeros(1, 1).double())[1].item() == 1
+        certificate = Certificate(problem, History(), 2.0, ())
+        assert not certificate._sampled_points_violate(plausible)
 
 
 def test_blamed_is_the_constraint_that_cannot_be_met():

@@ -293,6 +293,28 @@ def test_a_retracted_last_round_leaves_the_answers_of_the_others():
     assert len(study.history.loose) == len(names) - 1
 
 
+def test_a_round_that_was_evaluated_elsewhere_breaks_its_trial_off_with_a_sentence():
+    study = gs.Study(looped(damped), strategy=QUICK, evaluation="chained")
+    (query,) = study.ask()
+    assert study.tell(query, 0.9, inputs={"t": 1.3}) is None
+    trial = study.state.trials[1]
+    assert str(trial.state) == "broken"
+    assert "round 1 has no answer at the point that was asked for" in trial.reason
+    seen = study.history.loose
+    assert [(o.inputs[1], o.outputs[0]) for o in seen] == [(1.3, 0.9)]  # the answer is recorded
+
+
+def test_a_round_after_a_retracted_one_breaks_its_trial_off_with_a_sentence():
+    study = gs.Study(looped(damped), strategy=QUICK, evaluation="chained")
+    (first,) = study.ask()
+    study.tell(first, 0.9)
+    (second,) = study.ask()
+    study.retract(first, "the sample was mixed up")
+    assert study.tell(second, 0.1) is None
+    assert "round 1 has no answer" in study.state.trials[1].reason
+    assert [o.outputs[0] for o in study.history.loose] == [0.1]
+
+
 def test_decisions_about_loops_can_be_made_again():
     study = gs.Study(looped(damped), strategy=QUICK, evaluation="chained")
     study.run(5, progress=False)

@@ -95,11 +95,14 @@ class Certificate:
         any search, must all violate some constraint by `least_violation`.
 
         Returns:
-            Whether all of that is so. A certificate without regions proves nothing.
+            Whether all of that is so. A certificate without regions proves nothing, nor does one
+            for bands of negative width.
         """
         if not self.regions:
             return False
         plausible = self._plausible()
+        if not all((width >= 0).all() for width in plausible.beta.values()):
+            return False  # a negative half-width turns bands inside out
         relaxation = PlausibleRelaxation(plausible)
         lower = torch.stack([region.lower for region in self.regions])
         upper = torch.stack([region.upper for region in self.regions])
@@ -142,8 +145,8 @@ class Certificate:
         points = plausible.lower + (plausible.upper - plausible.lower) * unit
         points = rounded(plausible.search_problem(), points)
         # Half of them lie at the ends of the bands, where constraints are most easily met.
-        n = self.problem.program.size
-        points[::2, n:] = points[::2, n:].sign()
+        n, half = self.problem.program.size, _SAMPLES // 2
+        points[:half, n:] = _corners(half, points.shape[1] - n)
         with torch.no_grad():
             _, constraints = plausible.evaluate(points)
         worst = torch.nan_to_num(constraints, nan=torch.inf).amax(1)
@@ -167,6 +170,21 @@ class Certificate:
                 ("bands", bands),
             ]
         )
+
+
+def _corners(count: int, size: int) -> Tensor:
+    """Draw corners of the cube [-1, 1]^size, (count, size), for a power of two `count`.
+
+    Each group of log2(count) coordinates takes all its corners equally often, in an order that does
+    not depend on the points they are joined with. (The signs of a Sobol point do: in every second
+    one, one coordinate follows from the others.)
+    """
+    bits = count.bit_length() - 1
+    generator = torch.Generator().manual_seed(0)
+    groups = [torch.randperm(count, generator=generator) for _ in range(0, size, bits)]
+    signs = [(order.unsqueeze(1) >> torch.arange(bits)) % 2 for order in groups]
+    corners = torch.cat(signs, 1)[:, :size] if signs else torch.zeros(count, 0)
+    return 2.0 * corners.double() - 1
 
 
 class _Subset:

@@ -42,15 +42,23 @@ def is_closed(writer: Writer, trial: TrialEntry, answers: Mapping[int, Array]) -
     )
     found: Assignment | None = None
     if rounds < MOST_ROUNDS:
-        points = [*trial.visited, x]
-        serves = same_inputs(writer.problem)
-        earlier = [
-            assign(writer.problem, writer.chain, point, trial.told, serves).answers
-            for point in trial.visited
-        ]
-        images = [loops.image(p, a) for p, a in zip(points, [*earlier, answers], strict=True)]
-        following = loops.next_point(points, images)
+        points, serves = [*trial.visited, x], same_inputs(writer.problem)
         try:
+            earlier = [
+                assign(writer.problem, writer.chain, point, trial.told, serves).answers
+                for point in trial.visited
+            ]
+            gone = next((i for i, seen in enumerate(earlier, 1) if len(seen) < len(answers)), 0)
+            if gone:
+                raise EvaluationError(
+                    f"the loop cannot go on: round {gone} has no answer at the point that was "
+                    "asked for, because it was evaluated elsewhere or taken back, and equation "
+                    f"{equation!r} misses its tolerance of {equation.tolerance:g} by {missed:.3g}; "
+                    "the answers are kept, but the trial has no objective: enqueue its point "
+                    "again, or raise feasibility_tol"
+                )
+            images = [loops.image(p, a) for p, a in zip(points, [*earlier, answers], strict=True)]
+            following = loops.next_point(points, images)
             found = assign(writer.problem, writer.chain, following, trial.told, serves)
         except EvaluationError as error:
             reason = str(error)
