@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 from docs.builder.page_blocks import Step, as_notebook, is_executed, steps_of
 from docs.builder.run_page import printed_by, with_output
+
+import grisaille as gs
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -149,3 +155,60 @@ def test_a_notebook_runs_the_code_and_leaves_files_commands_and_old_output_alone
     assert "```python\n# oven.py" in notebook
     assert "$ cat oven.py\ny = 2" in notebook
     assert isinstance(steps_of(notebook)[0], Step)
+
+
+def defined_on(page: str) -> dict[str, object]:
+    """Return the names that a page defines without the reader's `problem` and `study`."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    code = "\n".join(step.text for step in steps_of(text) if step.kind == "run")
+    kept = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef | ast.Assign
+    names: dict[str, object] = {}
+    for node in ast.parse(code).body:
+        if isinstance(node, kept):
+            with suppress(NameError):
+                exec(compile(ast.Module([node], []), page, "exec"), names)
+    return names
+
+
+MODELS, STRATEGIES = defined_on("own_models"), defined_on("own_strategies")
+OWN_BELIEFS = {
+    "own kernel": {"kernel": MODELS["Periodic"](), "noise": 0},
+    "own kernel in a sum": {"kernel": MODELS["Periodic"]() + gs.Linear(), "noise": 0},
+    "product": {"kernel": MODELS["trend"], "noise": 0},
+    "own model": {"model": MODELS["own_model"]},
+}
+OWN_KNOWN_PARTS = {
+    "torch white box": lambda y, x: MODELS["storage"](y, x),
+    "white box with gradient": lambda y, x: MODELS["energy"](x, y),
+    "lambda": lambda y, x: gs.white_box(lambda y, x: y + x[0] ** 2, name="own")(y, x),
+}
+OWN_STRATEGIES = {
+    "acquisition": gs.Acquisition(STRATEGIES["probability_of_improvement"]),
+    "one line": gs.Acquisition(lambda known: lambda x: -known.predict(x)[0]),
+    "strategy": STRATEGIES["EpsilonGreedy"](2),
+    "solver": gs.Optimistic(solver=gs.Grid(9)),
+    "default": None,
+}
+# Every two of them meet: the known parts go round while beliefs and strategies are crossed.
+PAIRS = [
+    (belief, list(OWN_KNOWN_PARTS)[(i + j) % len(OWN_KNOWN_PARTS)], strategy)
+    for i, belief in enumerate(OWN_BELIEFS)
+    for j, strategy in enumerate(OWN_STRATEGIES)
+]
+
+
+@pytest.mark.filterwarnings("ignore:Data")  # BoTorch's advice after one answer
+@pytest.mark.parametrize(("belief", "known", "strategy"), PAIRS)
+def test_own_things_of_the_pages_work_with_one_another(belief: str, known: str, strategy: str):
+    x = gs.Variable("x", 2, lower=0, upper=2)
+    f = gs.BlackBox(lambda x: np.sin(2 * x[0]) + 0.3 * x[1], name="f", **OWN_BELIEFS[belief])
+    g = gs.BlackBox(lambda x: x[0] - x[1] ** 2, name="g", noise=0)
+    problem = gs.Problem(minimize=OWN_KNOWN_PARTS[known](f(x), x), subject_to=[g(x) <= 1])
+    study = gs.Study(problem, strategy=OWN_STRATEGIES[strategy], seed=0)
+    study.run(3, progress=False)
+    with ThreadPoolExecutor(2) as executor:  # then with pending trials, which count as predicted
+        result = study.run(5, executor=executor, workers=2, progress=False)
+    assert len(result.history) == 5
+    assert "status" in str(result)
+    assert len(study.predict(result.x)) == 1
+    assert study.replay(5).x.tolist() == study.history.trials[-1].suggestion.x.tolist()
