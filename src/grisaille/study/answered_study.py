@@ -259,8 +259,9 @@ class AnsweredStudy(ReadableStudy):
         Args:
             box: The black box, or its name.
             inputs: One row per answer, one column per input number; for a single answer also just
-                its numbers. Columns that carry the names of inputs or outputs are found by name.
-                Others count in order, in a DataFrame with both the outputs last.
+                its numbers. Columns with names are found by name, see `answers`; a table with a
+                name that is not known is refused. Numbers without names count in order, in a table
+                with both the outputs last.
             outputs: One row per answer, one column per output. None if `inputs` has them.
 
         Returns:
