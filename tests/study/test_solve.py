@@ -685,7 +685,7 @@ def test_a_failure_at_an_invented_input_says_that_it_was_invented():
 def test_a_misspelled_field_of_a_result_is_answered_with_the_right_one():
     _, _, problem = parabola()
     result = problem.solve(1, strategy=QUICK, progress=False)
-    with pytest.raises(AttributeError, match="did you mean 'fun'"):
+    with pytest.raises(AttributeError, match=r"Result has no func: write result\.fun"):
         result.func  # noqa: B018
     assert {"plot", "to_dataframe", "fun"} <= set(dir(result))
 

@@ -15,7 +15,7 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Expression, as_expression
 from grisaille.language.formula_text import definition
-from grisaille.language.linear_contradictions import check_linear_equalities
+from grisaille.language.linear_contradictions import check_linear_constraints
 from grisaille.language.program import Program
 from grisaille.language.subject_to import (
     Allowances,
@@ -86,8 +86,7 @@ class Problem:
         check_constraints_read(self.constraints)
         check_unknowns(self.variables, self.equalities)
         check_units(self)
-        if self.equalities:
-            check_linear_equalities(self)
+        check_linear_constraints(self)
 
     def _set_up(
         self,
