@@ -224,6 +224,8 @@ class Trial:
         observations: Every black-box answer, in the order made.
         seconds: Time spent on suggesting and on evaluating.
         known: Number of the last event that the study knew when it was suggested.
+        allowed: How far each constraint body may be above 0 and the constraint still counts as
+            met, (K,); None where that makes no difference.
     """
 
     number: int
@@ -234,6 +236,7 @@ class Trial:
     observations: tuple[Observation, ...]
     seconds: tuple[float, float] = (0.0, 0.0)
     known: int = 0
+    allowed: Array | None = None
 
     @property
     def x(self) -> Array:
@@ -243,7 +246,12 @@ class Trial:
     @property
     def violation(self) -> float:
         """Largest violation of a constraint as observed; 0 when all are met."""
-        return float(violations(self.constraints).max(initial=0.0))
+        return float(self.violations.max(initial=0.0))
+
+    @property
+    def violations(self) -> Array:
+        """Violation of each constraint as observed, (K,); 0 where it counts as met."""
+        return violations(self.constraints, 0.0 if self.allowed is None else self.allowed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -135,3 +135,16 @@ def test_check_tells_what_sqlite_finds_and_saves_the_events_it_can_read(
     assert main(["show", "plant", "--storage", copy]) == 0
     with closing(Database(copy)) as database:
         assert first < len(database.open("plant").read(0)) < first + 300
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0"])
+def test_a_name_that_cannot_be_stored_is_one_of_no_study(two, capsys, name):
+    assert main(["check", name, "--storage", two]) == 2
+    assert "there is no study '" in capsys.readouterr().err
+
+
+def test_an_address_that_cannot_be_written_is_refused(two, capsys):
+    assert main(["check", "--storage", "sqlite:///\udcff.db"]) == 3
+    assert r"'sqlite:///\udcff.db' has characters that no address has" in capsys.readouterr().err
+    assert main(["check", "whole", "--storage", two, "--save", "sqlite:///\udcff.db"]) == 3
+    assert "has characters that no address has" in capsys.readouterr().err

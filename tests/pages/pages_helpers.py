@@ -72,14 +72,25 @@ def asked_study() -> gs.Study:
 
 @contextmanager
 def client(
-    *studies: gs.Study, rules: Rules | None = None, known: bool = True
+    *studies: gs.Study,
+    rules: Rules | None = None,
+    known: bool = True,
+    shows_accidents: bool = False,
 ) -> Iterator[TestClient]:
-    """A browser without a network; `known` says whether it was given the token."""
+    """A browser without a network.
+
+    Args:
+        studies: What it is shown.
+        rules: Who may do what.
+        known: Whether it was given the token.
+        shows_accidents: Whether it sees what the server makes of an exception; else that is raised.
+    """
     rules, shown = rules or Rules(TOKEN), RunningStudies()
     for study in studies:
         shown.add(study)
     app = Pages(shown, rules).app()
-    with TestClient(app, base_url="http://127.0.0.1:8642", follow_redirects=False) as found:
+    options = {"raise_server_exceptions": not shows_accidents, "follow_redirects": False}
+    with TestClient(app, base_url="http://127.0.0.1:8642", **options) as found:
         if known:
             found.get(f"/?token={rules.token}")
         yield found

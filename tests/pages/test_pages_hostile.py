@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import pytest
 
-from grisaille.pages import app
+from grisaille.pages import app, forms
 from grisaille.pages.addresses import whole_number
 from grisaille.pages.app import news
-from grisaille.pages.study_log import StudyLog
+from grisaille.pages.guard import Rules
+from grisaille.pages.studies import RunningStudies
+from grisaille.pages.study_page import StudyPage
+from grisaille.study.study import Study
 from tests.pages.pages_helpers import (
     TOKEN,
     asked_study,
@@ -123,16 +130,91 @@ def test_more_pages_than_are_allowed_cannot_listen(monkeypatch: pytest.MonkeyPat
     assert "too many pages are open" in refused.text
 
 
+def test_a_burst_of_pages_cannot_pass_the_limit_and_those_that_leave_make_room(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(app, "_MOST_LISTENERS", 2)
+    pages = _served(made_study())
+
+    async def bursts() -> list[list[int]]:
+        return [await _statuses(pages, "GET", "/studies/study/news", 5) for _ in range(2)]
+
+    for statuses in awaited(bursts()):
+        assert sorted(statuses) == [200, 200, 503, 503, 503]
+
+
+def test_a_browser_that_leaves_in_the_middle_of_a_form_is_no_accident():
+    pages = _served(asked_study())
+    assert awaited(_statuses(pages, "POST", "/studies/oven/tell", 1)) == [400]
+
+
+@pytest.mark.parametrize("is_script", [False, True])
+def test_an_accident_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch, is_script: bool):
+    def broken(study: Study, form: object) -> str:
+        raise KeyError("sour milk")
+
+    monkeypatch.setitem(forms.ACTIONS, "tell", broken)
+    monkeypatch.setattr(StudyPage, "constraints", lambda page: 1 / 0)
+    headers = {"hx-request": "true"} if is_script else {}
+    with client(asked_study(), shows_accidents=True) as browser:
+        told = browser.post("/studies/oven/tell", data={"form": form_word()}, headers=headers)
+        part = browser.get("/studies/oven/parts/constraints", headers=headers)
+    assert (told.status_code, part.status_code) == (500, 500)
+    assert "the server met a KeyError that it did not expect" in told.text
+    assert "a ZeroDivisionError that it did not expect" in part.text
+    assert "sour milk" not in told.text
+
+
+def _served(study: Study) -> Callable[..., Awaitable[None]]:
+    studies = RunningStudies()
+    studies.add(study)
+    return app.Pages(studies, Rules(TOKEN)).app()
+
+
+async def _statuses(
+    pages: Callable[..., Awaitable[None]], method: str, path: str, many: int
+) -> list[int]:
+    """What so many requests at once are answered with, if each browser leaves when all have it."""
+    statuses: list[int] = []
+    answered = asyncio.Event()
+    headers = {
+        "host": "127.0.0.1",
+        "authorization": f"Bearer {TOKEN}",
+        "content-length": "100",
+        "content-type": "application/x-www-form-urlencoded",
+    }
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+
+    async def receive() -> dict[str, Any]:
+        if method == "GET":
+            await answered.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+            if len(statuses) == many:
+                answered.set()
+
+    await asyncio.gather(*(pages({**scope}, receive, send) for _ in range(many)))
+    return statuses
+
+
 def test_a_browser_that_knows_a_later_event_hears_that_the_study_was_made_again():
     study = reactor_study(1)
-    log = StudyLog("study", lambda after: study.events()[after:])
 
     class Browser:
         async def is_disconnected(self) -> bool:
             return False
 
     async def first_two() -> list[str]:
-        texts = news(Browser(), log, 10_000)
+        texts = news(Browser(), lambda: len(study.events()), 10_000)
         return [await anext(texts), await anext(texts)]
 
     assert awaited(first_two())[1].endswith(f"data: {len(study.events())}\n\n")

@@ -3,13 +3,19 @@ from __future__ import annotations
 import socket
 import stat
 import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 import grisaille as gs
-from grisaille.pages.serving import address_of, free_socket, show_running, stored_token
-from tests.pages.pages_helpers import reactor_problem
+from grisaille.pages import serving
+from grisaille.pages.guard import Rules
+from grisaille.pages.serving import Server, address_of, free_socket, show_running, stored_token
+from grisaille.pages.studies import RunningStudies
+from tests.pages.pages_helpers import TOKEN, made_study, reactor_problem
 from tests.study.study_helpers import QUICK
 
 
@@ -80,6 +86,76 @@ def test_a_run_with_a_page_prints_its_address_and_serves_it(capsys: pytest.Captu
     assert show_running(study) == address
     other = gs.Study(reactor_problem(), strategy=QUICK, seed=1)
     assert show_running(other) != address
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[str, int]]:
+    """A server of a study, in a thread."""
+    studies = RunningStudies()
+    studies.add(made_study())
+    server = Server(studies, Rules(TOKEN), free_socket("127.0.0.1", None))
+    server.start()
+    host, port = server.address.removeprefix("http://").split(":")
+    yield host, int(port)
+    server._server.should_exit = True
+
+
+HALVES = {
+    "nothing": b"",
+    "headers": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    "body": b"POST /studies/study/tell HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    b"Authorization: Bearer " + TOKEN.encode() + b"\r\nContent-Length: 9\r\n"
+    b"Content-Type: application/x-www-form-urlencoded\r\n\r\nid",
+}
+
+
+WHOLE = b"GET /static/none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def _until_closed(connection: socket.socket) -> bytes:
+    """What a server sends until it closes the connection."""
+    received = b""
+    with suppress(ConnectionResetError):  # it had not read everything
+        while part := connection.recv(4096):
+            received += part
+    return received
+
+
+@pytest.mark.parametrize("before", [b"", WHOLE])
+@pytest.mark.parametrize("half", HALVES)
+def test_a_request_that_does_not_arrive_is_closed(
+    served: tuple[str, int], before: bytes, half: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(serving, "_SLOWEST_REQUEST", 0.2)
+    with socket.create_connection(served, timeout=30) as connection:
+        connection.sendall(before + HALVES[half])
+        assert (b"404 Not Found" in _until_closed(connection)) == bool(before)
+
+
+def test_half_requests_are_closed_so_that_there_is_room_for_whole_ones(served: tuple[str, int]):
+    with ExitStack() as stack:
+        halves = []
+        for _ in range(serving._MOST_HALF_REQUESTS + 5):
+            halves.append(stack.enter_context(socket.create_connection(served, timeout=30)))
+            halves[-1].sendall(HALVES["headers"])
+        address = f"http://{served[0]}:{served[1]}/studies/study/convergence.json"
+        request = urllib.request.Request(address, headers={"Authorization": f"Bearer {TOKEN}"})
+        for _ in range(3):
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                assert answer.status == 200
+        assert [_until_closed(half) for half in halves[:5]] == [b""] * 5
+        halves[-1].sendall(b"Connection: close\r\n\r\n")
+        assert halves[-1].recv(9) == b"HTTP/1.1 "
+
+
+def test_a_connection_serves_many_requests(served: tuple[str, int]):
+    connection = HTTPConnection(*served, timeout=30)
+    for _ in range(3):
+        connection.request("GET", "/", headers={"Authorization": f"Bearer {TOKEN}"})
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
+    connection.close()
 
 
 def test_a_page_is_asked_for_with_true_or_false():

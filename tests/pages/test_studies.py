@@ -11,7 +11,8 @@ import grisaille as gs
 from grisaille.cli import dashboard, remembered_files
 from grisaille.errors import ModelError
 from grisaille.pages import studies as module
-from grisaille.pages.studies import StoredStudies, read_all
+from grisaille.pages.studies import StoredStudies, read_all, refreshed
+from grisaille.study.stored_studies import delete_study
 from tests.pages.pages_helpers import reactor_problem
 
 
@@ -87,3 +88,30 @@ def test_a_study_whose_file_is_not_known_is_said_before_its_log_is_read(
     options = argparse.Namespace(storage=storage, file=None)
     with pytest.raises(ModelError, match="'plant' is not known on this machine: start the page"):
         dashboard._opened(options, "plant")
+
+
+def test_a_study_that_was_deleted_is_not_shown_and_one_made_again_is_shown_from_its_start(
+    storage: str,
+):
+    shown = StoredStudies(storage, lambda name: pytest.fail(name))
+    with gs.Study(reactor_problem(), storage=storage, name="plant") as study:
+        study.enqueue([{"flow": 1.0, "heat": 30.0}])
+        study.ask()
+    before = refreshed(shown, "plant").position
+    delete_study(storage, "plant")
+    with pytest.raises(ModelError, match=r"there is no study 'plant' in .*: it has none"):
+        refreshed(shown, "plant")
+    assert shown.log("plant") is None
+    with gs.Study(reactor_problem(), storage=storage, name="plant"):
+        pass
+    again = refreshed(shown, "plant")
+    assert again.position == 1 < before
+    delete_study(storage, "plant")
+    with gs.Study(reactor_problem(), storage=storage, name="plant") as study:
+        study.ask()
+        latest = study.events()
+    # SQLite gives the next study the number of the one that was deleted.
+    now = refreshed(shown, "plant")
+    assert now.position == len(latest)
+    assert now.event(1) == latest[0]
+    shown.close()

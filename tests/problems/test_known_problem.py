@@ -85,10 +85,13 @@ def test_a_dense_search_finds_nothing_better_and_comes_close(name):
     points = sobol(name, 12)
     candidates = np.concatenate([points, refined(known, formula, points)])
     objectives, constraints = formula(candidates)
+    regrets = np.array([known.regret(value) for value in objectives])
     feasible = constraints.max(1, initial=-1.0) <= 1e-9
-    regrets = np.array([known.regret(value) for value in objectives[feasible]])
-    assert regrets.min() >= -1e-6
-    assert regrets.min() <= 1e-4
+    assert regrets[feasible].min() >= -1e-6
+    # A search ends on either side of a limit by rounding, which is in the units of that limit.
+    sizes = np.maximum(constraints[: len(points)].std(0), 1.0)
+    reached = (constraints / sizes).max(1, initial=-1.0) <= 1e-9
+    assert regrets[reached].min() <= 1e-4
 
 
 def refined(known: KnownProblem, formula: Formula, points: np.ndarray) -> np.ndarray:

@@ -246,6 +246,40 @@ def test_a_problem_without_black_boxes_is_solved_and_says_so():
     assert 0.5 - 2e-3 <= result.lower_bound <= 0.5
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_rounding_does_not_decide_whether_a_linear_program_is_feasible(seed):
+    random = np.random.default_rng(seed)
+    rows, inside = random.normal(size=(4, 3)), random.uniform(-1, 1, 3)
+    x = gs.Variable("x", 3, lower=-1, upper=1)
+    limits = [rows @ x <= rows @ inside + 0.1]
+    result = gs.Problem(minimize=random.normal(size=3) @ x, subject_to=limits).solve(progress=False)
+    assert (result.status, result.success, result.maxcv) == (gs.Status.OPTIMAL, True, 0)
+
+
+def test_a_violation_by_rounding_counts_nowhere_unless_exact_zero_is_asked_for(tmp_path):
+    def study(tolerance: float | None) -> gs.Study:
+        x = gs.Variable("x", lower=0, upper=1)
+        box = gs.BlackBox(lambda v: 3 * v, name="box", noise=0)
+        y = box(x)
+        problem = gs.Problem(maximize=y, subject_to=[y <= 0.9], feasibility_tol=tolerance)
+        study = gs.Study(problem, name="s", storage=f"sqlite:///{tmp_path}/{tolerance}.db")
+        for point in (0.25, 0.3 * (1 + 1e-13), 0.3 * (1 + 1e-5)):
+            study.enqueue([point])
+        study.run(3, progress=False)
+        return study
+
+    rounded, exact = study(None), study(0)
+    assert rounded.result().fun == pytest.approx(0.9, abs=1e-9)
+    assert (rounded.result().success, rounded.result().maxcv) == (True, 0)
+    assert "met within 1e-06 of the size of its terms" in str(rounded.result())
+    assert [t.violation > 0 for t in rounded.history] == [False, False, True]
+    assert rounded.history.trials[1].constraints[0] > 0  # what was observed stays what it is
+    assert exact.result().fun == 0.75
+    assert [t.violation > 0 for t in exact.history] == [False, True, True]
+    again = gs.Study(rounded.problem, name="s", storage=rounded.storage)
+    assert [t.violation > 0 for t in again.history] == [False, False, True]
+
+
 def test_a_problem_without_black_boxes_that_cannot_be_proved_says_why():
     x = gs.Variable("x", 2, lower=-2, upper=2)
     bowl = gs.white_box(lambda x: float(np.sum((x - 1) ** 2)), name="bowl")
@@ -651,7 +685,7 @@ def test_a_failure_at_an_invented_input_says_that_it_was_invented():
 def test_a_misspelled_field_of_a_result_is_answered_with_the_right_one():
     _, _, problem = parabola()
     result = problem.solve(1, strategy=QUICK, progress=False)
-    with pytest.raises(AttributeError, match="did you mean 'fun'"):
+    with pytest.raises(AttributeError, match=r"Result has no func: write result\.fun"):
         result.func  # noqa: B018
     assert {"plot", "to_dataframe", "fun"} <= set(dir(result))
 

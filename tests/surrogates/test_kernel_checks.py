@@ -135,3 +135,16 @@ def test_inputs_that_a_black_box_does_not_have_are_refused():
         check_kernel(gs.Matern().on(0, 2) + gs.Linear(), "reactor", 2)
     with pytest.raises(ModelError, match="takes 1 number, but its kernel has 2 length-scales"):
         check_kernel(gs.Matern(lengthscale=[1, 2], variance=1).on(0), "reactor", 3)
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_a_caller_without_gradients_spoils_no_verdict(context):
+    @dataclass(frozen=True)
+    class Own(gs.Kernel):
+        def correlation(self, first, second):
+            apart = first.unsqueeze(-2) - second.unsqueeze(-3)
+            return torch.exp(-apart.square().sum(-1))
+
+    with context():
+        check_kernel(Own(), "reactor", 2)
+    check_kernel(Own(), "reactor", 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
     HTMLResponse,
     JSONResponse,
@@ -22,8 +23,9 @@ from starlette.responses import (
     StreamingResponse,
 )
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from grisaille.errors import GrisailleError, ProtocolError, StorageError
+from grisaille.errors import GrisailleError, ModelError, ProtocolError, StorageError
 from grisaille.pages.addresses import in_address, study_name, whole_number
 from grisaille.pages.assets import assets
 from grisaille.pages.forms import ACTIONS, Form, Recorded, record
@@ -55,7 +57,7 @@ class Pages:
         self._rules = rules
         self._learned = Learned()
         self._slow = CapacityLimiter(_SLOW_ANSWERS)
-        self._listeners = 0
+        self.listeners = 0
 
     def app(self) -> Guard:
         """The application, guarded by its rules."""
@@ -70,7 +72,12 @@ class Pages:
             Route("/studies/{study}/{action}", self._form, methods=["POST"]),
             Route("/static/{digest}/{file}", _asset),
         ]
-        handlers: dict[Any, Any] = {GrisailleError: _sorry, HTTPException: _sorry}
+        handlers: dict[Any, Any] = {
+            GrisailleError: _sorry,
+            HTTPException: _sorry,
+            ClientDisconnect: _nobody_there,
+            Exception: _accident,
+        }
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self._rules)
 
     def _apart(self, answer: Callable[[Request], Response]) -> Answer:
@@ -88,7 +95,7 @@ class Pages:
             try:
                 page = self._page(request, name)
                 rows.append({"name": name, "address": address, "page": page, "trouble": ""})
-            except StorageError as error:
+            except GrisailleError as error:  # it is damaged, or was deleted just now
                 rows.append({"name": name, "address": "", "page": None, "trouble": str(error)})
         return HTMLResponse(render("studies.html", rows=rows, where=self._studies.where))
 
@@ -137,25 +144,17 @@ class Pages:
         return Response(text, media_type=kind, headers=headers)
 
     async def _news(self, request: Request) -> Response:
-        log = await run_in_threadpool(self._log, request.path_params["study"])
+        position = partial(self._position, request.path_params["study"])
+        await run_in_threadpool(position)
         known = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-        after = whole_number(known) or 0
-        if self._listeners >= _MOST_LISTENERS:
+        # From here on nothing waits until `_Listening` has counted: a burst would pass the limit.
+        if self.listeners >= _MOST_LISTENERS:
             raise HTTPException(503, "too many pages are open: close some, and reload")
-        return StreamingResponse(
-            self._counted(news(request, log, after)),
-            media_type="text/event-stream",
-            headers={"X-Accel-Buffering": "no"},
-        )
+        return _Listening(self, news(request, position, whole_number(known) or 0))
 
-    async def _counted(self, texts: AsyncIterator[str]) -> AsyncIterator[str]:
-        """The same texts, while this browser counts as one that listens."""
-        self._listeners += 1
-        try:
-            async for text in texts:
-                yield text
-        finally:
-            self._listeners -= 1
+    def _position(self, in_path: str) -> int:
+        """The number of the last event of a study."""
+        return self._log(in_path).position
 
     async def _form(self, request: Request) -> Response:
         action = request.path_params["action"]
@@ -175,6 +174,9 @@ class Pages:
             outcome = Recorded(str(error), is_refused=True)
             if isinstance(error, ProtocolError):
                 self._studies.forget(name)
+        except Exception:  # what it holds may be half of a change
+            self._studies.forget(name)
+            raise
         page = self._page(request)
         if "hx-request" in request.headers:  # a sentence is an answer, and no error of the browser
             changed = action in ("correct", "retract") and not outcome.is_refused
@@ -201,15 +203,40 @@ class Pages:
         return refreshed(self._studies, study_name(in_path))
 
 
-async def news(request: Request, log: StudyLog, after: int) -> AsyncIterator[str]:
-    """Events for a browser: the number of the last event, whenever there is another one."""
+class _Listening(StreamingResponse):
+    """News for one browser, which counts as one that listens from the first moment to the last."""
+
+    def __init__(self, pages: Pages, texts: AsyncIterator[str]) -> None:
+        headers = {"X-Accel-Buffering": "no"}
+        super().__init__(texts, media_type="text/event-stream", headers=headers)
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the news until the browser leaves."""
+        self._pages.listeners += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._pages.listeners -= 1
+
+
+async def news(request: Request, position_now: Callable[[], int], after: int) -> AsyncIterator[str]:
+    """Events for a browser: the number of the last event, whenever there is another one.
+
+    Args:
+        request: The request of the browser.
+        position_now: Gives the number of the last event.
+        after: The last event that the browser knows.
+    """
     yield "retry: 1000\n\n"
     silent = 0.0
     while not await request.is_disconnected():
         try:
-            position = await run_in_threadpool(log.refresh)
+            position = await run_in_threadpool(position_now)
         except StorageError:  # it may be back in a moment
             position = after
+        except ModelError:  # it was deleted: the page asks again, and is told so
+            position = 0
         if position != after:  # it is less if the study was deleted and made again
             after, silent = position, 0.0
             yield f"id: {position}\ndata: {position}\n\n"
@@ -255,6 +282,23 @@ def _sorry(request: Request, error: Exception) -> Response:
     if shown:
         return HTMLResponse(render("parts/nothing.html", text=text))
     return HTMLResponse(render("parts/trouble.html", text=text), status)
+
+
+def _accident(request: Request, error: Exception) -> Response:
+    """A page for what nobody expected. The server prints the traceback itself."""
+    return _sorry(
+        request,
+        HTTPException(
+            500,
+            f"the server met a {type(error).__name__} that it did not expect, and prints where; "
+            "reload the page, and look in its log whether what you sent was recorded",
+        ),
+    )
+
+
+def _nobody_there(request: Request, error: Exception) -> Response:
+    """An answer for a browser that left before it had sent everything."""
+    return Response(status_code=400)
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

@@ -184,14 +184,14 @@ def influence_rows(inspection: Inspection) -> tuple[list[Row], list[Row]]:
     widest = max((row.effect for row in boxes), default=0.0) or 1.0
     return (
         [
-            Row(v.name, (number(v.effect, 3), number(v.gain, 3)), 100 * v.effect / longest)
+            Row(v.name, (number(v.effect, 3), number(v.gain, 3)), 100 * (v.effect / longest))
             for v in variables
         ],
         [
             Row(
                 b.box,
                 (number(b.effect, 3), "–" if b.share is None else f"{b.share:.0%}"),
-                100 * b.effect / widest,
+                100 * (b.effect / widest),
             )
             for b in boxes
         ],

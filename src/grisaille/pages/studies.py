@@ -13,8 +13,8 @@ from typing import Protocol
 from grisaille.errors import GrisailleError, ModelError, StorageError, shortened
 from grisaille.pages.study_log import StudyLog
 from grisaille.storage.database import Database
+from grisaille.storage.database_log import DatabaseLog
 from grisaille.storage.event_log import Event, Log
-from grisaille.study.stored_studies import is_unstorable
 from grisaille.study.study import Study
 
 # A page asks several times for a study that cannot be opened, and each time takes long.
@@ -79,15 +79,20 @@ class StoredStudies:
 
     def log(self, name: str) -> StudyLog | None:
         """The log of a study; None if there is no such study."""
-        if is_unstorable(name):
-            return None
+        known = self._logs.get(name)
+        if known is not None and known.is_current():
+            return known
+        if known is not None and known.position:  # it was deleted, and perhaps made again
+            self.forget(name)
+        stored = self._database.open(name)
         with self._lock:
-            if name not in self._logs:
-                log = self._database.open(name)
-                if log is None:
-                    return None
-                self._logs[name] = StudyLog(name, partial(_read, log))
-            return self._logs[name]
+            if self._logs.get(name) is not known:  # another thread was here meanwhile
+                return self._logs.get(name)
+            self._logs.pop(name, None)
+            if stored is not None:
+                reads = partial(_read, stored), partial(_holds, stored)
+                self._logs[name] = StudyLog(name, *reads)
+            return self._logs.get(name)
 
     def study(self, name: str) -> Study:
         """The study with its problem, opened once and kept."""
@@ -164,6 +169,12 @@ def _read(log: Log, after: int) -> list[Event]:
     """The events after a number. A page asks again soon, and need not wait for a database."""
     log.this_thread.patient = False
     return log.read(after)
+
+
+def _holds(log: DatabaseLog, event: Event) -> bool:
+    """True if the study still holds an event."""
+    log.this_thread.patient = False
+    return log.holds(event)
 
 
 def read_all(studies: Studies) -> None:

@@ -23,11 +23,18 @@ class StudyLog:
     Args:
         name: The study.
         read: Gives the events after a number.
+        holds: Tells if the study still holds an event: it does not once it was deleted or replaced.
     """
 
-    def __init__(self, name: str, read: Callable[[int], list[Event]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[int], list[Event]],
+        holds: Callable[[Event], bool] = lambda event: True,
+    ) -> None:
         self.name = name
         self._read = read
+        self._holds = holds
         self._lock = threading.RLock()
         self._events: list[Event] = []
         self._now = StudyState()
@@ -44,6 +51,20 @@ class StudyLog:
             self._now.apply(news)
             self._events += news
             return self._now.position
+
+    @property
+    def position(self) -> int:
+        """The number of the last event that was read."""
+        return self._now.position
+
+    def is_current(self) -> bool:
+        """True if the study that was read is still stored.
+
+        Raises:
+            StorageError: The storage cannot be read.
+        """
+        with self._lock:
+            return bool(self._events) and self._holds(self._events[-1])
 
     def look(self, at: int | None, view: Callable[[StudyState], Value]) -> Value:
         """Look at the study as it was after an event, while no other thread changes it.

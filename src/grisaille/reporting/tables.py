@@ -135,7 +135,8 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         tightest = int(np.argmax(tightness(result.constr, result.history)))
         named = problem.constraint_names[tightest]
         rows.append(("violation", f"{result.maxcv:.3g}   (tightest: {named})"))
-        table = constraint_lines(problem, result.constr, result.history)
+        allowed = result.history.trials[result["best_trial"]].allowed
+        table = constraint_lines(problem, result.constr, result.history, allowed)
         rows += [("" if k else "constraints", line) for k, line in enumerate(table)]
     if problem.causal is not None:
         done = problem.causal.describe(result.x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from unicodedata import category
 from urllib.parse import quote, unquote, unquote_plus
 
 _HIDDEN = "***"
@@ -21,6 +22,11 @@ _NAMED_SECRET = re.compile(r"(pass|pwd|secret|token)\w*\s*=\s*", re.IGNORECASE)
 def file_address(path: Path) -> str:
     """The address of a SQLite file."""
     return f"sqlite:///{quote(str(path))}"
+
+
+def is_unstorable(text: str) -> bool:
+    """Return True for zeros and halves of characters (bytes that are not UTF-8 become these)."""
+    return any(c == "\0" or category(c) == "Cs" for c in text)
 
 
 def path_in(address: str) -> str:

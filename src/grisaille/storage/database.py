@@ -17,7 +17,7 @@ from sqlalchemy import exc
 
 from grisaille.errors import StorageError
 from grisaille.interrupts import Uninterrupted, interruptible
-from grisaille.storage.address import file_address, masked
+from grisaille.storage.address import file_address, is_unstorable, masked
 from grisaille.storage.database_file import DatabaseFile
 from grisaille.storage.database_log import DatabaseLog
 from grisaille.storage.engine import (
@@ -73,7 +73,9 @@ class Database:
         return self._select(sa.select(STUDIES.c.name).order_by(STUDIES.c.id))
 
     def open(self, name: str) -> DatabaseLog | None:
-        """The log of a study; None if the study does not exist."""
+        """The log of a study; None if the study does not exist, as none does of such a name."""
+        if is_unstorable(name):
+            return None
         found = self._select(sa.select(STUDIES.c.id).where(STUDIES.c.name == name))
         return DatabaseLog(self, int(found[0]), name) if found else None
 

@@ -58,6 +58,13 @@ class DatabaseLog:
             events.append(read)
         return events
 
+    def holds(self, event: Event) -> bool:
+        """True if the study still holds an event; False after it was deleted or replaced."""
+        with self._database.reading(self.this_thread.patient) as connection:
+            mine = (EVENTS.c.study == self._study) & (EVENTS.c.number == event.number)
+            # The next study that is made may get the number of one that was deleted.
+            return connection.execute(sa.select(EVENTS.c.time).where(mine)).scalar() == event.time
+
     def examine(self) -> tuple[list[Event | Damage], int]:
         """All events, damaged ones included, and how many of them have no checksum."""
         try:

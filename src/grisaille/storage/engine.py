@@ -15,7 +15,7 @@ from sqlalchemy import exc
 
 from grisaille.errors import StorageError, cut, shortened
 from grisaille.interrupts import interruptible
-from grisaille.storage.address import masked, masked_in, path_in
+from grisaille.storage.address import is_unstorable, masked, masked_in, path_in
 from grisaille.storage.database_file import DatabaseFile
 from grisaille.storage.event_log import BusyError, ConnectionLostError
 
@@ -49,6 +49,8 @@ def connect_to(url: str) -> tuple[sa.Engine, DatabaseFile | None]:
         StorageError: The address is not one of a SQLite file or a PostgreSQL server.
     """
     shown = f"storage {shortened(masked(url))}"
+    if is_unstorable(url):
+        raise StorageError(f"{shown} has characters that no address has: write it as plain text")
     unsupported = f"{shown}: only SQLite and PostgreSQL are supported"
     file = None
     # SQLAlchemy's errors may repeat a password, so none is the cause of ours: tracebacks print it.

@@ -107,18 +107,19 @@ class AnsweredStudy(ReadableStudy):
         check_seconds(seconds)
         name = id_of(query)
 
-        def record(writer: Writer) -> tuple[Trial | None, list[str]]:
+        def record(writer: Writer) -> tuple[Trial | None, BlackBox, Array, Array, History]:
             entry = writer.open_entry(name)
             before, box = writer.state.history(), self.box(entry.box)
             done, outputs = self._checked(name, entry, value, inputs, before)
-            remarks = remarks_on_answer(self.problem, box, name, done, outputs, before)
             took = seconds
             if took is None:  # the time since it was asked, if it was
                 took = writer.turn.now() - entry.asked if entry.asked else 0.0
-            return writer.tell(entry, outputs, max(float(took), 0.0), done), remarks
+            trial = writer.tell(entry, outputs, max(float(took), 0.0), done)
+            return trial, box, done, outputs, before
 
-        trial, remarks = self._session.write(record)
-        _warn(remarks)
+        trial, box, done, outputs, before = self._session.write(record)
+        # Learning takes long: the answer is recorded, and nobody waits any more.
+        _warn(remarks_on_answer(self.problem, box, name, done, outputs, before))
         return trial
 
     def correct(self, query: Query | str, value: Any, *, inputs: Any = None) -> Trial | None:
@@ -259,8 +260,9 @@ class AnsweredStudy(ReadableStudy):
         Args:
             box: The black box, or its name.
             inputs: One row per answer, one column per input number; for a single answer also just
-                its numbers. Columns that carry the names of inputs or outputs are found by name.
-                Others count in order, in a DataFrame with both the outputs last.
+                its numbers. Columns with names are found by name, see `answers`; a table with a
+                name that is not known is refused. Numbers without names count in order, in a table
+                with both the outputs last.
             outputs: One row per answer, one column per output. None if `inputs` has them.
 
         Returns:

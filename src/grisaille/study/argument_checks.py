@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unicodedata import category
-
 from grisaille.checks import (
     check_amount,
     check_choice,
@@ -17,7 +15,7 @@ from grisaille.checks import (
 from grisaille.errors import ModelError, ProtocolError, shortened
 from grisaille.execution.evaluators import check_executor
 from grisaille.language.problem import Problem
-from grisaille.storage.address import masked
+from grisaille.storage.address import is_unstorable, masked
 from grisaille.study.query import Query
 
 
@@ -49,7 +47,7 @@ def check_study(
             raise ModelError(f"Study({what}={shown}): pass a text, or leave it out")
     if isinstance(name, str) and len(name) > 255:
         raise ModelError(f"Study(name={name[:20]!r}...): a name has at most 255 characters")
-    if isinstance(name, str) and any(category(c) == "Cs" or c == "\0" for c in name):
+    if isinstance(name, str) and is_unstorable(name):
         raise ModelError(f"Study(name={shortened(name)}): this name cannot be stored")
     check_settings(strategy, seed, evaluation)
     check_count("Study", "retries", retries, 0)

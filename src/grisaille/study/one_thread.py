@@ -1,4 +1,4 @@
-"""How many threads a decision uses."""
+"""The PyTorch settings of a decision."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import torch
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let PyTorch use one thread in this context.
+    """Let PyTorch use one thread in this context, with gradients.
 
     The tensors are small: threads that wait for one another cost more than they gain, seconds per
-    trial on a busy machine.
+    trial on a busy machine. Where the caller has switched gradients off, a search needs them all
+    the same, and beliefs are cached for callers that have not.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
     finally:
         torch.set_num_threads(threads)

@@ -31,6 +31,7 @@ from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.pictured_result import PicturedResult
 from grisaille.theory.theory import Theory
+from grisaille.wrong_names import no_such_attribute
 
 if TYPE_CHECKING:
     import pandas
@@ -153,7 +154,7 @@ class Result(PicturedResult):
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return super().__getitem__(name)
-        raise AttributeError(f"a result has no {name!r}{_hint(self, name)}")
+        raise no_such_attribute(self, name)
 
     def _value(self, expression: Expression) -> Any:
         if self.x is None:

@@ -20,7 +20,10 @@ def cell_text(cell: Any) -> str:
     """What stands in a cell; empty for what tables write into cells that are empty."""
     if cell is None or (is_number(cell) and np.isnan(cell)):
         return ""
-    text = str(cell).strip()
+    try:
+        text = str(cell).strip()
+    except ValueError:  # Python writes no number of more than 4300 digits
+        text = shortened(cell)
     return "" if text in ("nan", "NaT", "<NA>") else text
 
 
@@ -51,7 +54,7 @@ def _number(cells: Mapping[str, Any], column: str) -> float:
         number = float(text if isinstance(cell, str) else cell)
         if isinstance(cell, bool | np.bool_) or not np.isfinite(number):
             raise ValueError
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         comma = f", {text.replace(',', '.')} say" if _DECIMAL_COMMA.fullmatch(text) else ""
         raise ModelError(
             f"column {column!r} says {shortened(text)}, which is not a finite number: write one"

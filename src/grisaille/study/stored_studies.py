@@ -6,7 +6,6 @@ import difflib
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from unicodedata import category
 
 from grisaille.errors import ModelError, StorageError, cut, shortened
 
@@ -89,7 +88,7 @@ def _read(database: Database, name: str) -> Stored | None:
     from grisaille.storage.event_log import DamagedError
     from grisaille.study.state import StudyState
 
-    log = None if is_unstorable(name) else database.open(name)
+    log = database.open(name)
     if log is None:
         return None
     events = log.read(0)
@@ -98,11 +97,6 @@ def _read(database: Database, name: str) -> Stored | None:
         return Stored(name, database.where, StudyState(events), written)
     except DamagedError as error:  # it may not know the name
         raise DamagedError(name, error.event, error.complaint) from error
-
-
-def is_unstorable(name: str) -> bool:
-    """Whether a name has halves of characters, as Python reads bytes that are not UTF-8."""
-    return any(category(character) == "Cs" for character in name)
 
 
 def unknown_study(database: Database, name: str) -> Exception:

@@ -92,15 +92,21 @@ def _fault(kernel: Kernel, inputs: int) -> str:
     It is tried on a few points, two of them equal, as learning and predicting will use it.
     """
     generator = torch.Generator().manual_seed(0)
-    points = torch.randn(2, 6, inputs, generator=generator, dtype=torch.float64)
-    points[:, 5] = points[:, 0]
-    leaves = points.clone().requires_grad_()
+    # Callers without gradients ask first, too. The verdict is cached for those that need them.
+    with torch.inference_mode(False), torch.enable_grad():
+        points = torch.randn(2, 6, inputs, generator=generator, dtype=torch.float64)
+        points[:, 5] = points[:, 0]
+        return _fault_at(kernel, points.requires_grad_())
+
+
+def _fault_at(kernel: Kernel, leaves: Tensor) -> str:
+    """The fault of a kernel at points (2, 6, inputs), the first equal to the last."""
     try:
         matrix = kernel.correlation(leaves, leaves)
         part = kernel.correlation(leaves[:, :2], leaves)
         diagonal = kernel.diagonal(leaves)
     except Exception as error:
-        shape = tuple(points.shape)
+        shape = tuple(leaves.shape)
         return f"correlation or diagonal failed on points of shape {shape}: {text_of(error)}"
     return (
         _fault_of_shape("correlation", matrix, (2, 6, 6))
