@@ -364,8 +364,8 @@ class Untested:
 
     @property
     def brief(self) -> str:
-        """The same for a column of a table."""
-        return f"untested {self.predicted}/{TESTED}"
+        """The same for a column of a table, without blanks."""
+        return f"untested:{self.predicted}/{TESTED}"
 
 
 def untested(learned: Iterable[str], history: History) -> Untested | None:

@@ -40,7 +40,7 @@ def test_status_tells_values_in_the_users_sense(model, place, capsys):
     assert main(["status", "--storage", place]) == 0
     table = capsys.readouterr().out
     assert "5 of 5" in table
-    assert "untested 4/5" in table  # of five trials, one is initial
+    assert "untested:4/5" in table  # of five trials, one is initial
     assert main(["status", "up", "--storage", place]) == 0
     assert "hard" not in capsys.readouterr().out
 

@@ -93,7 +93,7 @@ def test_bands_that_too_few_answers_tested_neither_stop_a_study_nor_certify_a_bo
         assert (result.lower_bound, result.certified) == (0.999, False)
         assert result.assurance == "untested"
         row = summary.row(summary.situation.history.trials[-1], 0.0)
-        assert row.bound_is == "untested 0/5"
+        assert row.bound_is == "untested:0/5"
     # What a strategy knows by declaration does not wait for answers.
     declared = Bound(0.999, 0.999, is_declared=True)
     assert summary.reached(declared, 0.01) is Status.OPTIMAL
