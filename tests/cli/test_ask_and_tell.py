@@ -162,7 +162,7 @@ def test_show_lists_queries_with_their_holders(lab, call):
 
 def test_answers_made_elsewhere_come_from_a_csv_file(lab, call, state, tmp_path: Path):
     table = tmp_path / "answers.csv"
-    table.write_text("temperature,result\n0.1,0.16\n0.2,0.09\n")
+    table.write_text("f,x\n0.16,0.1\n0.09,0.2\n")
     code, output = call("observe", "f", str(table))
     assert code == 0
     assert "2 answers of f" in output.out
@@ -173,7 +173,7 @@ def test_answers_made_elsewhere_come_from_a_csv_file(lab, call, state, tmp_path:
     assert "begins with numbers" in output.err
     assert call("observe", "f", "nowhere.csv")[0] == 2
     table.write_text("a,b,c\n1,2,3\n")
-    assert "3 columns" in call("observe", "f", str(table))[1].err
+    assert "knows none of the names 'a', 'b', 'c'" in call("observe", "f", str(table))[1].err
     assert "no black box 'g'" in call("observe", "g", str(table))[1].err
 
 

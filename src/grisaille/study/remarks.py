@@ -125,7 +125,8 @@ def remarks_on_rows(
         known: The rows that were observed before, by name.
     """
     found = _outside(problem, box, inputs)
-    before = {(o.inputs.tobytes(), o.outputs.tobytes()): f"row {name}" for name, o in known.items()}
+    own = {name: seen for name, seen in known.items() if seen.box == box.name}
+    before = {(o.inputs.tobytes(), o.outputs.tobytes()): f"row {name}" for name, o in own.items()}
     exact: dict[bytes, tuple[int, Array]] = {}
     twice: list[str] = []
     for row, (x, y) in enumerate(zip(inputs, outputs, strict=True), 1):
