@@ -5,7 +5,7 @@ import pytest
 import grisaille as gs
 from grisaille.pages.forms import record
 from tests.inspection.inspection_helpers import with_choice
-from tests.pages.pages_helpers import asked_study, reactor_problem
+from tests.pages.pages_helpers import asked_study, client, form_word, reactor_problem
 from tests.study.study_helpers import QUICK
 
 
@@ -63,6 +63,20 @@ def test_a_failure_needs_a_reason():
     assert record(study, "fail", {"id": "1-1", "reason": " "}).is_refused
     done = record(study, "fail", {"id": "1-1", "reason": "cold"})
     assert done.sentence == "Question 1-1 has no answer: it will be asked again."
+
+
+def test_a_question_that_cannot_be_made_is_skipped_for_good():
+    study = asked_study()
+    with client(study) as browser:
+        assert "Skip: this cannot be made" in browser.get("/studies/oven").text
+        form = {"form": form_word(), "id": "1-1"}
+        done = browser.post("/studies/oven/skip", data=form, headers={"hx-request": "true"})
+    assert "Question 1-1 is skipped: it is not asked again" in done.text
+    (failure,) = study.failures
+    assert failure.reason == "this cannot be made"
+    (other,) = study.pending
+    assert other.id == "2-1"
+    assert all(query.inputs.tolist() != failure.inputs.tolist() for query in study.ask(3))
 
 
 def test_a_question_is_given_back():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import pytest
@@ -199,6 +200,42 @@ def test_a_box_that_always_fails_stops_the_study_at_once_with_the_reason():
         gs.Problem(minimize=gs.BlackBox(box)(x)).solve(30, strategy=QUICK, progress=False)
     assert "raised RuntimeError: no licence" in str(caught.value)
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("12.3", "returned '12.3': it must return 1 number"),
+        (None, "returned None: it must return 1 number (does it lack a return statement?)"),
+        ((1.0, 2.0), "declared with outputs=1: return 1 number, or declare outputs=2"),
+    ],
+)
+def test_a_first_answer_of_another_form_stops_the_study_at_once(answer: Any, message: str):
+    x = gs.Variable("x", lower=0, upper=1)
+    calls: list[float] = []
+
+    def box(x: float) -> Any:
+        calls.append(x)
+        return answer if len(calls) == 1 else 0.5
+
+    study = gs.Study(gs.Problem(minimize=gs.BlackBox(box, noise=0)(x)), strategy=QUICK)
+    with pytest.raises(gs.EvaluationError) as caught:
+        study.run(30, progress=False)
+    assert str(caught.value).count(message) == 1
+    assert "first answer of 'box', so the study stops" in str(caught.value)
+    assert len(calls) == 1
+    assert study.run(2, progress=False).nit == 2  # the function was mended: it goes on
+    assert calls[1] == calls[0]
+
+
+def test_a_later_answer_of_another_form_is_a_failure_of_that_input():
+    x = gs.Variable("x", lower=0, upper=1)
+    box = gs.BlackBox(lambda x: x if x < 0.7 else None, name="box", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x)), strategy=QUICK)
+    study.observe("box", [[0.1]], [0.1])
+    result = study.run(6, progress=False)
+    assert result.nit >= 1
+    assert result.failures
 
 
 def test_a_region_where_a_box_fails_is_avoided_and_the_best_point_outside_is_found():

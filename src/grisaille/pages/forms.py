@@ -86,6 +86,12 @@ def _fail(study: Study, form: Form) -> str:
     return f"Question {name} has no answer: {ending}."
 
 
+def _skip(study: Study, form: Form) -> str:
+    name = _wanted(form, "id")
+    study.fail(name, "this cannot be made", retry=False)
+    return f"Question {name} is skipped: it is not asked again, and its inputs are avoided."
+
+
 def _release(study: Study, form: Form) -> str:
     name = _wanted(form, "id")
     study.release(name)
@@ -146,6 +152,7 @@ def _enqueue(study: Study, form: Form) -> str:
 ACTIONS: dict[str, Callable[[Study, Form], str]] = {
     "tell": _tell,
     "fail": _fail,
+    "skip": _skip,
     "release": _release,
     "correct": _correct,
     "retract": _retract,
