@@ -40,7 +40,12 @@ def open_study(folder: str) -> gs.Study:
 def main(folder: str) -> None:
     with open_study(folder) as study:
         last_year = pandas.DataFrame(
-            {"celsius": [35, 55], "hours": [2, 2], "product": [0.61, 0.92], "acid": [0.05, 0.13]}
+            {
+                "recipe[0]": [35, 55],
+                "recipe[1]": [2, 2],
+                "product": [0.61, 0.92],
+                "acid": [0.05, 0.13],
+            }
         )
         print("answers of last year:", study.observe("synthesis", last_year))
 

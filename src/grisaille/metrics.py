@@ -19,9 +19,9 @@ def _numbers(what: str, given: ArrayLike) -> Array:
         raise ModelError(f"Metrics with {what} {shortened(given)}: pass numbers") from error
 
 
-def violations(constraints: Array) -> Array:
-    """[g]^+ of constraint bodies of any shape."""
-    return np.maximum(constraints, 0.0)
+def violations(constraints: Array, allowed: Array | float = 0.0) -> Array:
+    """[g]^+ of constraint bodies of any shape; 0 where a body is at most `allowed`."""
+    return np.where(constraints <= allowed, 0.0, constraints)
 
 
 @dataclass(frozen=True, slots=True, init=False)

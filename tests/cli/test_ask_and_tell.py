@@ -162,7 +162,7 @@ def test_show_lists_queries_with_their_holders(lab, call):
 
 def test_answers_made_elsewhere_come_from_a_csv_file(lab, call, state, tmp_path: Path):
     table = tmp_path / "answers.csv"
-    table.write_text("temperature,result\n0.1,0.16\n0.2,0.09\n")
+    table.write_text("f,x\n0.16,0.1\n0.09,0.2\n")
     code, output = call("observe", "f", str(table))
     assert code == 0
     assert "2 answers of f" in output.out
@@ -173,7 +173,7 @@ def test_answers_made_elsewhere_come_from_a_csv_file(lab, call, state, tmp_path:
     assert "begins with numbers" in output.err
     assert call("observe", "f", "nowhere.csv")[0] == 2
     table.write_text("a,b,c\n1,2,3\n")
-    assert "3 columns" in call("observe", "f", str(table))[1].err
+    assert "knows none of the names 'a', 'b', 'c'" in call("observe", "f", str(table))[1].err
     assert "no black box 'g'" in call("observe", "g", str(table))[1].err
 
 
@@ -213,3 +213,29 @@ def test_the_result_of_a_laboratory_can_be_seen_before_its_end(lab, call):
     code, output = call("result")
     assert code == 0
     assert "1 trials complete" in output.out or "1 trial complete" in output.out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x,f\n9,0.1,0.16\n", "line 2 has 3 cells, but there are 2 columns"),
+        ("x, x,f\n0.1,0.1,0.2\n", "two columns 'x'"),
+        ("\n", "is empty: write a row of names"),
+        (",x,f\n0,0.1,0.2\n", "'' is not"),
+    ],
+)
+def test_a_table_whose_columns_are_not_sure_is_refused(lab, call, state, tmp_path, text, message):
+    table = tmp_path / "answers.csv"
+    table.write_text(text)
+    code, output = call("observe", "f", str(table))
+    assert code == 2
+    assert message in output.err
+    assert not state("lab").history().counts()
+
+
+def test_numbers_of_a_table_are_read_to_the_last_bit(lab, call, state, tmp_path: Path):
+    table, number = tmp_path / "answers.csv", 0.1 + 0.2
+    table.write_text(f"f;x\n{number!r};0,{str(number)[2:]}\n", encoding="utf-16")
+    assert call("observe", "f", str(table))[0] == 0
+    (seen,) = state("lab").history().observations()
+    assert (*seen.inputs, *seen.outputs) == (number, number)

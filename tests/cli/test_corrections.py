@@ -64,7 +64,7 @@ def test_what_was_really_done_is_told(call):
     code, output = call("ask")
     code, output = call("tell", "1-2", "0.5", "--inputs", '{"acidity": 50}')
     assert code == 2
-    assert "has the inputs ('acid')" in output.err
+    assert "knows none of the names 'acidity' (did you mean 'acid' by 'acidity'?)" in output.err
 
 
 @pytest.mark.parametrize("command", ["correct", "retract"])
@@ -106,16 +106,20 @@ def test_a_point_that_does_not_fit_is_refused(call, words, message):
 
 
 def test_observed_rows_say_which_columns_they_took_and_how_many_trials_they_are(call):
-    Path("old.csv").write_text("celsius,hours,acid,product\n50,2,0.25,0.5\n90,2,0.3,0.6\n")
+    Path("old.csv").write_text("celsius,hours,acid,product\n50,2,0.25,0.5\n")
+    code, output = call("observe", "synthesis", "old.csv")
+    assert code == 2
+    assert "'acid', 'product' are names that black box 'synthesis' knows, 'celsius'" in output.err
+    Path("old.csv").write_text("recipe[1],input[0],acid,product\n2,50,0.25,0.5\n2,90,0.3,0.6\n")
     code, output = call("observe", "synthesis", "old.csv")
     assert code == 0
-    assert "inputs   recipe[0] from 'celsius', recipe[1] from 'hours'" in output.out
+    assert "inputs   recipe[0] from 'input[0]', recipe[1]\n" in output.out
     assert "outputs  product, acid" in output.out
     assert "trials   0 made of them" in output.out
     assert "grisaille: 1 row outside the bounds of the variables" in output.err
-    Path("loss.csv").write_text("acid,loss\n0.25,0.1\n")
+    Path("loss.csv").write_text("output[0],acid\n0.1,0.25\n")
     code, output = call("observe", "purification", "loss.csv")
-    assert "outputs  purification from 'loss'" in output.out
+    assert "outputs  purification from 'output[0]'" in output.out
     assert "trials   1 made of them, and the best of them can be the best point" in output.out
 
 

@@ -1,4 +1,4 @@
-"""Linear equalities that cannot be met are named when the problem is made."""
+"""Linear constraints that cannot be met are named when the problem is made."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ y = gs.Variable("y", lower=0, upper=10)
         ),
         ([y == 11], "y == 11 cannot be met between the bounds of the variables ('y' from 0 to 10)"),
         ([np.sum(x) == y, y >= 4], "sum(x) == y and y >= 4 cannot be met between the bounds"),
+        (
+            [y >= 12],
+            "y >= 12 cannot be met between the bounds of the variables ('y' from 0 to 10): change "
+            "the bounds, or the constraint",
+        ),
+        ({"fine": y <= 5, "mass": np.sum(x) <= -1}, "mass: sum(x) <= -1 cannot be met between"),
+        ([x >= np.array([0.5, 2.0, 0.5])], "cannot be met between the bounds of the variables"),
     ],
 )
 def test_what_cannot_be_met_is_named(constraints, message):
@@ -45,8 +52,10 @@ def test_what_cannot_be_met_is_named(constraints, message):
         [np.sum(x) == 1, 2 * np.sum(x) == 2],  # the same twice
         [np.sum(x) == 3],  # one point
         [np.sum(x) == 1, x[0] * x[1] == 5],  # not linear: found out later
-        [np.sum(x) <= -1],  # an inequality: the result has a certificate
-        [np.sum(x) == 1, y >= 20],
+        [y >= 6, y <= 5],  # inequalities: the result has a certificate
+        [y >= 10],  # one point
+        [0.1 * x[0] + 0.2 * x[1] >= 0.3 + 1e-16],  # rounding is no mistake
+        [y**2 >= 101],  # not linear: found out later
     ],
 )
 def test_what_can_be_met_or_is_no_linear_equality_is_no_mistake(constraints):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import grisaille as gs
 from grisaille.errors import ModelError
@@ -110,3 +111,38 @@ def test_names_of_constraints_differ_and_are_not_empty():
         gs.Problem(minimize=a, subject_to={"": a <= 1})
     with pytest.raises(ModelError, match=r"gs\.named calls 'cap': give it one name"):
         gs.Problem(minimize=a, subject_to={"top": gs.named("cap", a <= 1)})
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e6])
+def test_a_constraint_is_met_up_to_a_millionth_of_its_terms_in_every_unit(unit):
+    x = gs.Variable("x", 2, lower=0, upper=unit)
+    box = gs.BlackBox(lambda v: v, name="box", noise=0)
+    written = [x[0] + 2 * x[1] <= 3 * unit, box(x[0]) >= unit, box(x[0]) * 2 - x[1] <= unit]
+    problem = gs.Problem(minimize=x[0], subject_to=written)
+    at = torch.full((1, 2), unit, dtype=torch.float64)
+    allowed = problem.allowances.at(at, lambda _call, states: states)
+    np.testing.assert_allclose(allowed, unit * 1e-6 * np.array([[6, 2, 4]]), rtol=2e-3)
+
+
+def test_limits_of_zero_allow_what_a_search_resolves():
+    x = gs.Variable("x", 2, lower=0, upper=1)
+    box = gs.BlackBox(lambda v: v, name="box", noise=0)
+    problem = gs.Problem(minimize=x[0], subject_to=[x[0] <= 2 * x[1], 3 * box(x[0]) <= 0])
+    at = torch.zeros((1, 2), dtype=torch.float64)
+    allowed = problem.allowances.at(at, lambda _call, states: states)
+    np.testing.assert_allclose(allowed, [[3e-9, 3e-9]])
+
+
+def test_zero_asks_for_constraints_that_are_met_exactly():
+    x = gs.Variable("x", lower=0, upper=1)
+    given = {"cap": x <= 0.5, "floor": x >= 0.5}
+    allowed = [
+        gs.Problem(minimize=x, subject_to=given, feasibility_tol=tolerance).allowances.at(
+            torch.tensor([[0.5]], dtype=torch.float64), lambda _call, states: states
+        )[0]
+        for tolerance in (None, 0, {"cap": 0}, {"cap": 0.25})
+    ]
+    assert (allowed[0] > 0).all()
+    assert allowed[1].tolist() == [0, 0]
+    assert (allowed[2] > 0).tolist() == [False, True]
+    assert allowed[3][0] == pytest.approx(0.25e-6)  # beyond 0.25, rounding only

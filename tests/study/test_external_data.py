@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas
 import pytest
@@ -28,7 +30,7 @@ def seen(study: gs.Study) -> list[list[float]]:
 def test_inputs_are_found_by_the_names_of_variables_or_arguments(names, structured):
     study = rig(lambda rate, temperature: rate * temperature)
     hot, flowing = names
-    table = pandas.DataFrame({hot: [5.0], flowing: [0.5], "result": [2.5]})
+    table = pandas.DataFrame({hot: [5.0], "rig": [2.5], flowing: [0.5]})
     if structured:
         table = table.to_records(index=False)
     assert study.observe("rig", table) == 1
@@ -46,11 +48,104 @@ def test_entries_of_a_vector_and_outputs_have_names_too():
     assert seen(study) == [[0.75, 0.25, 2.0, 3.0], [0.375, 0.125, 1.0, 1.5]]
 
 
-def test_names_that_nobody_declared_count_in_order():
-    study = rig()
-    study.observe("rig", pandas.DataFrame({"a": [0.5], "b": [5.0], "c": [2.5]}))
-    study.observe("rig", pandas.DataFrame([[0.25, 5.0]]), pandas.Series([1.25]))
-    assert seen(study) == [[0.5, 5.0, 2.5], [0.25, 5.0, 1.25]]
+def plant() -> gs.Study:
+    """Black boxes that read elements, an expression, and another one's output."""
+    x = gs.Variable("x", 2, lower=0, upper=1)
+    mixer = gs.BlackBox(None, name="mixer", noise=0)
+    oven = gs.BlackBox(None, name="oven", outputs=2, noise=0)
+    baked = oven(mixer(x[0], x[1]), 2 * x[0], x[1])
+    return gs.Study(gs.Problem(minimize=np.sum(baked)), strategy=QUICK)
+
+
+MIXED = {"x[1]": [0.25], "mixer": [4.0], "x[0]": [0.75]}
+BAKED = {"oven[1]": [7.0], "x[1]": [0.25], "input[1]": [1.5], "oven[0]": [6.0], "mixer": [4.0]}
+
+
+@pytest.mark.parametrize("form", [pandas.DataFrame, dict])
+def test_elements_expressions_and_outputs_are_found_by_the_names_that_exports_use(form):
+    study = plant()
+    study.observe("mixer", form(MIXED))
+    study.observe("oven", form(BAKED))
+    assert seen(study) == [[0.75, 0.25, 4.0, 4.0, 1.5, 0.25, 6.0, 7.0]] or seen(study) == [
+        [0.75, 0.25, 4.0],
+        [4.0, 1.5, 0.25, 6.0, 7.0],
+    ]
+    assert not study.history.loose
+    # One's own export comes back as it was, in any order of its columns.
+    answers = study.answers()
+    again = plant()
+    for box in ("mixer", "oven"):
+        rows = answers[answers["box"] == box].dropna(axis=1).drop(columns=["id", "box", "source"])
+        again.observe(box, rows.drop(columns="trial")[sorted(set(rows) - {"trial"}, reverse=True)])
+    assert again.answers().equals(answers)
+
+
+def test_rows_and_tables_without_names_count_in_order_with_the_outputs_last():
+    study = plant()
+    study.observe("mixer", pandas.DataFrame([[0.75, 0.25, 4.0]]))
+    study.observe("mixer", pandas.DataFrame([[0.5, 0.25]]), pandas.Series([3.0], name="mine"))
+    study.observe("mixer", [[0.5, 0.5]], [2.0])
+    study.observe("mixer", pandas.Series({"x[1]": 0.1, "x[0]": 0.2}), 1.0)
+    study.observe("mixer", {"x[1]": 0.3, "x[0]": 0.4, "mixer": 0.5})
+    expected = [[0.75, 0.25, 4], [0.5, 0.25, 3], [0.5, 0.5, 2], [0.2, 0.1, 1], [0.4, 0.3, 0.5]]
+    assert seen(study) == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            ["x[0]", "foo", "mixer"],
+            "'x[0]', 'mixer' are names that black box 'mixer' knows, 'foo' is not: the columns of "
+            "black box 'mixer' are 'x[0]', 'x[1]', 'mixer'; rename it or leave it out",
+        ),
+        (["x[1]", "x[0]", "result"], "knows, 'result' is not"),
+        (["a", "b", "c"], "knows none of the names 'a', 'b', 'c'"),
+        (["X[1]", "X[0]", "Mixer"], "(did you mean 'x[1]' by 'X[1]'?)"),
+        (["x[0]", " x[0]", "mixer"], "two columns are called 'x[0]'"),
+        (["x[0]", "input[0]", "mixer"], "'x[0]' and 'input[0]' are both 'x[0]' of black box"),
+        (["x[0]", "mixer"], "there is no column 'x[1]' among 'x[0]', 'mixer'"),
+        (["x[0]", 1, "mixer"], "1 is not"),
+        ([2, 1, 0], "the columns are numbered 2, 1, 0, which is not the order they had"),
+        ([0, 1], "has 2 columns without names, but the columns of black box 'mixer' are"),
+    ],
+)
+def test_columns_that_cannot_be_told_apart_are_refused(columns, message):
+    study = plant()
+    frame = pandas.DataFrame([[0.1, 0.2, 0.3][: len(columns)]], columns=columns)
+    with pytest.raises(gs.ModelError, match=re.escape(message)):
+        study.observe("mixer", frame)
+    assert not len(study.answers())
+
+
+def test_a_name_that_means_two_inputs_is_refused():
+    a, b = gs.Variable("a", lower=0, upper=1), gs.Variable("b", lower=0, upper=1)
+    crossed = gs.BlackBox(lambda b, a: a - b, name="crossed")
+    both = gs.BlackBox(None, name="both")
+    study = gs.Study(gs.Problem(minimize=crossed(a, b) + both(a, b) + both(b, a)), strategy=QUICK)
+    for box in ("crossed", "both"):
+        table = pandas.DataFrame({"a": [0.1], "b": [0.2], box: [0.3]})
+        with pytest.raises(gs.ModelError, match="column 'a' could mean 2 columns of black box"):
+            study.observe(box, table)
+        study.observe(box, table.set_axis(["input[0]", "input[1]", "output[0]"], axis=1))
+    assert [row[:2] for row in seen(study)] == [[0.1, 0.2], [0.1, 0.2]]
+    assert study.answers().query("box == 'both'")["input[1]"].tolist() == [0.2]
+
+
+def test_a_name_of_an_input_and_an_output_is_spelled_as_on_sheets():
+    x = gs.Variable("f", lower=0, upper=1)
+    first = gs.BlackBox(None, name="f", outputs=["acid"], noise=0)
+    second = gs.BlackBox(None, name="g", outputs=["acid"], noise=0)
+    study = gs.Study(gs.Problem(minimize=second(first(x)[0])[0]), strategy=QUICK)
+    study.observe("f", pandas.DataFrame({"acid": [2.0], "f": [0.5]}))
+    with pytest.raises(gs.ModelError, match="column 'acid' could mean 2 columns of black box 'g'"):
+        study.observe("g", pandas.DataFrame({"acid": [2.0], "g.acid": [3.0]}))
+    study.observe("g", pandas.DataFrame({"g.acid": [3.0], "g.input[0]": [2.0]}))
+    assert study.result().fun == 3.0
+    row = study.answers().query("box == 'g'")
+    assert row[["g.input[0]", "g.acid"]].to_numpy().tolist() == [[2.0, 3.0]]
+    sheet = study.ask_sheet(1)
+    assert sheet["f"].tolist() != ["-"]
 
 
 @pytest.mark.parametrize(
@@ -58,20 +153,19 @@ def test_names_that_nobody_declared_count_in_order():
     [
         (
             {"flow": [0.5], "warmth": [5.0], "acid": [1.0], "product": [2.0]},
-            "no column 'heat' among 'flow', 'warmth': the inputs of black box 'rig' are 'flow', "
-            "'heat'",
+            "'flow', 'acid', 'product' are names that black box 'rig' knows, 'warmth' is not",
         ),
         (
             {"flow": [0.5], "heat": [5.0], "acidity": [1.0], "product": [2.0]},
-            "no column 'acid' among .*: the outputs of black box 'rig' are 'acid', 'product'",
+            r"'acidity' is not \(did you mean 'acid' by 'acidity'\?\)",
         ),
         (
             {"flow": [0.5], "heat": [5.0], "c": [1.0], "d": [2.0]},
-            "no column 'acid' among",
+            "'c', 'd' are not: the columns of black box 'rig' are 'flow', 'heat', 'acid', 'prod",
         ),
         (
             {"flow": [0.5], "heat": [5.0], "day": [1.0], "acid": [1.0], "product": [2.0]},
-            r"besides .* the table has 1 column \('day'\), but 0 are needed",
+            "'day' is not: .* rename it or leave it out",
         ),
         (
             {"flow": ["0.5"], "heat": [5.0], "acid": [1.0], "product": [2.0]},
@@ -98,12 +192,6 @@ def test_a_table_with_wrong_names_or_values_is_refused_with_them(table, message)
     assert not study.history.loose
 
 
-def test_outputs_without_names_must_stand_last():
-    study = rig()
-    with pytest.raises(gs.ModelError, match="are not the first columns"):
-        study.observe("rig", pandas.DataFrame({"y": [1.0], "flow": [0.5], "heat": [5.0]}))
-
-
 def test_two_columns_of_one_name_are_refused():
     frame = pandas.DataFrame([[0.5, 5.0, 1.0]], columns=["flow", "flow", "y"])
     with pytest.raises(gs.ModelError, match="two columns are called 'flow'"):
@@ -112,7 +200,7 @@ def test_two_columns_of_one_name_are_refused():
 
 def test_inputs_with_a_column_too_many_are_refused_with_its_name():
     frame = pandas.DataFrame({"flow": [0.5], "day": [1.0], "heat": [5.0]})
-    with pytest.raises(gs.ModelError, match=r"has 2 inputs \('flow', 'heat'\): leave 'day' out"):
+    with pytest.raises(gs.ModelError, match="'day' is not: the inputs of black box 'rig' are"):
         rig().observe("rig", frame, [1.0])
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 
 import grisaille as gs
+from grisaille.confidence.beliefs import believe
 from tests.study.study_helpers import answer, parabola
 
 CHANCE = gs.RandomSearch()
@@ -60,3 +62,51 @@ def test_a_small_surprise_of_a_well_known_function_is_no_matter():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         study.tell(query, answer(study.problem, query) + 1e-3)
+
+
+def test_the_answer_is_recorded_for_everybody_before_it_is_remarked_on(monkeypatch, tmp_path):
+    stored = {"name": "a", "storage": f"sqlite:///{tmp_path}/a.db", "strategy": CHANCE}
+    study, other = (gs.Study(parabola(), **stored) for _ in range(2))
+    (query,) = study.ask()
+    seen = []
+
+    def remark(*_):
+        seen.append(len(other.answers()))
+        other.observe("f", [0.1], [0.3])  # another writer need not wait
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grisaille.study.answered_study.remarks_on_answer", remark)
+    with pytest.raises(KeyboardInterrupt):
+        study.tell(query, 1.0)
+    assert seen == [1]
+    assert len(study.answers()) == 2
+
+
+def test_an_answer_of_which_nothing_can_be_learned_is_recorded(monkeypatch):
+    study = answered(8)
+    (query,) = study.ask()
+
+    def fail(*_, **__):
+        raise RuntimeError("no factor")
+
+    monkeypatch.setattr("grisaille.study.remarks.believe", fail)
+    assert study.tell(query, 55.0).number == 9
+
+
+def test_of_many_answers_the_nearest_ones_say_what_to_expect(monkeypatch):
+    x = gs.Variable("x", 2, lower=0, upper=1)
+    box = gs.BlackBox(None, name="f", outputs=2, noise=0)
+    study = gs.Study(gs.Problem(minimize=np.sum(box(x))), strategy=CHANCE)
+    inputs = np.random.default_rng(0).uniform(size=(400, 2))
+    study.observe("f", inputs, np.stack([inputs.sum(1), inputs[:, 0] ** 2], 1))
+    learned = []
+
+    def counted(program, history, **options):
+        learned.append(len(history.loose))
+        return believe(program, history, **options)
+
+    monkeypatch.setattr("grisaille.study.remarks.believe", counted)
+    (query,) = study.ask()
+    with pytest.warns(gs.GrisailleWarning, match=r"7 is \d+ deviations above"):
+        study.tell(query, [query.inputs.sum(), 7.0])
+    assert learned == [60]

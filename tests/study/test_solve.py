@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,6 +202,42 @@ def test_a_box_that_always_fails_stops_the_study_at_once_with_the_reason():
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("12.3", "returned '12.3': it must return 1 number"),
+        (None, "returned None: it must return 1 number (does it lack a return statement?)"),
+        ((1.0, 2.0), "declared with outputs=1: return 1 number, or declare outputs=2"),
+    ],
+)
+def test_a_first_answer_of_another_form_stops_the_study_at_once(answer: Any, message: str):
+    x = gs.Variable("x", lower=0, upper=1)
+    calls: list[float] = []
+
+    def box(x: float) -> Any:
+        calls.append(x)
+        return answer if len(calls) == 1 else 0.5
+
+    study = gs.Study(gs.Problem(minimize=gs.BlackBox(box, noise=0)(x)), strategy=QUICK)
+    with pytest.raises(gs.EvaluationError) as caught:
+        study.run(30, progress=False)
+    assert str(caught.value).count(message) == 1
+    assert "first answer of 'box', so the study stops" in str(caught.value)
+    assert len(calls) == 1
+    assert study.run(2, progress=False).nit == 2  # the function was mended: it goes on
+    assert calls[1] == calls[0]
+
+
+def test_a_later_answer_of_another_form_is_a_failure_of_that_input():
+    x = gs.Variable("x", lower=0, upper=1)
+    box = gs.BlackBox(lambda x: x if x < 0.7 else None, name="box", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x)), strategy=QUICK)
+    study.observe("box", [[0.1]], [0.1])
+    result = study.run(6, progress=False)
+    assert result.nit >= 1
+    assert result.failures
+
+
 def test_a_region_where_a_box_fails_is_avoided_and_the_best_point_outside_is_found():
     x = gs.Variable("x", 2, lower=0, upper=1)
 
@@ -244,6 +281,40 @@ def test_a_problem_without_black_boxes_is_solved_and_says_so():
     assert result.maxcv <= 1e-6
     assert result.certified
     assert 0.5 - 2e-3 <= result.lower_bound <= 0.5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rounding_does_not_decide_whether_a_linear_program_is_feasible(seed):
+    random = np.random.default_rng(seed)
+    rows, inside = random.normal(size=(4, 3)), random.uniform(-1, 1, 3)
+    x = gs.Variable("x", 3, lower=-1, upper=1)
+    limits = [rows @ x <= rows @ inside + 0.1]
+    result = gs.Problem(minimize=random.normal(size=3) @ x, subject_to=limits).solve(progress=False)
+    assert (result.status, result.success, result.maxcv) == (gs.Status.OPTIMAL, True, 0)
+
+
+def test_a_violation_by_rounding_counts_nowhere_unless_exact_zero_is_asked_for(tmp_path):
+    def study(tolerance: float | None) -> gs.Study:
+        x = gs.Variable("x", lower=0, upper=1)
+        box = gs.BlackBox(lambda v: 3 * v, name="box", noise=0)
+        y = box(x)
+        problem = gs.Problem(maximize=y, subject_to=[y <= 0.9], feasibility_tol=tolerance)
+        study = gs.Study(problem, name="s", storage=f"sqlite:///{tmp_path}/{tolerance}.db")
+        for point in (0.25, 0.3 * (1 + 1e-13), 0.3 * (1 + 1e-5)):
+            study.enqueue([point])
+        study.run(3, progress=False)
+        return study
+
+    rounded, exact = study(None), study(0)
+    assert rounded.result().fun == pytest.approx(0.9, abs=1e-9)
+    assert (rounded.result().success, rounded.result().maxcv) == (True, 0)
+    assert "met within 1e-06 of the size of its terms" in str(rounded.result())
+    assert [t.violation > 0 for t in rounded.history] == [False, False, True]
+    assert rounded.history.trials[1].constraints[0] > 0  # what was observed stays what it is
+    assert exact.result().fun == 0.75
+    assert [t.violation > 0 for t in exact.history] == [False, True, True]
+    again = gs.Study(rounded.problem, name="s", storage=rounded.storage)
+    assert [t.violation > 0 for t in again.history] == [False, False, True]
 
 
 def test_a_problem_without_black_boxes_that_cannot_be_proved_says_why():
@@ -539,14 +610,25 @@ def test_a_model_that_fails_leaves_what_was_observed():
     assert result.fun == min(trial.objective for trial in result.history)
 
 
-def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing():
-    class Stubborn(Future):
-        def cancel(self) -> bool:
-            raise OSError("no connection")
+class Stubborn(Future):
+    def cancel(self) -> bool:
+        raise OSError("no connection")
 
+
+class Job:
+    """A job of a queueing system, which has less than a future of Python's."""
+
+    def __init__(self) -> None:
+        future = Future()
+        self.set_result, self.result, self.done = future.set_result, future.result, future.done
+        self.exception, self.add_done_callback = future.exception, future.add_done_callback
+
+
+@pytest.mark.parametrize("kind", [Stubborn, Job])
+def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing(kind: type[Any]):
     class Executor:
-        def submit(self, call: Callable[[], object]) -> Stubborn:
-            future = Stubborn()
+        def submit(self, call: Callable[[], object]) -> Any:
+            future = kind()
             if calls < 4:
                 future.set_result(call())
             return future
@@ -568,6 +650,16 @@ def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing():
             9, strategy=QUICK, executor=Executor(), workers=5, callback=callback, progress=False
         )
     assert caught.value.result.nit == 4  # the answers that were there are recorded
+
+
+def test_an_executor_whose_jobs_do_not_say_when_they_end_is_refused():
+    class Executor:
+        def submit(self, call: Callable[[], object]) -> object:
+            return call
+
+    _, _, problem = parabola()
+    with pytest.raises(gs.ModelError, match=r"which has no result\(\): let it return a concurrent"):
+        problem.solve(3, strategy=QUICK, executor=Executor(), workers=2, progress=False)
 
 
 def test_evaluators_that_cannot_be_closed_lose_nothing(monkeypatch):

@@ -116,9 +116,9 @@ def test_data_with_labels_becomes_trials(inputs, outputs):
 
 def test_data_with_mistakes_is_refused_with_a_sentence():
     study = gs.Study(problem_of())
-    with pytest.raises(gs.ModelError, match="observe\\('h'\\): choice 'c' has no label 'Q'"):
+    with pytest.raises(gs.ModelError, match="observe\\('h'\\): choice 'catalyst' has no label 'Q'"):
         study.observe("h", [[4, "Q", 0.2]], [0.1])
-    with pytest.raises(gs.ModelError, match=r"n is 4.5: it is a whole number"):
+    with pytest.raises(gs.ModelError, match=r"stages is 4.5: it is a whole number"):
         study.observe("h", [[4.5, "A", 0.2]], [0.1])
     with pytest.raises(gs.ModelError, match="one number per label"):
         study.observe("h", [[4, 1, 1, 0, 0.2]], [0.1])

@@ -19,13 +19,13 @@ from grisaille.cli.arguments import (
     count,
     positive,
 )
-from grisaille.cli.csv_files import read_table
 from grisaille.cli.exit_codes import DONE, NOTHING, report
 from grisaille.cli.json_values import allow_negative_values, parse, typed_inputs
 from grisaille.cli.open_studies import make_study, open_study
 from grisaille.cli.problem_file import load
 from grisaille.cli.sheets import InPlaceOfPositionals, ask_sheet, check_ask, tell_sheet
 from grisaille.errors import GrisailleError, ModelError, counted, shortened
+from grisaille.study.csv_files import read_table
 from grisaille.study.stored_studies import is_stored
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def add_commands(commands: Commands) -> None:
         "observe",
         help="add answers of a black box that were made elsewhere",
         description="Add answers of a black box that were made elsewhere, from a CSV file: one row "
-        "per answer, first a row with the names of the columns, the outputs last or by name.",
+        "per answer, first a row with the names of the columns, as `answers` and sheets use them.",
     )
     add_shared(observe, *STUDY_WITH_FILE)
     observe.add_argument("box", metavar="BOX", help="name of the black box")
@@ -203,26 +203,25 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _observe(options: argparse.Namespace) -> int:
-    from grisaille.language.input_names import input_names
-    from grisaille.study.external_data import split_columns
+    from grisaille.language.columns import named_columns
+    from grisaille.study.external_data import answer_places
 
     frame = read_table(options.table)
     with open_study(options) as study:
         made = _made_elsewhere(study)
         many = study.observe(options.box, frame)
         box = study.box(options.box)
-        columns = split_columns(study.problem, box, list(frame.columns))
+        places = answer_places(study.problem, box)
+        columns = places.columns(named_columns(frame, "observe") or (), "observe")
         trials = _made_elsewhere(study) - made
-        # Columns that carry other names were taken in order.
-        wanted = (input_names(study.problem, box), box.output_names or [box.name])
+    taken = [
+        column if column == name else f"{name} from {column!r}"
+        for column, name in zip(columns, places.shown, strict=True)
+    ]
+    first = len(taken) - box.outputs
     print(f"{counted(many, 'answer')} of {options.box} added to study {options.study!r}")
-    for what, found, names in zip(("inputs", "outputs"), columns, wanted, strict=True):
-        known = names if len(names) == len(found) else found
-        taken = [
-            str(column) if column == name else f"{name} from {str(column)!r}"
-            for column, name in zip(found, known, strict=True)
-        ]
-        print(f"  {what:<8} {', '.join(taken)}")
+    for what, part in (("inputs", taken[:first]), ("outputs", taken[first:])):
+        print(f"  {what:<8} {', '.join(part)}")
     print(f"  {'trials':<8} {trials} made of them" + _why_no_trials(options.box, trials, many))
     return DONE
 

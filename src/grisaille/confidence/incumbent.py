@@ -58,8 +58,10 @@ def find_incumbent(history: History, plausible: PlausibleSet | None) -> Incumben
         with torch.no_grad():
             means = plausible.predict(design)
         objectives, constraints, deviations = (m.numpy() for m in means)
-        worst = violations(constraints).max(1, initial=0.0)
-        doubts = violations(constraints + deviations).max(1, initial=0.0)
+        nothing = np.zeros(constraints.shape[1])
+        allowed = np.array([nothing if t.allowed is None else t.allowed for t in history])
+        worst = violations(constraints, allowed).max(1, initial=0.0)
+        doubts = violations(constraints + deviations, allowed).max(1, initial=0.0)
     return best_of_trials(objectives, worst, doubts)
 
 

@@ -40,6 +40,7 @@ class Constraint:
         tolerance: By how much `left` may be larger all the same; or, in an equality, differ.
         is_equality: Whether both sides must be equal. A problem takes it as two inequalities.
         is_half: Whether it is one of these two.
+        is_exact: Whether it has no tolerance at all, not even the default one for rounding.
         body: `left - right - tolerance`, at most 0 where an inequality counts as met.
     """
 
@@ -47,6 +48,7 @@ class Constraint:
         "body",
         "flipped",
         "is_equality",
+        "is_exact",
         "is_half",
         "left",
         "name",
@@ -65,6 +67,7 @@ class Constraint:
         tolerance: float | None = None,
         is_equality: bool = False,
         is_half: bool = False,
+        is_exact: bool = False,
     ) -> None:
         self.left = left
         self.right = right
@@ -73,6 +76,7 @@ class Constraint:
         self.unit = unit
         self.is_equality = is_equality
         self.is_half = is_half
+        self.is_exact = is_exact
         if tolerance is None:
             tolerance = EQUALITY_TOLERANCE if is_equality else 0.0
         self.tolerance = tolerance

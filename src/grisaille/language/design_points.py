@@ -12,6 +12,7 @@ from grisaille.array_types import Array
 from grisaille.checks import attribute_of, first_strange, is_number, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.atoms import Shape
+from grisaille.language.columns import named_columns
 from grisaille.language.program import Program
 from grisaille.language.value_kinds import ValueKind, design_kinds, not_whole
 from grisaille.language.variable import Variable
@@ -163,18 +164,12 @@ def check_inside(points: Array, names: Sequence[str], lower: Array, upper: Array
 
 def _named_columns(x: Any, who: str) -> dict[Any, Any] | None:
     """What was passed by name; None if nothing has a name."""
-    columns = attribute_of(x, "columns")
+    columns = named_columns(x, who)
     if columns is not None:
-        names = list(columns)
-        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-        if twice is not None:
-            raise ModelError(f"{who}: two columns are called {shortened(twice)}: rename one")
-        return {name: x[name] for name in names}
-    if isinstance(x, Mapping):
-        return dict(x)
+        return columns
     index = attribute_of(x, "index")
     if attribute_of(x, "to_dict") is not None and any(isinstance(name, str) for name in index):
-        return dict(x.to_dict())  # a Series: one row of a table
+        return named_columns(x.to_dict(), who)  # a Series: one row of a table
     return None
 
 

@@ -23,6 +23,7 @@ from grisaille.language.linear_system import LinearSystem, linear_system
 from grisaille.language.pivots import Pivots
 from grisaille.language.problem import Problem, reduced_by
 from grisaille.language.reduced_problem import reduced_problem
+from grisaille.language.subject_to import DEFAULT_TOLERANCE
 
 # A point of the user's own may miss an equality by its tolerance, and by so much more.
 _ROUNDING = 1e-9
@@ -84,6 +85,12 @@ class Elimination:
         """Values of the reduced problem's constraints, given those of the original at a point."""
         added = self.added.matrix @ x[self.kept] + self.added.constants
         return np.concatenate([constraints[self.same_rows], added])
+
+    def allowed_at(self, x: Array, allowed: Array | None) -> Array:
+        """`Trial.allowed` of the reduced problem, given that of the original at a point."""
+        sizes = np.abs(self.added.matrix) @ np.abs(x[self.kept]) + np.abs(self.added.constants)
+        same = np.zeros(len(self.same_rows)) if allowed is None else allowed
+        return np.concatenate([same[self.same_rows], DEFAULT_TOLERANCE * sizes])
 
     def is_met(self, x: Array) -> bool:
         """Whether a design point of the original meets the equalities within their tolerances."""

@@ -1,8 +1,10 @@
-"""What the inputs of a black box are called: after its arguments, variables or other outputs."""
+"""What the inputs and outputs of a black box are called, and all names they are known by."""
 
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
+from collections.abc import Sequence
 
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
@@ -15,20 +17,59 @@ from grisaille.language.variable import Variable
 
 def input_names(problem: Problem, box: BlackBox) -> list[str]:
     """What the inputs of a black box are called, in tables and on paper."""
-    namings = input_namings(problem, box)
+    known = known_inputs(problem, box)
+    namings = [n for n in input_namings(problem, box) if all(len(known[name]) == 1 for name in n)]
     return namings[-1] if namings else names_by_source(problem, box)
+
+
+def known_inputs(problem: Problem, box: BlackBox) -> dict[str, set[int]]:
+    """The places of every name that an input of a black box may be called by.
+
+    These are the arguments of the function, the variables and outputs that the black box is called
+    with, and `input[1]`. Each may have the name of the black box in front, as on sheets. A name
+    that means several places could mean each of them.
+    """
+    namings: list[Sequence[str | None]] = [*input_namings(problem, box), *_sources(problem, box)]
+    known: dict[str, set[int]] = defaultdict(set)
+    for naming in [*namings, _plain_names(box)]:
+        for place, name in enumerate(naming):
+            if name is not None:
+                known[name].add(place)
+                known[f"{box.name}.{name}"].add(place)
+    return dict(known)
+
+
+def output_names(box: BlackBox) -> list[str]:
+    """What the outputs of a black box are called, in tables and on paper."""
+    return list(box.output_names) or entry_names(
+        box.name, () if box.outputs == 1 else (box.outputs,)
+    )
+
+
+def known_outputs(box: BlackBox) -> dict[str, set[int]]:
+    """The place of every name that an output of a black box may be called by."""
+    names = [*enumerate(output_names(box)), *enumerate(entry_names("output", (box.outputs,)))]
+    return {spelled: {place} for place, n in reversed(names) for spelled in (f"{box.name}.{n}", n)}
 
 
 def names_by_source(problem: Problem, box: BlackBox) -> list[str]:
     """Names of inputs after the variables and outputs that they are, `input[1]` for others."""
-    calls = [call for call in problem.program.calls if call.box is box]
-    called = [argument_sources(box, call.arguments) for call in calls]
-    sources = [[n for a in arguments for n in _source_names(a)] for arguments in called]
-    plain = entry_names("input", (value_count(box),))
+    sources, plain = _sources(problem, box), _plain_names(box)
     if any(source != sources[0] for source in sources[1:]):
         return plain
     found = [name or plain[place] for place, name in enumerate(sources[0] if sources else plain)]
     return found if len(set(found)) == len(found) else plain
+
+
+def _sources(problem: Problem, box: BlackBox) -> list[list[str | None]]:
+    """For each call, the variables and outputs that the inputs are; None for what is computed."""
+    calls = [call for call in problem.program.calls if call.box is box]
+    called = [argument_sources(box, call.arguments) for call in calls]
+    return [[n for a in arguments for n in _source_names(a)] for arguments in called]
+
+
+def _plain_names(box: BlackBox) -> list[str]:
+    return entry_names("input", (value_count(box),))
 
 
 def _source_names(expression: Expression) -> list[str | None]:

@@ -1,4 +1,4 @@
-"""Linear equalities that cannot be met: found and named when a problem is made."""
+"""Linear constraints that cannot be met: found and named when a problem is made."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 _Item = tuple[Constraint, LinearRows]
 
 
-def check_linear_equalities(problem: Problem) -> None:
-    """Raise ModelError if the linear equalities of a problem cannot be met.
+def check_linear_constraints(problem: Problem) -> None:
+    """Raise ModelError if linear constraints of a problem cannot be met.
 
-    With one another, with its linear inequalities of the variables alone, or between its bounds.
+    An inequality of the variables alone between their bounds; equalities there, too, with one
+    another, or with the inequalities. Inequalities that contradict one another are left to the
+    study, which says so with a certificate.
     """
-    equalities = _linear(problem, problem.equalities)
-    if not equalities:
-        return
     others = _linear(problem, [c for c in problem.constraints if not c.is_half])
-    if _has_point(problem, equalities, others):
+    for item in others:
+        if _least(problem, item) > 0 and not _has_point(problem, [], [item]):
+            raise _not_between_bounds(problem, [item], "constraint")
+    equalities = _linear(problem, problem.equalities)
+    if not equalities or _has_point(problem, equalities, others):
         return
     # What is not needed for the contradiction is left out of the message.
     for item in [*others, *equalities]:
@@ -36,21 +39,38 @@ def check_linear_equalities(problem: Problem) -> None:
         less = [one for one in others if one is not item]
         if not _has_point(problem, fewer, less):
             equalities, others = fewer, less
-    if not equalities:  # inequalities alone: the study says that, with a certificate
+    if not equalities:
         return
-    names = " and ".join(repr(constraint) for constraint, _ in [*equalities, *others])
     if not _has_point(problem, equalities, others, bounded=False):
-        raise ModelError(f"{names} contradict one another: no point meets them all; leave one out")
-    read = np.abs(_stacked([*equalities, *others], problem.program.size)[0]).sum(0) > 0
+        raise ModelError(
+            f"{_names([*equalities, *others])} contradict one another: no point meets them all; "
+            "leave one out"
+        )
+    raise _not_between_bounds(problem, [*equalities, *others], "equality")
+
+
+def _names(items: list[_Item]) -> str:
+    return " and ".join(repr(constraint) for constraint, _ in items)
+
+
+def _least(problem: Problem, item: _Item) -> float:
+    """Return the least value between the bounds of the row that is largest there."""
+    rows, space = item[1], problem.program.space
+    least = np.minimum(rows.matrix * space.lower, rows.matrix * space.upper).sum(1)
+    return float((least + rows.constants).max(initial=-np.inf))
+
+
+def _not_between_bounds(problem: Problem, items: list[_Item], kind: str) -> ModelError:
+    read = np.abs(_stacked(items, problem.program.size)[0]).sum(0) > 0
     columns = problem.program.columns.items()
     ends = ", ".join(
         f"{v.name!r} from {v.lower.min():g} to {v.upper.max():g}"
         for v, where in columns
         if read[where].any()
     )
-    raise ModelError(
-        f"{names} cannot be met between the bounds of the variables ({ends}): change the bounds, "
-        "or the equality"
+    return ModelError(
+        f"{_names(items)} cannot be met between the bounds of the variables ({ends}): change the "
+        f"bounds, or the {kind}"
     )
 
 

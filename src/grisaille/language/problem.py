@@ -15,9 +15,10 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Expression, as_expression
 from grisaille.language.formula_text import definition
-from grisaille.language.linear_contradictions import check_linear_equalities
+from grisaille.language.linear_contradictions import check_linear_constraints
 from grisaille.language.program import Program
 from grisaille.language.subject_to import (
+    Allowances,
     check_constraint_names,
     check_constraints_read,
     constraints_of,
@@ -51,10 +52,12 @@ class Problem:
         equations: Equalities `a == b` that determine the unknowns (`Unknown`); the same as in
             `subject_to`, where they may also stand.
         feasibility_tol: By how much `a` may be larger than `b`, in the units of the constraint: one
-            number for all constraints, or a dictionary of names and numbers. By default 0, and
-            1e-4 for the sides of an equality, which may differ by that; for an equation `t == ...`
-            of an unknown, 1e-6 of the distance between its bounds.
-            Search, bounds and verdicts all count a constraint as met up to this.
+            number for all constraints, or a dictionary of names and numbers. By default 1e-4 for
+            the sides of an equality, which may differ by that; for an equation `t == ...` of an
+            unknown, 1e-6 of the distance between its bounds. Search, bounds and verdicts all
+            count a constraint as met up to this. By default an inequality counts as met up to
+            1e-6 of the size of its terms, which searches do not exploit; with 0, only where it is
+            met exactly.
 
     Attributes:
         objective: The objective as the user wrote it.
@@ -83,8 +86,7 @@ class Problem:
         check_constraints_read(self.constraints)
         check_unknowns(self.variables, self.equalities)
         check_units(self)
-        if self.equalities:
-            check_linear_equalities(self)
+        check_linear_constraints(self)
 
     def _set_up(
         self,
@@ -197,6 +199,11 @@ class Problem:
         """By how much each scalar constraint may be violated, (K,), in its own units."""
         several = [np.full(c.body.size, float(c.tolerance)) for c in self.constraints]
         return np.concatenate([np.zeros(0), *several])
+
+    @cached_property
+    def allowances(self) -> Allowances:
+        """How far each constraint may be violated and still counts as met."""
+        return Allowances(self.constraints, self.variables)
 
     @property
     def _are_halves(self) -> NDArray[np.bool_]:

@@ -48,11 +48,11 @@ def constraint_rows(facts: StudyFacts) -> list[ConstraintRow]:
         return []
     bodies, labels = shown.constraints, facts.labels
     tight = tightness(bodies, facts.history)
-    met = np.mean([np.asarray(t.constraints) <= 0 for t in trials], axis=0)
+    met = np.mean([t.violations <= 0 for t in trials], axis=0)
     order = list(np.argsort(-tight, kind="stable"))
     rows = []
     for k, name in enumerate(facts.constraints):
-        remark = "" if bodies[k] <= 0 else "violated"
+        remark = "" if shown.violations[k] <= 0 else "violated"
         if not remark and tight[k] >= -_ACTIVE:
             remark = "active"
         unit, formula = labels["constraint_units"][k], labels["formulas"][k]

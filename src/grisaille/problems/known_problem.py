@@ -81,8 +81,10 @@ class KnownProblem:
             )
         if self.truth is not None:
             return self.truth(point)
-        outputs = self.problem.program.run(torch.tensor(point).unsqueeze(0), call_boxes)
-        return measured(self.problem, *split_outputs(outputs))
+        at = torch.tensor(point).unsqueeze(0)
+        objective, constraints = split_outputs(self.problem.program.run(at, call_boxes))
+        (allowed,) = self.problem.allowances.needed(at, call_boxes, constraints.numpy())
+        return measured(self.problem, objective, constraints, allowed)
 
 
 class Structure(StrEnum):
@@ -99,15 +101,18 @@ class Structure(StrEnum):
     CAUSAL = "causal"
 
 
-def measured(problem: Problem, objective: Tensor, constraints: Tensor) -> tuple[float, float]:
+def measured(
+    problem: Problem, objective: Tensor, constraints: Tensor, allowed: Array | None = None
+) -> tuple[float, float]:
     """What `measure` returns, from a run of the problem's program at one point.
 
     Args:
         problem: The problem.
         objective: The objective, minimized, (1,).
         constraints: The bodies of the constraints, (1, K).
+        allowed: How far they may be above 0 (`Trial.allowed`); None for not at all.
     """
-    worst = violations(constraints[0].numpy()).max(initial=0.0)
+    worst = violations(constraints[0].numpy(), 0.0 if allowed is None else allowed).max(initial=0.0)
     return problem.sense * float(objective[0]), float(worst)
 
 

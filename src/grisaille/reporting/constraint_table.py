@@ -7,6 +7,8 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.language.constraint import TOO_LARGE
 from grisaille.language.problem import Problem
+from grisaille.language.subject_to import DEFAULT_TOLERANCE
+from grisaille.metrics import violations
 from grisaille.records import History
 
 # More constraints than this are left to tables; the tightest ones are shown.
@@ -26,7 +28,9 @@ def tightness(constraints: Array, history: History) -> Array:
     return np.nan_to_num(scaled, nan=np.inf, posinf=np.inf, neginf=-np.inf)
 
 
-def constraint_lines(problem: Problem, constraints: Array, history: History) -> list[str]:
+def constraint_lines(
+    problem: Problem, constraints: Array, history: History, allowed: Array | None = None
+) -> list[str]:
     """A table of the constraints at a point: slack, unit, and what is remarkable.
 
     The two inequalities of an equality are one line, with what its sides differ by.
@@ -35,7 +39,9 @@ def constraint_lines(problem: Problem, constraints: Array, history: History) -> 
         problem: The problem.
         constraints: The bodies at the point, (K,), met when <= 0.
         history: The trials.
+        allowed: How far the bodies may be above 0 (`Trial.allowed`); None for not at all.
     """
+    violated = violations(constraints, 0.0 if allowed is None else allowed)
     tight = tightness(constraints, history)
     tolerances = problem.tolerances
     names, units = problem.constraint_names, problem.constraint_units
@@ -47,11 +53,11 @@ def constraint_lines(problem: Problem, constraints: Array, history: History) -> 
     for k in map(int, chosen):
         slack = -(constraints[k] + tolerances[k]) + 0.0  # no negative zero
         name, amount = names[k], f"slack {slack:.4g}"
-        remark = _remark(constraints[k], slack, tight[k], tolerances[k])
+        remark = _remark(constraints[k], violated[k] <= 0, slack, tight[k], tolerances[k])
         if k in partners:
             name, amount = name.replace(TOO_LARGE, ""), f"missed by {abs(slack):.4g}"
-            body = max(constraints[k], constraints[partners[k]])
-            remark = f"{'' if body <= 0 else 'violated, '}tolerance {tolerances[k]:g}"
+            met = max(violated[k], violated[partners[k]]) <= 0
+            remark = f"{'' if met else 'violated, '}tolerance {tolerances[k]:g}"
         name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
         rows.append((name, f"{amount}{f' {units[k]}' if units[k] else ''}", remark))
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
@@ -76,10 +82,12 @@ def equality_partners(problem: Problem) -> dict[int, int]:
     return partners
 
 
-def _remark(body: float, slack: float, tight: float, tolerance: float) -> str:
+def _remark(body: float, met: bool, slack: float, tight: float, tolerance: float) -> str:
     remarks = []
-    if not body <= 0:
+    if not met:
         remarks.append("violated")
+    elif body > 0 and not tolerance:
+        remarks.append(f"met within {DEFAULT_TOLERANCE:g} of the size of its terms")
     elif slack < 0:
         remarks.append("met within its tolerance")
     elif tight >= -_ACTIVE:

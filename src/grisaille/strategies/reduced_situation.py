@@ -91,6 +91,7 @@ def _reduced_trial(elimination: Elimination, trial: Trial) -> Trial:
         suggestion=_reduced_suggestion(elimination, trial.suggestion),
         constraints=elimination.constraints_at(trial.x, trial.constraints),
         chain=_with_fewer_calls(elimination, trial.chain),
+        allowed=elimination.allowed_at(trial.x, trial.allowed),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from grisaille.array_types import Array
-from grisaille.checks import is_count, tuple_of
+from grisaille.checks import check_flag, is_count, tuple_of
 from grisaille.errors import GrisailleWarning, ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.elimination import points_to_try
@@ -107,18 +107,19 @@ class AnsweredStudy(ReadableStudy):
         check_seconds(seconds)
         name = id_of(query)
 
-        def record(writer: Writer) -> tuple[Trial | None, list[str]]:
+        def record(writer: Writer) -> tuple[Trial | None, BlackBox, Array, Array, History]:
             entry = writer.open_entry(name)
             before, box = writer.state.history(), self.box(entry.box)
             done, outputs = self._checked(name, entry, value, inputs, before)
-            remarks = remarks_on_answer(self.problem, box, name, done, outputs, before)
             took = seconds
             if took is None:  # the time since it was asked, if it was
                 took = writer.turn.now() - entry.asked if entry.asked else 0.0
-            return writer.tell(entry, outputs, max(float(took), 0.0), done), remarks
+            trial = writer.tell(entry, outputs, max(float(took), 0.0), done)
+            return trial, box, done, outputs, before
 
-        trial, remarks = self._session.write(record)
-        _warn(remarks)
+        trial, box, done, outputs, before = self._session.write(record)
+        # Learning takes long: the answer is recorded, and nobody waits any more.
+        _warn(remarks_on_answer(self.problem, box, name, done, outputs, before))
         return trial
 
     def correct(self, query: Query | str, value: Any, *, inputs: Any = None) -> Trial | None:
@@ -229,16 +230,23 @@ class AnsweredStudy(ReadableStudy):
             return closed
         return with_likely_unknowns(self.problem, history, x)
 
-    def fail(self, query: Query | str, reason: str) -> bool:
+    def fail(self, query: Query | str, reason: str, *, retry: bool = True) -> bool:
         """Record that an evaluation gave no answer.
+
+        Args:
+            query: The query.
+            reason: What happened.
+            retry: False if trying again is pointless, such as for an experiment that cannot be
+                made: the query is given up, and its inputs are avoided.
 
         Returns:
             Whether the query will be asked again: it is, up to `retries` times.
         """
         _check_reason("fail", reason)
+        check_flag("", "retry", retry)
         name = id_of(query)
         return self._session.write(
-            lambda writer: writer.fail(writer.open_entry(name), reason.strip())
+            lambda writer: writer.fail(writer.open_entry(name), reason.strip(), may_retry=retry)
         )
 
     def release(self, query: Query | str) -> None:
@@ -259,8 +267,9 @@ class AnsweredStudy(ReadableStudy):
         Args:
             box: The black box, or its name.
             inputs: One row per answer, one column per input number; for a single answer also just
-                its numbers. Columns that carry the names of inputs or outputs are found by name.
-                Others count in order, in a DataFrame with both the outputs last.
+                its numbers. Columns with names are found by name, see `answers`; a table with a
+                name that is not known is refused. Numbers without names count in order, in a table
+                with both the outputs last.
             outputs: One row per answer, one column per output. None if `inputs` has them.
 
         Returns:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from grisaille.language.black_box import BlackBox
-from grisaille.language.input_names import input_names
 from grisaille.language.problem import Problem
+from grisaille.study.sheet_columns import answer_columns
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import probe_of
 
@@ -24,15 +24,15 @@ def answers_table(
     """
     import pandas
 
-    names = {box.name: (input_names(problem, box), output_names(box)) for box in boxes}
+    columns = {box.name: answer_columns(problem, box) for box in boxes}
     rows: list[dict[str, Any]] = []
 
     def add(name: str, trial: int | None, source: str, seen: Any) -> None:
-        if seen.box in names:
-            inputs, outputs = names[seen.box]
+        if seen.box in columns:
+            own = columns[seen.box]
             row = {"id": name, "box": seen.box, "trial": trial, "source": source}
-            row.update(zip(inputs, state.readable_inputs(seen.box, seen.inputs), strict=True))
-            row.update(zip(outputs, seen.outputs.tolist(), strict=True))
+            row.update(zip(own.inputs, state.readable_inputs(seen.box, seen.inputs), strict=True))
+            row.update(zip(own.outputs, seen.outputs.tolist(), strict=True))
             rows.append(row)
 
     for entry in state.trials.values():
@@ -44,12 +44,3 @@ def answers_table(
         add(name, made.get(name), "elsewhere", seen)
     table = pandas.DataFrame(rows, columns=None if rows else ["id", "box", "trial", "source"])
     return table.astype({"trial": "Int64"})
-
-
-def output_names(box: BlackBox) -> list[str]:
-    """What the outputs of a black box are called, in tables and on paper."""
-    if box.output_names:
-        return list(box.output_names)
-    if box.outputs == 1:
-        return [box.name]
-    return [f"{box.name}[{place}]" for place in range(box.outputs)]

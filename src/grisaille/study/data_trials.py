@@ -66,7 +66,7 @@ def assembled(problem: Problem, rows: Rows, free: Rows) -> list[dict[str, Any]]:
             return []
         answers[call.key] = np.array([rows[str(name)].outputs for name in found])
         used = [[*names, str(name)] for names, name in zip(used, found, strict=True)]
-    return _trials(program, points, answers, used, first)
+    return _trials(problem, points, answers, used, first)
 
 
 def inside_bounds(program: Program, points: Array) -> Array:
@@ -184,7 +184,7 @@ def _match(inputs: Array, call: BoxCall, rows: Rows, first: list[str]) -> list[s
 
 
 def _trials(
-    program: Program,
+    problem: Problem,
     points: Array,
     answers: Mapping[bytes, Array],
     used: list[list[str]],
@@ -198,22 +198,20 @@ def _trials(
     taken: set[str] = set()
     everything = slice(0, len(used))
     try:
-        outcomes = list(zip(*_outcomes(program, points, answers, everything), strict=True))
+        outcomes = _outcomes(problem, points, answers, everything)
     except EvaluationError:  # a white box has no value somewhere: see where
         outcomes = []
     for place, names in enumerate(used):
         if first[place] in taken:
             continue
+        own = slice(place, place + 1)
         try:
-            objective, constraints = (
-                outcomes[place]
-                if outcomes
-                else _first(_outcomes(program, points, answers, slice(place, place + 1)))
-            )
+            found = outcomes[place] if outcomes else _outcomes(problem, points, answers, own)[0]
         except EvaluationError:
             continue
-        chain = np.concatenate([answers[call.key][place] for call in program.calls])
-        outcome = outcome_to_plain(float(objective), constraints.numpy(), chain)
+        chain = np.concatenate([answers[call.key][place] for call in problem.program.calls])
+        objective, constraints, allowed = found
+        outcome = outcome_to_plain(objective, constraints, chain, allowed)
         rows = list(dict.fromkeys(names))
         taken.update(rows)
         trials.append({"x": to_plain(points[place]), "rows": rows, **outcome})
@@ -221,21 +219,20 @@ def _trials(
 
 
 def _outcomes(
-    program: Program, points: Array, answers: Mapping[bytes, Array], some: slice
-) -> tuple[Tensor, Tensor]:
-    """Objective (m,) and constraints (m, K) at some of the points."""
+    problem: Problem, points: Array, answers: Mapping[bytes, Array], some: slice
+) -> list[tuple[float, Array, Array | None]]:
+    """Objective, constraints and `Trial.allowed` at each of some of the points."""
 
     def resolve(call: BoxCall, _states: Tensor) -> Tensor:
         return torch.tensor(answers[call.key][some])
 
+    x = torch.tensor(points[some])
     with torch.no_grad():
-        return split_outputs(program.run(torch.tensor(points[some]), resolve))
+        objectives, constraints = split_outputs(problem.program.run(x, resolve))
+    bodies = constraints.numpy()
+    allowed = problem.allowances.needed(x, resolve, bodies)
+    return list(zip(objectives.tolist(), bodies, allowed, strict=True))
 
 
 def _kept(values: list[Any], alive: Array) -> list[Any]:
     return [value for value, is_alive in zip(values, alive, strict=True) if is_alive]
-
-
-def _first(outcome: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    objective, constraints = outcome
-    return objective[0], constraints[0]

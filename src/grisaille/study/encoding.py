@@ -38,12 +38,15 @@ def from_plain(plain: Iterable[float | str]) -> Array:
     return np.array([float(v) for v in plain], dtype=float)
 
 
-def outcome_to_plain(objective: float, constraints: Array, chain: Array) -> dict[str, Any]:
+def outcome_to_plain(
+    objective: float, constraints: Array, chain: Array, allowed: Array | None = None
+) -> dict[str, Any]:
     """The outcome of a chain as plain data."""
     return {
         "objective": to_plain([objective])[0],
         "constraints": to_plain(constraints),
         "chain": to_plain(chain),
+        **({} if allowed is None else {"allowed": to_plain(allowed)}),
     }
 
 

@@ -12,7 +12,7 @@ from grisaille.array_types import Array
 from grisaille.errors import EvaluationError
 from grisaille.language.loops import Loops
 from grisaille.language.problem import Problem
-from grisaille.language.program import BoxCall, Program, split_outputs
+from grisaille.language.program import BoxCall, Program, Resolve, split_outputs
 from grisaille.records import Observation, Suggestion, Trial
 
 Answers = Mapping[int, Array]
@@ -54,8 +54,10 @@ class Chain:
             found[number] = inputs
         return found
 
-    def outcome(self, x: Array, answers: Answers) -> tuple[float, Array, Array]:
+    def outcome(self, x: Array, answers: Answers) -> tuple[float, Array, Array, Array | None]:
         """Minimized objective, constraints and all outputs along a chain that is answered.
+
+        Last, how far each constraint may be violated (`Trial.allowed`).
 
         Raises:
             EvaluationError: A white box failed.
@@ -64,14 +66,20 @@ class Chain:
         objective, constraints = split_outputs(self._run(program, x, answers))
         along = [answers[i] for i in range(len(program.calls))]
         chain = np.concatenate(along) if along else np.zeros(0)
-        return float(objective[0]), constraints[0].numpy().copy(), chain
+        bodies = constraints.numpy().copy()
+        point = torch.tensor(x).unsqueeze(0)
+        (allowed,) = self._problem.allowances.needed(point, self._resolve(answers), bodies)
+        return float(objective[0]), bodies[0], chain, allowed
 
     def _run(self, program: Program, x: Array, answers: Answers) -> list[Tensor]:
+        with torch.no_grad():
+            return program.run(torch.tensor(x).unsqueeze(0), self._resolve(answers))
+
+    def _resolve(self, answers: Answers) -> Resolve:
         def resolve(call: BoxCall, _states: Tensor) -> Tensor:
             return torch.tensor(answers[self._position[call.key]]).unsqueeze(0)
 
-        with torch.no_grad():
-            return program.run(torch.tensor(x).unsqueeze(0), resolve)
+        return resolve
 
 
 def evaluated(problem: Problem, suggestion: Suggestion, number: int) -> Trial:
@@ -93,4 +101,5 @@ def evaluated(problem: Problem, suggestion: Suggestion, number: int) -> Trial:
         answers |= {call: ask(call, inputs) for call, inputs in ready.items()}
     for probe in suggestion.probes:
         ask(probe.call, probe.inputs)
-    return Trial(number, suggestion, *chain.outcome(suggestion.x, answers), tuple(seen))
+    objective, constraints, along, allowed = chain.outcome(suggestion.x, answers)
+    return Trial(number, suggestion, objective, constraints, along, tuple(seen), allowed=allowed)

@@ -12,11 +12,12 @@ from grisaille.checks import attribute_of, first_strange, is_finite, real_number
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds
-from grisaille.language.design_points import entry_names
+from grisaille.language.columns import Places
 from grisaille.language.input_names import (
     input_names,
-    input_namings,
-    names_by_source,
+    known_inputs,
+    known_outputs,
+    output_names,
     value_count,
 )
 from grisaille.language.problem import Problem
@@ -26,6 +27,7 @@ from grisaille.language.value_kinds import (
     condensed,
     expanded,
 )
+from grisaille.study.sheet_columns import answer_columns
 
 
 def observed_rows(
@@ -33,9 +35,8 @@ def observed_rows(
 ) -> tuple[Array, Array]:
     """Flat inputs (n, d) and outputs (n, k) of some answers of a black box.
 
-    Columns with names (of a DataFrame or a structured array) are found by name. The names of the
-    inputs are those of the function's arguments, or of the variables the black box is called with.
-    Inputs under other names are taken in order.
+    Columns with names (of a DataFrame, a dictionary or a structured array) are found by name, see
+    `known_inputs` and `known_outputs`. Columns without names are taken in order, the outputs last.
 
     Args:
         problem: What the black box is part of.
@@ -43,30 +44,25 @@ def observed_rows(
         inputs: An array, a list, a table; with the outputs in it if `outputs` is None.
         outputs: Likewise.
     """
-    x_columns = _columns(box, inputs)
+    who = f"observe({box.name!r})"
+    x_kinds, y_kinds = input_kinds(box), [ValueKind()] * box.outputs
     if outputs is not None:
-        x = _table(box, "inputs", inputs, x_columns, input_namings(problem, box), input_kinds(box))
-        y_columns = _columns(box, outputs)
-        numbers = [ValueKind()] * box.outputs
-        y = _table(box, "outputs", outputs, y_columns, _output_namings(box), numbers)
-    elif x_columns is None:
-        raise ModelError(
-            f"observe({box.name!r}) got no outputs: pass them, or a DataFrame that has "
-            f"{counted(box.outputs, 'column')} of outputs, too"
-        )
+        x = _table(box, "inputs", inputs, input_places(problem, box), x_kinds)
+        y = _table(box, "outputs", outputs, output_places(box), y_kinds)
     else:
-        x_names, y_names = split_columns(problem, box, list(x_columns))
-        x = _chosen(box, x_columns, x_names, input_kinds(box))
-        y = _chosen(box, x_columns, y_names, [ValueKind()] * box.outputs)
+        places = answer_places(problem, box)
+        columns = places.named(inputs, who)
+        if columns is None:
+            columns = _numbered(box, inputs, places)
+        both = _chosen(box, columns, places.columns(columns, who), [*x_kinds, *y_kinds])
+        x, y = both[:, : box.inputs], both[:, box.inputs :]
     if len(x) != len(y):
-        raise ModelError(
-            f"observe({box.name!r}): {len(x)} rows of inputs, but {len(y)} rows of outputs"
-        )
+        raise ModelError(f"{who}: {len(x)} rows of inputs, but {len(y)} rows of outputs")
     for what, table in (("inputs", x), ("outputs", y)):
         if not np.isfinite(table).all():
             row = int(np.argmin(np.isfinite(table).all(1)))
             raise ModelError(
-                f"observe({box.name!r}): row {row} of the {what} is "
+                f"{who}: row {row} of the {what} is "
                 f"{shortened(table[row].tolist())}: every number must be finite; leave failed "
                 "answers out"
             )
@@ -88,15 +84,12 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
     kinds = input_kinds(box)
     if isinstance(given, Mapping):
         done = condensed(kinds, asked).copy()
-        namings = input_namings(problem, box) or [names_by_source(problem, box)]
-        for name, value in given.items():
-            names = next((n for n in namings if name in n), None)
-            place = None if names is None else names.index(name)
-            if place is None or not (kinds[place].labels or is_finite(value)):
-                known = " or ".join(f"({_listed(n)})" for n in namings)
+        places = input_places(problem, box)
+        for place, name in places.found(given, f"inputs={shortened(given)}").items():
+            value = given[name]
+            if not (kinds[place].labels or is_finite(value)):
                 raise ModelError(
-                    f"inputs={shortened(given)}: black box {box.name!r} has the inputs {known}, "
-                    "and each is a finite number"
+                    f"inputs={shortened(given)}: {name} is {shortened(value)}: pass a finite number"
                 )
             done[place] = kinds[place].number(value, name)
         return expanded(kinds, done)
@@ -130,72 +123,68 @@ def _flat_values(parts: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _columns(box: BlackBox, given: Any) -> dict[Any, Any] | None:
-    """The columns of a table by name; None if it has no names."""
-    fields = attribute_of(attribute_of(given, "dtype"), "names")
-    columns = fields or attribute_of(given, "columns")
+def input_places(problem: Problem, box: BlackBox) -> Places:
+    """The inputs of a black box as places of columns."""
+    known = {name: frozenset(found) for name, found in known_inputs(problem, box).items()}
+    shown = answer_columns(problem, box).inputs
+    return Places(f"black box {box.name!r}", shown, known, "input")
+
+
+def output_places(box: BlackBox) -> Places:
+    """The outputs of a black box as places of columns."""
+    known = {name: frozenset(found) for name, found in known_outputs(box).items()}
+    return Places(f"black box {box.name!r}", output_names(box), known, "output")
+
+
+def answer_places(problem: Problem, box: BlackBox) -> Places:
+    """The inputs of a black box and then its outputs as places of columns."""
+    inputs, outputs = input_places(problem, box), output_places(box)
+    first, own = value_count(box), answer_columns(problem, box)
+    known = {
+        name: inputs.known.get(name, frozenset())
+        | {first + place for place in outputs.known.get(name, ())}
+        for name in {**inputs.known, **outputs.known}
+    }
+    # A name of an input and an output means what it means among the answers.
+    shown = [*own.inputs, *own.outputs]
+    for place, name in enumerate(shown):
+        side = inputs if place < first else outputs
+        if len(side.known[name]) == 1:
+            known[name] = frozenset([place])
+    return Places(inputs.what, shown, known)
+
+
+def _numbered(box: BlackBox, given: Any, places: Places) -> dict[str, Any]:
+    """The columns of a table without names, under the names of their places."""
+    columns = attribute_of(given, "columns")
     if columns is None:
-        return None
-    names = list(columns)
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
         raise ModelError(
-            f"observe({box.name!r}): two columns are called {shortened(twice)}: rename one"
+            f"observe({box.name!r}) got no outputs: pass them, or a DataFrame that has "
+            f"{counted(box.outputs, 'column')} of outputs, too"
         )
-    return {name: np.atleast_1d(given[name]) if fields else given[name] for name in names}
-
-
-def split_columns(problem: Problem, box: BlackBox, names: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Which columns of a table are the inputs, and which are the outputs."""
-    x_namings, y_namings = input_namings(problem, box), _output_namings(box)
-    y_names = _in_order(box, "outputs", names, y_namings)
-    others = [name for name in names if name not in y_names]
-    x_names = _in_order(box, "inputs", others, x_namings)
-    rest = [name for name in others if name not in x_names]
-    count = value_count(box)
-    wanted = (0 if x_names else count) + (0 if y_names else box.outputs)
-    if len(rest) != wanted:
-        found = [*x_names, *y_names]
-        besides = f"besides {_listed(found)} " if found else ""
+    if len(columns) != len(places.shown):
         raise ModelError(
-            f"observe({box.name!r}): {besides}the table has {counted(len(rest), 'column')} "
-            f"({_listed(rest) or 'none'}), but {wanted} are needed: black box {box.name!r} has "
-            f"{counted(count, 'input')}{_known(x_namings)} and "
-            f"{counted(box.outputs, 'output')}{_known(y_namings)}"
+            f"observe({box.name!r}): the table has {counted(len(columns), 'column')} without "
+            f"names, but {places.all}: pass one for each, in this order"
         )
-    if x_names and not y_names and set(names[:count]) != set(x_names):
-        # The documented order says one thing, and the names another one.
-        raise ModelError(
-            f"observe({box.name!r}): the inputs {_listed(x_names)} are not the first columns of "
-            f"{_listed(names)}, and the outputs have no names to find them by: put them last, or "
-            "declare names with outputs=[...]"
-        )
-    first = 0 if x_names else count
-    return x_names or rest[:first], y_names or rest[first:]
+    return {name: given[number] for name, number in zip(places.shown, columns, strict=True)}
 
 
 def _table(
     box: BlackBox,
     what: str,
     given: Any,
-    columns: dict[Any, Any] | None,
-    namings: Sequence[list[str]],
+    places: Places,
     kinds: Sequence[ValueKind],
 ) -> Array:
     """Inputs or outputs that were passed on their own, one row per answer, flat."""
     width = len(kinds)
+    columns = places.named(given, f"observe({box.name!r})")
     if columns is not None:
-        names = _in_order(box, what, list(columns), namings) or list(columns)
-        unknown = [name for name in columns if name not in names]
-        if unknown or len(names) != width:
-            raise ModelError(
-                f"observe({box.name!r}): the {what} have the columns {_listed(columns)}, but black "
-                f"box {box.name!r} has {counted(width, what[:-1])}{_known(namings)}: leave "
-                f"{_listed(unknown) if unknown else 'others'} out"
-            )
+        names = places.columns(columns, f"observe({box.name!r})")
         return _chosen(box, columns, names, kinds)
     if any(kind.labels for kind in kinds):
-        return _rows_with_labels(box, given, namings, kinds)
+        return _rows_with_labels(box, given, places.shown, kinds)
     array = _numbers(box, f"the {what} are", given)
     if array.ndim <= 1 and (width == 1 or array.size == width):
         array = array.reshape(-1, width)
@@ -208,7 +197,7 @@ def _table(
 
 
 def _rows_with_labels(
-    box: BlackBox, given: Any, namings: Sequence[list[str]], kinds: Sequence[ValueKind]
+    box: BlackBox, given: Any, names: Sequence[str], kinds: Sequence[ValueKind]
 ) -> Array:
     """Inputs that hold labels, or the numbers that stand for them, one row per answer, flat."""
     table = np.array(given, dtype=object)
@@ -223,7 +212,6 @@ def _rows_with_labels(
             f"observe({box.name!r}): inputs have shape {table.shape}, but black box {box.name!r} "
             f"has {len(kinds)} inputs: pass one row per answer, {len(kinds)} columns"
         )
-    names = namings[0] if namings else entry_names("input", (len(kinds),))
     columns = dict(zip(names, table.T.tolist(), strict=True))
     return _chosen(box, columns, names, kinds)
 
@@ -239,18 +227,28 @@ def _chosen(
                 f"observe({box.name!r}): column {shortened(name)} has shape {column.shape}: each "
                 "row must hold one number"
             )
+        if len(column) != len(found[0]):
+            raise ModelError(
+                f"observe({box.name!r}): column {shortened(names[0])} has "
+                f"{counted(len(found[0]), 'row')}, but {shortened(name)} has {len(column)}: pass "
+                "one number of each per answer"
+            )
     return expanded(kinds, np.column_stack(found))
 
 
 def _column(box: BlackBox, name: Any, given: Any, kind: ValueKind) -> Array:
     """A column of a table as numbers: labels as their positions."""
     if not kind.labels and not kind.is_whole:
-        return _numbers(box, f"column {shortened(name)} is", given)
+        return np.atleast_1d(_numbers(box, f"column {shortened(name)} is", given))
     numbers = given if kind.labels else _numbers(box, f"column {shortened(name)} is", given)
     try:
-        return np.array([kind.number(value, str(name)) for value in np.array(numbers, object)])
+        return np.array([kind.number(value, str(name)) for value in _entries(numbers)])
     except ModelError as error:
         raise ModelError(f"observe({box.name!r}): {error}") from error
+
+
+def _entries(column: Any) -> list[Any]:
+    return [column] if isinstance(column, str) else np.atleast_1d(np.array(column, object)).tolist()
 
 
 def _numbers(box: BlackBox, which: str, given: Any) -> Array:
@@ -261,37 +259,3 @@ def _numbers(box: BlackBox, which: str, given: Any) -> Array:
             f"observe({box.name!r}): {which} not all numbers, there is "
             f"{shortened(first_strange(given))}: pass numbers, and leave out what has no value"
         ) from error
-
-
-def _in_order(
-    box: BlackBox, what: str, names: Sequence[Any], namings: Sequence[list[str]]
-) -> list[str]:
-    """The naming that the columns carry; empty if they are called otherwise.
-
-    Raises:
-        ModelError: A naming is there in part, or the black box names its outputs and they are not.
-    """
-    for naming in namings:
-        if set(naming) <= set(names):
-            return naming
-    texts = [name for name in names if isinstance(name, str)]
-    for naming in namings:
-        missing = [name for name in naming if name not in texts]
-        if len(missing) < len(naming) or (texts and what == "outputs"):
-            raise ModelError(
-                f"observe({box.name!r}): there is no column {missing[0]!r} among {_listed(names)}: "
-                f"the {what} of black box {box.name!r} are {_listed(naming)}"
-            )
-    return []
-
-
-def _output_namings(box: BlackBox) -> list[list[str]]:
-    return [list(box.output_names)] if box.output_names else []
-
-
-def _known(namings: Sequence[list[str]]) -> str:
-    return f" ({_listed(namings[0])})" if namings else ""
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(map(shortened, names))

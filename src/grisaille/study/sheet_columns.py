@@ -12,11 +12,10 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds
-from grisaille.language.input_names import input_names
+from grisaille.language.input_names import input_names, output_names
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import condensed
 from grisaille.reporting.tables import design_names
-from grisaille.study.answers_table import output_names
 from grisaille.study.data_trials import direct_entries
 
 FIRST = ("id", "trial", "box")
@@ -53,13 +52,22 @@ def sheet_columns(problem: Problem) -> dict[str, BoxColumns]:
     def spelled(box: str, names: Iterable[str], ambiguous: set[str]) -> list[str]:
         return [f"{box}.{name}" if name in ambiguous else name for name in names]
 
-    return {
-        box: BoxColumns(
-            spelled(box, inputs[box], taken | twice_read | (set(written) - entries)),
-            spelled(box, outputs[box], taken | twice_written | entries),
-        )
-        for box in inputs
-    }
+    columns = {}
+    for box in inputs:
+        own = spelled(box, outputs[box], taken | twice_written | entries)
+        read_by = spelled(box, inputs[box], taken | twice_read | (set(written) - entries))
+        # An input that is the output of another black box may be called as an own output is.
+        distinct = [f"{box}.input[{k}]" if n in own else n for k, n in enumerate(read_by)]
+        columns[box] = BoxColumns(distinct, own)
+    return columns
+
+
+def answer_columns(problem: Problem, box: BlackBox) -> BoxColumns:
+    """The columns of one black box where no other one has any, as in `Study.answers`."""
+    inputs, outputs = input_names(problem, box), output_names(box)
+    if set(inputs) & set(outputs):
+        return sheet_columns(problem)[box.name]
+    return BoxColumns(inputs, outputs)
 
 
 def settable(problem: Problem, box: BlackBox, inputs: Array) -> Array:

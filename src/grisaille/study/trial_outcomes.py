@@ -60,6 +60,7 @@ class TrialOutcomes:
             tuple(seen),
             (entry.seconds, entry.seconds_evaluating),
             entry.known,
+            from_plain(outcome["allowed"]) if "allowed" in outcome else None,
         )
         self.complete.append(entry.record)
         for query in entry.told:
