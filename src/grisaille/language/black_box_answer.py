@@ -11,6 +11,10 @@ from grisaille.checks import attribute_of, real_numbers
 from grisaille.errors import EvaluationError, counted, shortened
 
 
+class WrongFormError(EvaluationError):
+    """An answer that is something else than the declared number of numbers, not a bad number."""
+
+
 def checked_answer(answer: Any, outputs: int, names: tuple[str, ...], where: str) -> Array:
     """The answer as a flat array of `outputs` finite numbers.
 
@@ -21,14 +25,15 @@ def checked_answer(answer: Any, outputs: int, names: tuple[str, ...], where: str
         where: Which black box at which inputs, for messages.
 
     Raises:
-        EvaluationError: The answer is something else.
+        WrongFormError: The answer is something else.
+        EvaluationError: One of the numbers is not finite.
     """
     named = _by_name(answer)
     if named and names and (isinstance(answer, dict) or any(isinstance(n, str) for n in named)):
         missing = [n for n in names if n not in named]
         if missing:
             got = ", ".join(map(shortened, named))
-            raise EvaluationError(
+            raise WrongFormError(
                 f"{where} returned values for {got}, but none for {missing[0]!r}: its outputs "
                 f"are {', '.join(map(repr, names))}"
             )
@@ -36,12 +41,12 @@ def checked_answer(answer: Any, outputs: int, names: tuple[str, ...], where: str
     try:
         array = real_numbers(answer)
     except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
-        raise EvaluationError(
+        raise WrongFormError(
             f"{where} returned {shortened(answer)}: it must return {counted(outputs, 'number')}"
             + (" (does it lack a return statement?)" if answer is None else "")
         ) from error
     if array.size != outputs:
-        raise EvaluationError(
+        raise WrongFormError(
             f"{where} returned {counted(array.size, 'number')} (shape {array.shape}), "
             f"declared with outputs={outputs}: return {counted(outputs, 'number')}, "
             f"or declare outputs={array.size}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from grisaille.array_types import Array
-from grisaille.checks import is_count, tuple_of
+from grisaille.checks import check_flag, is_count, tuple_of
 from grisaille.errors import GrisailleWarning, ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.elimination import points_to_try
@@ -230,16 +230,23 @@ class AnsweredStudy(ReadableStudy):
             return closed
         return with_likely_unknowns(self.problem, history, x)
 
-    def fail(self, query: Query | str, reason: str) -> bool:
+    def fail(self, query: Query | str, reason: str, *, retry: bool = True) -> bool:
         """Record that an evaluation gave no answer.
+
+        Args:
+            query: The query.
+            reason: What happened.
+            retry: False if trying again is pointless, such as for an experiment that cannot be
+                made: the query is given up, and its inputs are avoided.
 
         Returns:
             Whether the query will be asked again: it is, up to `retries` times.
         """
         _check_reason("fail", reason)
+        check_flag("", "retry", retry)
         name = id_of(query)
         return self._session.write(
-            lambda writer: writer.fail(writer.open_entry(name), reason.strip())
+            lambda writer: writer.fail(writer.open_entry(name), reason.strip(), may_retry=retry)
         )
 
     def release(self, query: Query | str) -> None:

@@ -62,12 +62,15 @@ class Assurance(StrEnum):
 
     PROVED: bands that hold by declared constants, searched everywhere. CERTIFIED: searched
     everywhere, but for bands that are a guess, which their audit has widened as far as the answers
-    ask for. ESTIMATED: a search that may have missed something. NONE: there is no bound.
+    ask for. ESTIMATED: a search that may have missed something. UNTESTED: learned bands of a black
+    box with fewer than five predicted answers: nothing shows how often they are right. NONE: there
+    is no bound.
     """
 
     PROVED = "proved"
     CERTIFIED = "certified"
     ESTIMATED = "estimated"
+    UNTESTED = "untested"
     NONE = "none"
 
 
@@ -98,7 +101,7 @@ class Result(PicturedResult):
         gap: upper_bound - lower_bound; infinite when one is missing.
         assurance: What the optimistic bound rests on, an `Assurance`.
         certified: Whether the optimistic bound is proved, given the confidence bands. False: it
-            comes from a search that may miss.
+            comes from a search that may miss, or too few answers have tested the bands.
         certificate: The proof that no point is feasible while the bands hold, when the status is
             "infeasible" or "likely_infeasible"; else None.
         status: Why it stopped, a `Status`.
