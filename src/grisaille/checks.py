@@ -250,6 +250,7 @@ def real_numbers(value: Any, *, truth_values: bool = False) -> NDArray[np.float6
 
 def _real_numbers(value: Any, truth_values: bool) -> NDArray[np.float64]:
     refused = _NOT_NUMBERS if truth_values else (*_NOT_NUMBERS, bool, np.bool_)
+    value = _without_gradients(value)
     # NumPy makes numbers of what is masked or a truth value when it makes an array of a list.
     if value is None or any(_is_refused(leaf, refused) for leaf in _leaves(value)):
         raise TypeError(_complaint(value))
@@ -263,6 +264,15 @@ def _real_numbers(value: Any, truth_values: bool) -> NDArray[np.float64]:
         return array.astype(float)
     except OverflowError as error:
         raise ValueError(f"{shortened(value)} is too large for a float") from error
+
+
+def _without_gradients(value: Any) -> Any:
+    """Return tensors as NumPy reads them: without gradients, in the memory of the processor."""
+    if isinstance(value, list | tuple) and not _PLAIN.issuperset(map(type, value)):
+        return [_without_gradients(entry) for entry in value]
+    if attribute_of(value, "requires_grad") is True or attribute_of(value, "is_cuda") is True:
+        return value.detach().cpu()
+    return value
 
 
 def first_strange(value: Any) -> Any:

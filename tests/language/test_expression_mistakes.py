@@ -5,6 +5,7 @@ import operator
 
 import numpy as np
 import pytest
+import torch
 from scipy import special
 
 from grisaille.errors import ModelError
@@ -79,6 +80,10 @@ def grow(y):
             r"scipy.special.erf cannot .*gs.white_box\(lambda a: scipy.special.erf",
             id="erf",
         ),
+        pytest.param(
+            lambda y: torch.sin(y), r"torch.sin cannot .*gs.white_box\(fn, torch=True", id="torch"
+        ),
+        pytest.param(lambda y: y + np.inf, "add cannot calculate with the .* inf", id="y + inf"),
         pytest.param(lambda y: round(y, 1), r"write np.floor\(y \+ 0.5\)", id="round"),
         pytest.param(lambda y: np.round(y, 1), r"np.round .*write np.floor\(a", id="np.round"),
         pytest.param(lambda y: math.trunc(y), NOT_A_NUMBER, id="math.trunc"),
@@ -109,6 +114,12 @@ def grow(y):
 def test_it_fails_at_once_and_names_the_replacement(mistake, message):
     with pytest.raises(ModelError, match=message):
         mistake(free("y"))
+
+
+def test_tensors_are_numbers_with_or_without_gradients():
+    y, two = free("y"), torch.tensor(2.0, requires_grad=True)
+    made = [two * y, y - two, two**y, two <= y, [two, 1.0] * y]
+    assert list(map(repr, made)) == ["2 * y", "y - 2", "2**y", "y >= 2", "[2., 1.] * y"]
 
 
 def test_a_formula_can_be_written_into_a_text_and_divided_with_remainder():

@@ -46,7 +46,7 @@ def plant(
     h = gs.BlackBox(lambda u: [0.0, 0.0], name=box_name, **({"outputs": 2} | (box or {})))
     w = gs.white_box(lambda u: float(u), **({"name": "w"} | (white or {})))
     y = h(x)
-    goal = np.array(weights) @ y + constant * w(operation(x[index]))
+    goal = np.array(weights) @ y + Constant(constant) * w(operation(x[index]))
     goal = goal + np.sum(np.stack([x, y]) ** 2, axis=axis)[0]
     goal = goal - x[0] if turned else x[0] - goal
     options: dict[str, Any] = {sense: goal}

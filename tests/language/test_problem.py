@@ -92,6 +92,8 @@ def test_array_constraints_count_entry_by_entry():
     [
         (True, r"subject_to\[1\] is True, a plain value: it compares numbers, not expressions"),
         (np.float64(1) <= 2, r"subject_to\[1\] is np.True_, a plain value"),
+        (free("y") == np.inf, r"subject_to\[1\] is y == inf, which no finite number meets"),
+        (free("y") >= np.array([0, np.inf]), r"which no finite number meets: write a finite"),
         (np.ones(2) <= 3, r"subject_to\[1\] is array\(\[ True,  True\]\), a plain value"),
         (np.zeros(2), r"subject_to\[1\] is array\(.*\), a plain value"),
         (None, r"subject_to\[1\] is None: constraints are written a <= b, a >= b or a == b"),

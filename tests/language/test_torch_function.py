@@ -94,6 +94,7 @@ def test_a_function_that_changes_its_argument_harms_nobody(vectorized):
             {},
             r"'h' .*torch=True\) failed near \[1\. 2\. 3\.\]: division",
         ),
+        (torch.nn.Linear(3, 1), {}, r"the same dtype.*float64, too: pass net.double\(\)"),
         (lambda x: None, {}, "it returned None .does it lack a return statement"),
         (lambda x: 3.0, {}, "returned 3.0, of type float: with torch=True, return a PyTorch"),
         (lambda x: x.numpy().sum(), {"vectorized": True}, r"of type float64: with torch=True"),

@@ -42,6 +42,14 @@ def test_words_that_plot_does_not_know_are_refused():
         two_boxes().plot(scale="log2")
 
 
+@pytest.mark.parametrize("name", ["plot_slices", "plot_calibration"])
+def test_a_path_in_the_place_of_the_black_box_is_told_its_name(name):
+    with pytest.raises(gs.ModelError, match=rf"write {name}\(path='a.png'\)"):
+        getattr(two_boxes(), name)("a.png")
+    with pytest.raises(gs.ModelError, match="there is no such black box, only"):
+        getattr(two_boxes(), name)("a")
+
+
 def test_the_axis_has_the_name_and_unit_of_the_objective():
     assert two_boxes().plot().axes[0].get_ylabel() == "objective (minimize)"
     x = gs.Variable("x", lower=0, upper=1)

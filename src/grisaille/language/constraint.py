@@ -13,6 +13,7 @@ from grisaille.language.atoms import Atom
 from grisaille.language.expression import (
     Constant,
     Expression,
+    Operation,
     Unit,
     is_relation,
     operate,
@@ -80,7 +81,10 @@ class Constraint:
         if tolerance is None:
             tolerance = EQUALITY_TOLERANCE if is_equality else 0.0
         self.tolerance = tolerance
-        body = left if _is_zero(right) else -right if _is_zero(left) else left - right
+        if _is_zero(right):
+            body = left
+        else:  # not `left - right`, which refuses infinite bounds
+            body = -right if _is_zero(left) else Operation(atoms.subtract, (left, right))
         self.body = body - tolerance if tolerance else body
 
     @property
@@ -175,6 +179,17 @@ def is_equality_as_condition(constraint: Constraint) -> ModelError:
         f"{constraint!r} is an equality, which numbers hardly ever meet exactly: as a condition, "
         "write abs(a - b) <= tolerance"
     )
+
+
+def is_never_met(constraint: Constraint) -> bool:
+    """Return whether a side is an infinite constant that the other side can never reach."""
+    left, right = (
+        side.value if isinstance(side, Constant) else np.zeros(())
+        for side in (constraint.left, constraint.right)
+    )
+    if constraint.is_equality:
+        return bool(np.isinf(left).any() or np.isinf(right).any())
+    return bool((left == np.inf).any() or (right == -np.inf).any())
 
 
 def _is_zero(expression: Expression) -> bool:

@@ -34,6 +34,10 @@ STRICT = (
 )
 
 
+# Infinite constants are limits of np.clip and of constraints, but have no part in a formula.
+_CALCULATE = (atoms.add, atoms.subtract, atoms.multiply, atoms.divide, atoms.power, atoms.matmul)
+
+
 def _both_orders(atom: Atom) -> tuple[Operator, Operator]:
     """The methods that apply an atom with the expression on the left and on the right."""
 
@@ -272,6 +276,17 @@ class Expression:
 
         return apply_function(function, args, kwargs)
 
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, _types: Any, _args: Any = (), _kwargs: Any = None
+    ) -> Any:
+        if function.__qualname__.startswith("Tensor"):  # an operator of tensors: ours is next
+            return NotImplemented
+        raise ModelError(
+            f"torch.{function.__name__} cannot be recorded on an expression: use NumPy's "
+            "functions, or wrap a function of tensors with gs.white_box(fn, torch=True)"
+        )
+
     def __repr__(self) -> str:
         from grisaille.language.formula_text import formula
 
@@ -370,8 +385,19 @@ def as_expression(value: Any) -> Expression:
 
 
 def operate(atom: Atom, *arguments: Any) -> Expression:
-    """Apply an atom to expressions and constants."""
-    return Operation(atom, tuple(as_expression(a) for a in arguments))
+    """Apply an atom to expressions and constants.
+
+    Raises:
+        ModelError: A number is infinite, and the atom calculates with it.
+    """
+    expressions = tuple(as_expression(a) for a in arguments)
+    for given, one in zip(arguments, expressions, strict=True):
+        is_number = given is not one and isinstance(one, Constant)
+        if is_number and atom in _CALCULATE and np.isinf(one.value).any():  # type: ignore[attr-defined]
+            raise ModelError(
+                f"{atom.name} cannot calculate with the constant {one!r}: write a finite number"
+            )
+    return Operation(atom, expressions)
 
 
 def reduce(atom: Atom, value: Any, axis: int | tuple[int, ...] | None) -> Expression:

@@ -13,7 +13,7 @@ from grisaille.array_types import Array
 from grisaille.checks import argument, check_amount, check_name, tuple_of
 from grisaille.errors import ModelError, shortened
 from grisaille.language import atoms
-from grisaille.language.constraint import Constraint
+from grisaille.language.constraint import Constraint, is_never_met
 from grisaille.language.expression import Call, Constant, Expression, Operation, operate
 from grisaille.language.program import Program, Resolve
 from grisaille.language.variable import Variable
@@ -217,5 +217,10 @@ def _checked(constraint: Any, where: str) -> Constraint:
     if not isinstance(constraint, Constraint):
         raise ModelError(
             f"{where} is {shortened(constraint)}: constraints are written a <= b, a >= b or a == b"
+        )
+    if is_never_met(constraint):
+        raise ModelError(
+            f"{where} is {constraint!r}, which no finite number meets: write a finite bound, or "
+            "leave it out"
         )
     return constraint

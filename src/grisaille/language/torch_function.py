@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grisaille.errors import shortened
+from grisaille.errors import shortened, text_of
 from grisaille.language.atoms import Shape
 
 
@@ -42,7 +42,8 @@ class TorchFunction:
         arguments = tuple(a.clone() for a in arguments)
         batch = len(arguments[0])
         if self._vectorized:
-            value = _as_tensor(self._fn(*arguments), (batch, *self._output_shape), vectorized=True)
+            answer = self._called(*arguments)
+            value = _as_tensor(answer, (batch, *self._output_shape), vectorized=True)
         else:
             value = self._mapped(*arguments)
         wanted = torch.is_grad_enabled() and any(a.requires_grad for a in arguments)
@@ -66,7 +67,18 @@ class TorchFunction:
         return value
 
     def _at_point(self, *values: Tensor) -> Tensor:
-        return _as_tensor(self._fn(*values), self._output_shape)
+        return _as_tensor(self._called(*values), self._output_shape)
+
+    def _called(self, *values: Tensor) -> Any:
+        try:
+            return self._fn(*values)
+        except RuntimeError as error:
+            if "dtype" not in str(error):
+                raise
+            raise TypeError(
+                f"{text_of(error)}; its arguments are torch.float64, so let a network be float64, "
+                "too: pass net.double()"
+            ) from error
 
 
 def _as_tensor(answer: Any, shape: Shape, vectorized: bool = False) -> Tensor:
@@ -83,7 +95,7 @@ def _as_tensor(answer: Any, shape: Shape, vectorized: bool = False) -> Tensor:
     if answer.dtype != torch.float64:
         raise TypeError(
             f"it returned a tensor of {answer.dtype}: compute in torch.float64, as its arguments "
-            "are, and make new tensors with dtype=torch.float64"
+            "are, and make new tensors with dtype=torch.float64; of a network, pass net.double()"
         )
     if answer.numel() != math.prod(shape) or (vectorized and answer.shape[:1] != shape[:1]):
         raise ValueError(f"it returned a tensor of shape {tuple(answer.shape)}, expected {shape}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.optimize import OptimizeResult
 
 from grisaille.checks import check_choice
+from grisaille.errors import ModelError, shortened
 from grisaille.inspection.inspection import Inspection
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
@@ -103,13 +105,14 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
             axes: One Axes for each quantity that is drawn.
             path: Where to save it; None for nowhere.
         """
+        name = None if box is None else _name_of("plot_slices", self.problem, box)
 
         def draw() -> Figure:
             from grisaille.inspection.pictures.slices import draw_box_slices, draw_design_slices
 
-            if box is None:
+            if name is None:
                 return draw_design_slices(self._inspection, axes)
-            return draw_box_slices(self._inspection, _name_of(box), output, axes)
+            return draw_box_slices(self._inspection, name, output, axes)
 
         return _drawn("plot_slices", path, draw)
 
@@ -152,11 +155,11 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
             axes: Two Axes for each output that is drawn.
             path: Where to save it; None for nowhere.
         """
+        name = None if box is None else _name_of("plot_calibration", self.problem, box)
 
         def draw() -> Figure:
             from grisaille.inspection.pictures.calibration import draw_calibration
 
-            name = None if box is None else _name_of(box)
             return draw_calibration(self._inspection, name, output, axes)
 
         return _drawn("plot_calibration", path, draw)
@@ -192,8 +195,21 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
         return bound if np.isfinite(bound) else None
 
 
-def _name_of(box: str | BlackBox) -> str:
-    return box.name if isinstance(box, BlackBox) else box
+def _name_of(who: str, problem: Problem, box: str | BlackBox) -> str:
+    """Return the name of a black box.
+
+    Raises:
+        ModelError: It is the path of a file instead.
+    """
+    name = box.name if isinstance(box, BlackBox) else box
+    causal = problem.causal
+    known = [one.name for one in (problem if causal is None else causal.model).boxes]
+    if isinstance(name, str | PurePath) and name not in known and PurePath(name).suffix:
+        raise ModelError(
+            f"{who}({shortened(box)}): the first argument is a black box; to save the picture, "
+            f"write {who}(path={str(name)!r})"
+        )
+    return name
 
 
 def _drawn(who: str, path: Path, draw: Callable[[], Figure]) -> Figure:
