@@ -81,7 +81,8 @@ class BlackBox:
         model: Your own surrogate: a function `(inputs, outputs) -> BoTorch model`, tensors of
             shape (n, d) and (n, k) in the user's units.
         separable: False if it can be evaluated only along the real chain, not on its own at an
-            optimistic intermediate value.
+            optimistic intermediate value; True if it can. By default True for a function, and
+            False without one: people and machines cannot make a value that another black box has.
         timeout: Seconds after which an evaluation is given up and its process killed; it is
             evaluated in a separate process.
         cost: What one evaluation costs, in any unit: budgets count it, and when costs differ,
@@ -111,7 +112,7 @@ class BlackBox:
         lipschitz: ArrayLike | None = None,
         monotone: str | Sequence[Any] | None = None,
         model: Callable[[Tensor, Tensor], Any] | None = None,
-        separable: bool = True,
+        separable: bool | None = None,
         timeout: float | None = None,
         cost: float = 1.0,
         process_noise: bool = False,
@@ -140,7 +141,7 @@ class BlackBox:
                 f"has model={shortened(model)}: pass a function of inputs and outputs that "
                 "returns a BoTorch model"
             )
-        flags = {"separable": separable, "process_noise": process_noise}
+        flags = {"separable": separable is None or separable, "process_noise": process_noise}
         for what, flag in (flags | {"shared_kernel": shared_kernel}).items():
             if not is_flag(flag):
                 raise self._fault(f"has {what}={shortened(flag)}: pass True or False")
@@ -163,7 +164,7 @@ class BlackBox:
         self.lipschitz = self._positive("lipschitz", self._per_input("lipschitz", lipschitz))
         self.monotone = directions(monotone, f"black box {self.name!r}")
         self.model = model
-        self.separable = bool(separable)
+        self.declared_separable = None if separable is None else bool(separable)
         self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
         self.cost: float = self._number("cost", cost, "a number above 0") or 1.0
         self.unit = declared_unit(
@@ -180,6 +181,11 @@ class BlackBox:
     def outputs(self) -> int:
         """How many numbers it returns."""
         return int(np.prod(self.output_shape))
+
+    @property
+    def separable(self) -> bool:
+        """True if it can be evaluated on its own: as declared, else if it has a function."""
+        return self.fn is not None if self.declared_separable is None else self.declared_separable
 
     @property
     def is_exact(self) -> bool:
