@@ -610,14 +610,25 @@ def test_a_model_that_fails_leaves_what_was_observed():
     assert result.fun == min(trial.objective for trial in result.history)
 
 
-def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing():
-    class Stubborn(Future):
-        def cancel(self) -> bool:
-            raise OSError("no connection")
+class Stubborn(Future):
+    def cancel(self) -> bool:
+        raise OSError("no connection")
 
+
+class Job:
+    """A job of a queueing system, which has less than a future of Python's."""
+
+    def __init__(self) -> None:
+        future = Future()
+        self.set_result, self.result, self.done = future.set_result, future.result, future.done
+        self.exception, self.add_done_callback = future.exception, future.add_done_callback
+
+
+@pytest.mark.parametrize("kind", [Stubborn, Job])
+def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing(kind: type[Any]):
     class Executor:
-        def submit(self, call: Callable[[], object]) -> Stubborn:
-            future = Stubborn()
+        def submit(self, call: Callable[[], object]) -> Any:
+            future = kind()
             if calls < 4:
                 future.set_result(call())
             return future
@@ -639,6 +650,16 @@ def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing():
             9, strategy=QUICK, executor=Executor(), workers=5, callback=callback, progress=False
         )
     assert caught.value.result.nit == 4  # the answers that were there are recorded
+
+
+def test_an_executor_whose_jobs_do_not_say_when_they_end_is_refused():
+    class Executor:
+        def submit(self, call: Callable[[], object]) -> object:
+            return call
+
+    _, _, problem = parabola()
+    with pytest.raises(gs.ModelError, match=r"which has no result\(\): let it return a concurrent"):
+        problem.solve(3, strategy=QUICK, executor=Executor(), workers=2, progress=False)
 
 
 def test_evaluators_that_cannot_be_closed_lose_nothing(monkeypatch):

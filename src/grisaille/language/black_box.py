@@ -33,6 +33,7 @@ from grisaille.language.black_box_arguments import (
 from grisaille.language.black_box_conflicts import conflict_with_shared_kernel, option_conflict
 from grisaille.language.declared_unit import Units, declared_unit
 from grisaille.language.expression import Call, Expression, as_expression
+from grisaille.language.quantities import entry_units, plain_numbers
 from grisaille.language.user_function import (
     check_shape_of_slopes,
     decorator,
@@ -122,6 +123,9 @@ class BlackBox:
         self.fn = fn
         self.name = name_of(fn, name, "black box")
         self.output_names, self.output_shape = output_shape(outputs, f"black box {self.name!r}")
+        self.unit = declared_unit(
+            f"black box {self.name!r}", unit, self.output_shape, self.output_names
+        )
         self.noise = self._per_output("noise", noise)
         if self.noise is not None and not ((self.noise >= 0) & np.isfinite(self.noise)).all():
             raise self._fault(
@@ -167,9 +171,6 @@ class BlackBox:
         self.declared_separable = None if separable is None else bool(separable)
         self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
         self.cost: float = self._number("cost", cost, "a number above 0") or 1.0
-        self.unit = declared_unit(
-            f"black box {self.name!r}", unit, self.output_shape, self.output_names
-        )
         self._argument_shapes: tuple[Shape, ...] | None = None
         self._labels: tuple[tuple[str, ...], ...] = ()
         self._whole: tuple[bool, ...] = ()
@@ -302,7 +303,7 @@ class BlackBox:
 
     def check(self, answer: Any, where: str) -> Array:
         """The answer as a flat array of `outputs` finite numbers."""
-        return checked_answer(answer, self.outputs, self.output_names, where)
+        return checked_answer(answer, self.outputs, self.output_names, where, self.name, self.unit)
 
     def split(self, inputs: Array) -> list[Any]:
         """Flat inputs as the values the function is called with."""
@@ -335,6 +336,14 @@ class BlackBox:
         fault = (
             f"{counted(self.outputs, 'output')} but {what}={shortened(given)}: pass one number, or "
             "one per output"
+        )
+        several = isinstance(self.unit, tuple)
+        given = plain_numbers(
+            given,
+            entry_units(self.unit, self.outputs if several else 1),
+            [what] * self.outputs,
+            lambda text: self._fault(f"has a quantity as {what}: {text}"),
+            is_spread=what != "lower" and what != "upper",
         )
         return self._numbers(what, given, (self.outputs,), fault)
 

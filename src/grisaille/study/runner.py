@@ -121,9 +121,11 @@ class Runner:
                 # An interrupt may have come after its name was taken from the queue.
                 if evaluation.future.done() and evaluation.future.exception() is None:
                     self._keep(name, ended.get(name, time.perf_counter()))
-        for cancel in (self.evaluators.cancel, *(e.future.cancel for e in self._pending.values())):
-            with suppress(Exception):  # an executor may be away
-                cancel()
+        with suppress(Exception):  # an executor may be away
+            self.evaluators.cancel()
+        for evaluation in self._pending.values():
+            with suppress(Exception):  # the jobs of some executors cannot be cancelled
+                evaluation.future.cancel()
         with self.session.cleaning_up():
             self.session.drop_decision()
         with self.session.cleaning_up():

@@ -237,6 +237,7 @@ class StudyState:
             data["seconds"],
             started=event.time,
             gap_tol=data.get("gap_tol"),  # version 0.1 did not record it
+            made_on=data.get("made_on"),  # nor did version 0.2 this
         )
         self.trials[entry.number] = entry
         self._make_ready(entry, data["queries"])
