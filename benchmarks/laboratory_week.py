@@ -33,7 +33,7 @@ from scipy.optimize import minimize
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from grisaille.cli import main as grisaille
-from grisaille.cli.csv_files import read_sheet
+from grisaille.study.csv_files import read_sheet
 
 QUESTIONS = 30
 PER_SHEET = 2  # three sheets a day

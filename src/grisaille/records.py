@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -16,6 +15,10 @@ from grisaille.language.problem import Problem
 from grisaille.markup import joined, small, table
 from grisaille.metrics import violations
 from grisaille.solvers.proof import RefutedRegion
+
+TESTED = 5
+"""How many answers of a learned black box must have been predicted before its bands are believed.
+"""
 
 # How many trials of a history a notebook shows.
 _MOST_ROWS = 12
@@ -143,18 +146,6 @@ class Suggestion:
         """Whether it was decided in a way that bounds the optimum, if anything does."""
         return not self.pending and self.bound.estimated is not None
 
-    @property
-    def promise(self) -> float | None:
-        """Deprecated: `bound.estimated`."""
-        _deprecated("promise", "bound.estimated")
-        return self.bound.estimated
-
-    @property
-    def proved(self) -> float | None:
-        """Deprecated: `bound.proved`."""
-        _deprecated("proved", "bound.proved")
-        return self.bound.proved
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -271,10 +262,6 @@ class History:
     def __iter__(self) -> Iterator[Trial]:
         return iter(self.trials)
 
-    def with_trial(self, trial: Trial) -> History:
-        """The history with one more trial."""
-        return replace(self, trials=(*self.trials, trial))
-
     def before(self, trial: Trial) -> History:
         """What was observed when a trial was suggested, if no other trial was pending then."""
         earlier = tuple(other for other in self.trials if other.number < trial.number)
@@ -294,6 +281,20 @@ class History:
             np.array([o.inputs for o in seen], dtype=float).reshape(len(seen), inputs),
             np.array([o.outputs for o in seen], dtype=float).reshape(-1, outputs),
         )
+
+    def predicted(self, box: str) -> list[Trial]:
+        """Return the trials that answered a black box after a prediction: those a model chose.
+
+        A user's own points count once there was enough to learn from.
+        """
+        found, learned = [], False
+        for trial in self.trials:
+            kind = trial.suggestion.kind
+            counts = kind.is_chosen or (kind is TrialKind.OWN and learned)
+            learned = learned or kind.is_chosen
+            if counts and any(o.box == box for o in trial.observations):
+                found.append(trial)
+        return found
 
     def constraint_sizes(self) -> Array:
         """How large each constraint is and varies over the trials, (K,)."""
@@ -327,6 +328,46 @@ class History:
         if len(self) > _MOST_ROWS:
             said += f"; the last {_MOST_ROWS} trials:"
         return joined([small(said), table(headers, rows, numbers=(0, 2, 3, 4)) if rows else ""])
+
+
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """Learned bands that too few answers have tested to stop a study or to certify a bound.
+
+    Attributes:
+        box: The black box with the fewest predicted answers.
+        predicted: How many of its answers were predicted.
+    """
+
+    box: str
+    predicted: int
+
+    def __str__(self) -> str:
+        return f"untested ({self.predicted} of {TESTED} answers predicted)"
+
+    @property
+    def brief(self) -> str:
+        """The same for a column of a table, without blanks."""
+        return f"untested:{self.predicted}/{TESTED}"
+
+
+def untested(learned: Iterable[str], history: History) -> Untested | None:
+    """Return the learned black box whose bands were tested least; None if all were tested.
+
+    This decides for every view whether a bound may be called certified, and whether a closed gap
+    may stop a study. Bands that are declared, or whose hyper-parameters are given, rest on what the
+    user knows and not on the answers: leave their black boxes out.
+
+    Args:
+        learned: Names of the black boxes whose bands are learned from answers.
+        history: The answers.
+    """
+    counts = {
+        box: sum(o.box == box for trial in history.predicted(box) for o in trial.observations)
+        for box in learned
+    }
+    box = min(counts, key=lambda name: counts[name], default=None)
+    return Untested(box, counts[box]) if box is not None and counts[box] < TESTED else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,10 +438,3 @@ class Situation:
     def generator(self) -> np.random.Generator:
         """A new generator of this trial's random numbers: each time it begins anew."""
         return np.random.default_rng(self.trial_seed)
-
-
-def _deprecated(old: str, new: str) -> None:
-    """Warn that a suggestion's attribute has another name now."""
-    warnings.warn(
-        f"Suggestion.{old} is deprecated: use Suggestion.{new}", DeprecationWarning, stacklevel=3
-    )

@@ -213,3 +213,29 @@ def test_the_result_of_a_laboratory_can_be_seen_before_its_end(lab, call):
     code, output = call("result")
     assert code == 0
     assert "1 trials complete" in output.out or "1 trial complete" in output.out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x,f\n9,0.1,0.16\n", "line 2 has 3 cells, but there are 2 columns"),
+        ("x, x,f\n0.1,0.1,0.2\n", "two columns 'x'"),
+        ("\n", "is empty: write a row of names"),
+        (",x,f\n0,0.1,0.2\n", "'' is not"),
+    ],
+)
+def test_a_table_whose_columns_are_not_sure_is_refused(lab, call, state, tmp_path, text, message):
+    table = tmp_path / "answers.csv"
+    table.write_text(text)
+    code, output = call("observe", "f", str(table))
+    assert code == 2
+    assert message in output.err
+    assert not state("lab").history().counts()
+
+
+def test_numbers_of_a_table_are_read_to_the_last_bit(lab, call, state, tmp_path: Path):
+    table, number = tmp_path / "answers.csv", 0.1 + 0.2
+    table.write_text(f"f;x\n{number!r};0,{str(number)[2:]}\n", encoding="utf-16")
+    assert call("observe", "f", str(table))[0] == 0
+    (seen,) = state("lab").history().observations()
+    assert (*seen.inputs, *seen.outputs) == (number, number)

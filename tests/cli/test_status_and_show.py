@@ -33,13 +33,14 @@ def test_status_tells_values_in_the_users_sense(model, place, capsys):
     assert up["bound"] >= up["best"]
     assert up["gap"] == pytest.approx(up["bound"] - up["best"], abs=1e-12)
     assert up["certified"] is False
+    assert up["untested"] == {"box": "f", "predicted": 4}
     assert up["evaluations"]["f"] >= 5
     assert hard["best"] is None
     assert hard["gap"] is None
     assert main(["status", "--storage", place]) == 0
     table = capsys.readouterr().out
     assert "5 of 5" in table
-    assert "estimated" in table
+    assert "untested:4/5" in table  # of five trials, one is initial
     assert main(["status", "up", "--storage", place]) == 0
     assert "hard" not in capsys.readouterr().out
 

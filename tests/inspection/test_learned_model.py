@@ -11,7 +11,9 @@ import torch
 from botorch.models import SingleTaskGP
 
 import grisaille as gs
+from grisaille.confidence import beliefs, prediction
 from grisaille.confidence.beliefs import believe
+from grisaille.inspection import learned_model
 from grisaille.surrogates.posterior import Posterior
 from grisaille.surrogates.sparse import CondensedPosterior
 from tests.study.study_helpers import QUICK
@@ -47,6 +49,15 @@ def test_predictions_are_those_of_the_posterior_by_name():
     np.testing.assert_allclose(table[["A deviation", "B deviation"]], deviation)
     np.testing.assert_allclose(table["A upper"], (mean + 2 * deviation)[:, 0])
     pandas.testing.assert_frame_equal(model.predict([[0.2, 310.0], [0.7, 390.0]]), table)
+
+
+def test_long_tables_are_predicted_in_parts_and_say_the_same(monkeypatch):
+    study, points = study_of(), np.vstack([INPUTS, [0.5, 350.0]])
+    whole, model = study.predict(points), study.model("reactor").predict(points)
+    monkeypatch.setattr(prediction, "AT_ONCE", 4)
+    monkeypatch.setattr(learned_model, "AT_ONCE", 4)
+    pandas.testing.assert_frame_equal(study.predict(points), whole, rtol=1e-6)
+    pandas.testing.assert_frame_equal(study.model("reactor").predict(points), model, rtol=1e-6)
 
 
 def test_hyper_parameters_are_in_the_users_units():
@@ -162,6 +173,27 @@ def test_a_condensed_model_has_length_scales_but_leaves_nothing_out():
     assert model.predict([0.5, 350.0])["B mean"].item() == pytest.approx(3.5, abs=0.1)
     with pytest.raises(gs.ModelError, match="no leave-one-out predictions to show: it has 260"):
         model.leave_one_out()
+
+
+def test_of_many_exact_answers_all_are_left_out_although_the_model_rests_on_some(monkeypatch):
+    monkeypatch.setattr(beliefs, "_MANY_ROWS", 20)
+    rows = np.random.default_rng(4).uniform([0, 300], [1, 400], (30, 2))
+    study = study_of(rows=rows)
+    whole = believe(study.problem.program, study.history)["reactor"]
+    assert len(whole.inputs) < 30
+    table = study.model("reactor").leave_one_out()
+    np.testing.assert_array_equal(table[["A", "B"]], answers(rows))
+    for row in range(30):
+        others = (whole.inputs != torch.tensor(rows[row])).any(1)
+        parts = whole.kernel, whole.hyperparameters, whole.inputs[others], whole.outputs[others]
+        mean, deviation = Posterior(*parts).predict(torch.tensor(rows[row : row + 1]))
+        level = whole.regularization(whole.scaled)[:, 0]
+        spread = (deviation[0] ** 2 + level).sqrt()
+        assert table[["A mean", "B mean"]].iloc[row].tolist() == pytest.approx(
+            mean[0].tolist(), abs=1e-4
+        )
+        found = table[["A deviation", "B deviation"]].iloc[row].tolist()
+        assert found == pytest.approx(spread.tolist(), rel=1e-3)
 
 
 def test_mechanisms_of_a_causal_model_can_be_looked_at():

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas
@@ -176,3 +179,35 @@ def test_json_names_steps_and_logarithms_of_variables_that_have_them():
         {"name": "k", "lower": 1e-3, "upper": 1e3, "log": True},
         {"name": "x", "lower": 0.0, "upper": 1.0},
     ]
+
+
+def steps_of(work: Callable[[], Any]) -> int:
+    """How many functions and generators some work enters."""
+    steps = 0
+
+    def count(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal steps
+        steps += event == "call"
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return steps
+
+
+@pytest.mark.parametrize("export", [export_csv, export_json, export_observations_csv])
+def test_each_further_trial_takes_as_long_as_the_one_before(export):
+    x = gs.Variable("x", lower=0, upper=1)
+    box = gs.BlackBox(None, name="f", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x)), strategy=gs.RandomSearch())
+    taken = []
+    for _ in range(3):
+        study.enqueue(np.linspace(0, 1, 40)[:, None])
+        for query in study.ask(40):
+            study.tell(query, 1.0)
+        export(study.state)  # what is worked out once does not count
+        taken.append(steps_of(lambda: export(study.state)))
+    first, second = np.diff(taken)
+    assert second <= 1.1 * first

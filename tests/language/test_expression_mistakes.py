@@ -5,6 +5,7 @@ import operator
 
 import numpy as np
 import pytest
+from scipy import special
 
 from grisaille.errors import ModelError
 from tests.language.language_helpers import free
@@ -68,7 +69,25 @@ def grow(y):
         pytest.param(lambda y: y ^ 2, "write \\*\\*", id="y ^ 2"),
         pytest.param(lambda y: np.isnan(y), f"np.isnan {UNKNOWN}", id="np.isnan"),
         pytest.param(lambda y: np.allclose(y, 1), f"np.allclose {UNKNOWN}", id="np.allclose"),
-        pytest.param(lambda y: np.all(y <= 1), f"np.all {UNKNOWN}", id="np.all"),
+        pytest.param(
+            lambda y: np.interp(y, [0, 1], [2, 3]),
+            r"gs.white_box\(lambda a: np.interp\(a, ...\), name='interp'\)\(x\)",
+            id="np.interp",
+        ),
+        pytest.param(
+            lambda y: special.erf(y),
+            r"scipy.special.erf cannot .*gs.white_box\(lambda a: scipy.special.erf",
+            id="erf",
+        ),
+        pytest.param(lambda y: round(y, 1), r"write np.floor\(y \+ 0.5\)", id="round"),
+        pytest.param(lambda y: np.round(y, 1), r"np.round .*write np.floor\(a", id="np.round"),
+        pytest.param(lambda y: math.trunc(y), NOT_A_NUMBER, id="math.trunc"),
+        pytest.param(lambda y: f"{y:.2f}", "y has no value to write as '.2f' before", id="format"),
+        pytest.param(lambda y: y <= 1 & y >= 0, "write each comparison in parenth", id="no paren"),
+        pytest.param(lambda y: y | (y <= 1), "write each comparison in parenth", id="y | ..."),
+        pytest.param(lambda y: True & (y <= 1), "both sides must be comparisons", id="True & ..."),
+        pytest.param(lambda y: all(y <= 1), "y <= 1 counts entry by entry: pass it", id="all"),
+        pytest.param(lambda y: np.all(y <= 1), "np.all .*pass them to subject_to", id="np.all"),
         pytest.param(lambda y: np.max(y <= 1), "y <= 1 is a relation, not a value", id="np.max"),
         pytest.param(
             lambda y: np.add.reduce(y), r"np\.add\.reduce cannot .*use np.sum", id="np.add.reduce"
@@ -90,6 +109,12 @@ def grow(y):
 def test_it_fails_at_once_and_names_the_replacement(mistake, message):
     with pytest.raises(ModelError, match=message):
         mistake(free("y"))
+
+
+def test_a_formula_can_be_written_into_a_text_and_divided_with_remainder():
+    y = free("y")
+    assert f"{y}" == "y"
+    assert [repr(part) for part in divmod(y, 2)] == ["floor(y / 2)", "y - floor(y / 2) * 2"]
 
 
 def test_these_failures_are_value_errors_too():

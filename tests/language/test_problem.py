@@ -47,7 +47,11 @@ def test_an_objective_with_one_entry_counts_as_a_number():
 @pytest.mark.parametrize(
     ("objective", "message"),
     [
-        (lambda x: x, r"the objective x has shape \(2,\): it must be one number.*np.sum"),
+        (
+            lambda x: x,
+            r"the objective x has shape \(2,\): it must be one number.*one entry.*np.sum",
+        ),
+        (lambda x: [x[0], x[1]], r"is a list of 2, .*one objective: weigh them .*a \+ 2 \* b, or"),
         (lambda x: x[0] <= 1, r"x\[0\] <= 1 is a relation, not a value"),
         (lambda x: "x", "'x' is neither an expression nor numbers"),
         (lambda x: 3.0, "the problem has no variable.*build them from a gs.Variable"),

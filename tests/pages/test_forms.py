@@ -98,17 +98,36 @@ def test_a_wrong_answer_is_corrected_and_taken_back():
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_pasted_table_is_observed(separator: str):
     study = asked_study()
-    lines = [["x", "hardness", "colour"], ["0.1", "2", "0.5"], ["0.9", "1", "0.4"]]
+    lines = [["x", "colour", "hardness "], ["0.1", "0.5", "2"], ["0.9", "0.4", "1"]]
     table = "\n".join(separator.join(line) for line in lines)
     done = record(study, "observe", {"box": "oven", "table": table})
     assert done.sentence == "2 answers of oven are recorded."
     assert study.history.counts() == {"oven": 2}
+    assert [seen.outputs.tolist() for seen in study.history.observations()] == [[2, 0.5], [1, 0.4]]
 
 
-@pytest.mark.parametrize("table", ["", "x,hardness,colour\n", "x,hardness\n0.1,2", "x\n0.1,2,3,4"])
-def test_a_table_that_does_not_fit_is_refused(table: str):
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("", "paste a table"),
+        ("x,hardness,colour\n", "has no row below the names"),
+        ("x,hardness\n0.1,2", "there is no column 'colour'"),
+        ("x\n0.1,2,3,4", "line 2 has 4 cells, but there are 1 columns"),
+        ("x,hardness,colour\n9,0.1,2,0.5", "line 2 has 4 cells, but there are 3 columns"),
+        ("0.1,2,0.5\n0.9,1,0.4", "begins with numbers: put a row with the names"),
+        ("x,x,hardness,colour\n1,2,3,4", "has two columns 'x'"),
+        ("x,hardness,heat\n1,2,3", "'heat' is not"),
+        ("x,hardness,colour\n1,,3\n1,2,3", "row 0 of the outputs is [nan, 3.0]"),
+        ("x,hardness,colour\n1,2_0,3", "there is '2_0'"),
+        ("x,hardness,colour\n1,,3", "every number must be finite"),
+        ('x,hardness,colour\n1,"2,3', "cannot be read as CSV"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(table: str, message: str):
     study = asked_study()
-    assert record(study, "observe", {"box": "oven", "table": table}).is_refused
+    done = record(study, "observe", {"box": "oven", "table": table})
+    assert done.is_refused
+    assert message in done.sentence
     assert study.history.counts() == {}
 
 

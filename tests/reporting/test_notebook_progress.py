@@ -41,7 +41,7 @@ def display(monkeypatch: pytest.MonkeyPatch) -> Display:
 
 
 def row(trial: int, gap: float | None = 0.5) -> Row:
-    return Row(trial, "<b>", 1.5, 1.0, True, gap, 0.0, {}, 12.3)
+    return Row(trial, "<b>", 1.5, 1.0, "certified", gap, 0.0, {}, 12.3)
 
 
 # ipykernel 6 reads no messages while a cell runs.

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import grisaille as gs
+from grisaille.cli import main
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
+from grisaille.pages.facts import StudyFacts
+from grisaille.pages.status import status_of
 from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
@@ -80,6 +83,50 @@ def test_a_proved_gap_that_is_closed_is_optimal_and_an_estimated_one_is_not():
     assert summary.reached(Bound(0.999, 0.999), 0.01) is Status.GAP_TOL
     assert summary.reached(Bound(0.999), 0.01) is Status.GAP_TOL
     assert summary.reached(Bound(0.5, 0.5), 0.01) is None
+
+
+def test_bands_that_too_few_answers_tested_neither_stop_a_study_nor_certify_a_bound():
+    summary = summary_of(Bound(), bands_are_learned=True)
+    for bound in (Bound(0.999, 0.999), Bound(0.999)):
+        assert summary.reached(bound, 0.01) is None
+        result = summary.result(Status.MAX_TRIALS, bound)
+        assert (result.lower_bound, result.certified) == (0.999, False)
+        assert result.assurance == "untested"
+        row = summary.row(summary.situation.history.trials[-1], 0.0)
+        assert row.bound_is == "untested:0/5"
+    # What a strategy knows by declaration does not wait for answers.
+    declared = Bound(0.999, 0.999, is_declared=True)
+    assert summary.reached(declared, 0.01) is Status.OPTIMAL
+    assert summary.result(Status.OPTIMAL, declared).assurance == "proved"
+
+
+def test_a_plateau_does_not_stop_a_study_before_five_answers_were_predicted():
+    x = gs.Variable("x", lower=-1, upper=1)
+    hat = gs.BlackBox(lambda x: -np.exp(-(((x - 0.731) / 0.05) ** 2)), name="f", noise=0)
+    result = gs.Problem(minimize=hat(x)).solve(6, seed=0, gap_tol=0.01, progress=False)
+    assert (result.status, result.assurance) == ("max_trials", "untested")
+    (row,) = result.calibration
+    assert f"untested ({row.answers} of 5 answers predicted)" in str(result)
+    assert "certified" not in str(result)
+
+
+def test_every_door_says_that_bands_are_untested(tmp_path, capsys):
+    place = f"sqlite:///{tmp_path / 'studies.db'}"
+    x = gs.Variable("x", lower=-2, upper=3)
+    for name, kernel, trials in (("few", None, 4), ("given", gs.Matern(2.5, 2.0, 9.0), 4)):
+        box = gs.BlackBox(lambda x: (x - 1) ** 2, name='"f: g"', noise=0, kernel=kernel)
+        study = gs.Study(gs.Problem(minimize=box(x)), storage=place, name=name)
+        shown = [str(study.run(trials, progress=True)), capsys.readouterr().out]
+        study.result().report(tmp_path / "report.html")
+        shown.append((tmp_path / "report.html").read_text())
+        shown.append(status_of(StudyFacts.of_result(study.result(), name), study.state).sentence)
+        study.close()
+        for command in ("status", "show"):
+            assert main([command, name, "--storage", place]) == 0
+            shown.append(capsys.readouterr().out)
+        for text in shown:
+            assert ("untested" in text) == (name == "few")
+            assert "certified" not in text or name == "given"
 
 
 def test_a_study_in_which_every_evaluation_fails_says_so_and_why():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import pytest
@@ -199,6 +200,42 @@ def test_a_box_that_always_fails_stops_the_study_at_once_with_the_reason():
         gs.Problem(minimize=gs.BlackBox(box)(x)).solve(30, strategy=QUICK, progress=False)
     assert "raised RuntimeError: no licence" in str(caught.value)
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("12.3", "returned '12.3': it must return 1 number"),
+        (None, "returned None: it must return 1 number (does it lack a return statement?)"),
+        ((1.0, 2.0), "declared with outputs=1: return 1 number, or declare outputs=2"),
+    ],
+)
+def test_a_first_answer_of_another_form_stops_the_study_at_once(answer: Any, message: str):
+    x = gs.Variable("x", lower=0, upper=1)
+    calls: list[float] = []
+
+    def box(x: float) -> Any:
+        calls.append(x)
+        return answer if len(calls) == 1 else 0.5
+
+    study = gs.Study(gs.Problem(minimize=gs.BlackBox(box, noise=0)(x)), strategy=QUICK)
+    with pytest.raises(gs.EvaluationError) as caught:
+        study.run(30, progress=False)
+    assert str(caught.value).count(message) == 1
+    assert "first answer of 'box', so the study stops" in str(caught.value)
+    assert len(calls) == 1
+    assert study.run(2, progress=False).nit == 2  # the function was mended: it goes on
+    assert calls[1] == calls[0]
+
+
+def test_a_later_answer_of_another_form_is_a_failure_of_that_input():
+    x = gs.Variable("x", lower=0, upper=1)
+    box = gs.BlackBox(lambda x: x if x < 0.7 else None, name="box", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x)), strategy=QUICK)
+    study.observe("box", [[0.1]], [0.1])
+    result = study.run(6, progress=False)
+    assert result.nit >= 1
+    assert result.failures
 
 
 def test_a_region_where_a_box_fails_is_avoided_and_the_best_point_outside_is_found():
@@ -573,14 +610,25 @@ def test_a_model_that_fails_leaves_what_was_observed():
     assert result.fun == min(trial.objective for trial in result.history)
 
 
-def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing():
-    class Stubborn(Future):
-        def cancel(self) -> bool:
-            raise OSError("no connection")
+class Stubborn(Future):
+    def cancel(self) -> bool:
+        raise OSError("no connection")
 
+
+class Job:
+    """A job of a queueing system, which has less than a future of Python's."""
+
+    def __init__(self) -> None:
+        future = Future()
+        self.set_result, self.result, self.done = future.set_result, future.result, future.done
+        self.exception, self.add_done_callback = future.exception, future.add_done_callback
+
+
+@pytest.mark.parametrize("kind", [Stubborn, Job])
+def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing(kind: type[Any]):
     class Executor:
-        def submit(self, call: Callable[[], object]) -> Stubborn:
-            future = Stubborn()
+        def submit(self, call: Callable[[], object]) -> Any:
+            future = kind()
             if calls < 4:
                 future.set_result(call())
             return future
@@ -602,6 +650,16 @@ def test_an_executor_that_cannot_cancel_hides_no_error_and_loses_nothing():
             9, strategy=QUICK, executor=Executor(), workers=5, callback=callback, progress=False
         )
     assert caught.value.result.nit == 4  # the answers that were there are recorded
+
+
+def test_an_executor_whose_jobs_do_not_say_when_they_end_is_refused():
+    class Executor:
+        def submit(self, call: Callable[[], object]) -> object:
+            return call
+
+    _, _, problem = parabola()
+    with pytest.raises(gs.ModelError, match=r"which has no result\(\): let it return a concurrent"):
+        problem.solve(3, strategy=QUICK, executor=Executor(), workers=2, progress=False)
 
 
 def test_evaluators_that_cannot_be_closed_lose_nothing(monkeypatch):

@@ -29,6 +29,7 @@ def test_what_is_recorded_is_read_as_before(storage):
         assert [[f.box, f.reason, f.trial] for f in study.failures] == DERIVED["failures"]
 
 
+@pytest.mark.filterwarnings("ignore:replay")
 def test_every_decision_can_be_derived_again(storage):
     # Version 0.1 chose its later points with other bands; initial points are the same forever.
     with open_study(storage) as study:
@@ -41,6 +42,13 @@ def test_every_decision_can_be_derived_again(storage):
             again = study.replay(number)
             assert found.kind is again.kind
             assert found.x.tolist() == again.x.tolist()
+
+
+def test_that_a_decision_comes_out_otherwise_is_said_without_blaming_a_machine(storage):
+    with open_study(storage) as study:
+        assert study.state.trials[12].made_on is None
+        with pytest.warns(gs.GrisailleWarning, match="does not say on which machine"):
+            study.replay(12)
 
 
 def test_the_result_is_the_same_and_so_is_its_table(storage):

@@ -19,13 +19,13 @@ from grisaille.cli.arguments import (
     count,
     positive,
 )
-from grisaille.cli.csv_files import read_table
 from grisaille.cli.exit_codes import DONE, NOTHING, report
 from grisaille.cli.json_values import allow_negative_values, parse, typed_inputs
 from grisaille.cli.open_studies import make_study, open_study
 from grisaille.cli.problem_file import load
 from grisaille.cli.sheets import InPlaceOfPositionals, ask_sheet, check_ask, tell_sheet
 from grisaille.errors import GrisailleError, ModelError, counted, shortened
+from grisaille.study.csv_files import read_table
 from grisaille.study.stored_studies import is_stored
 
 if TYPE_CHECKING:

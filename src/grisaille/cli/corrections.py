@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grisaille.cli.arguments import STUDY_WITH_FILE, add_shared
-from grisaille.cli.csv_files import read_table, write_table
 from grisaille.cli.exit_codes import DONE, NOTHING
 from grisaille.cli.json_values import allow_negative_values, parse, typed_inputs
 from grisaille.cli.open_studies import open_study
 from grisaille.cli.sheets import InPlaceOfPositionals
 from grisaille.cli.status_and_show import table
 from grisaille.errors import ModelError, counted, cut, printable, shortened
+from grisaille.study.csv_files import read_table, write_table
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands

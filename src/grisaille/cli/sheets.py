@@ -9,10 +9,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grisaille.cli.csv_files import read_sheet, write_table
 from grisaille.cli.exit_codes import DONE, MISTAKE, NOTHING, say
 from grisaille.cli.open_studies import open_study
 from grisaille.errors import ModelError, counted, cut, printable
+from grisaille.study.csv_files import read_sheet, write_table
 
 if TYPE_CHECKING:
     from grisaille.study.study import Study

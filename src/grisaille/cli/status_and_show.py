@@ -86,7 +86,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
         "broken": str(trials["broken"]),
         "best": _number(line["best"]),
         "bound": _number(line["bound"]),
-        "bound is": _certainty(line["certified"]),
+        "bound is": "-" if line["bound"] is None else _certainty(line),
         "gap": _number(line["gap"], 3),
         "failures": str(line["failures"]) + (f", {line['cured']} cured" if line["cured"] else ""),
         "evaluations": str(sum(line["evaluations"].values())),
@@ -258,7 +258,7 @@ def _best(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
     lines = [f"best         {value}{unit}, observed in trial {best['trial']}"]
     if what["bound"] is not None:
         lines.append(
-            f"bound        {_number(what['bound'], 8)}{unit} ({_certainty(what['certified'])}), "
+            f"bound        {_number(what['bound'], 8)}{unit}, {_certainty(what, brief=False)}, "
             f"gap {_number(what['gap'], 3)}"
         )
     width = max(map(len, best["x"]))
@@ -301,8 +301,15 @@ def _value(value: float | str, digits: int = 6) -> str:
     return value if isinstance(value, str) else _number(value, digits)
 
 
-def _certainty(certified: bool | None) -> str:
-    return "-" if certified is None else "certified" if certified else "estimated"
+def _certainty(line: dict[str, Any], brief: bool = True) -> str:
+    """Return how sure the bound of a study is."""
+    from grisaille.records import Untested
+    from grisaille.reporting.progress import certainty
+
+    doubted = None if line["untested"] is None else Untested(**line["untested"])
+    if doubted is not None and not brief:
+        return str(doubted)
+    return certainty(line["certified"], doubted)
 
 
 def _local(moment: str | None) -> str:

@@ -21,7 +21,7 @@ from grisaille.confidence.beliefs import Beliefs, believe, noise_of
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
-from grisaille.records import History, Observation, Trial, TrialKind
+from grisaille.records import History, Observation, Trial
 from grisaille.surrogates.posterior import NoFactorError, Posterior, Surrogate
 
 # Of long studies, at least so many of the latest answers count, and less than twice as many: what
@@ -119,7 +119,7 @@ def standardized_errors(program: Program, history: History, beliefs: Beliefs) ->
 def _errors(program: Program, box: BlackBox, history: History, noise: tuple[float, ...]) -> Array:
     """The standardized errors of one black box, (answers, k)."""
     ratios = [np.zeros((0, box.outputs))]
-    trials = _predicted_trials(box, history)
+    trials = history.predicted(box.name)
     skipped = (len(trials) // _AT_LEAST - 1) * _AT_LEAST
     chance = _expected_largest(box, noise)
     if skipped > 0:
@@ -147,19 +147,6 @@ def _expected_largest(box: BlackBox, noise: tuple[float, ...]) -> float:
     return float(ends[0] / ends[1])
 
 
-def _predicted_trials(box: BlackBox, history: History) -> list[Trial]:
-    """The trials whose answers of a black box were predicted."""
-    found, learned = [], False
-    for trial in history:
-        kind = trial.suggestion.kind
-        # A user's own points count once there was enough to learn from.
-        counts = kind.is_chosen or (kind is TrialKind.OWN and learned)
-        learned = learned or kind.is_chosen
-        if counts and any(o.box == box.name for o in trial.observations):
-            found.append(trial)
-    return found
-
-
 def _latest_errors(
     program: Program, box: BlackBox, history: History, first: Trial, noise: tuple[float, ...]
 ) -> Array:
@@ -182,7 +169,7 @@ def _latest_errors(
         with torch.no_grad():
             mean, spread = base.predict(x)
         error, deviation = (y - mean).abs().numpy(), spread.numpy()
-    predicted = {id(trial) for trial in _predicted_trials(box, history)}
+    predicted = {id(trial) for trial in history.predicted(box.name)}
     counts = [id(t) in predicted for t, part in zip(later, parts, strict=True) for _ in part]
     return np.asarray(error / np.sqrt(deviation**2 + level**2))[counts]
 

@@ -67,6 +67,10 @@ def check_executor(executor: object) -> None:
         )
 
 
+# What a run asks of the job that an executor returns; it is cancelled only if it can be.
+_NEEDED = ("result", "add_done_callback")
+
+
 class _ThisProcess:
     """This process, one evaluation after another; a box with a timeout runs in a child process."""
 
@@ -139,6 +143,12 @@ class _UserExecutor:
     def submit(self, box: BlackBox, arguments: Sequence[Any]) -> Future[Any]:
         call = RemoteCall.of(box, arguments)
         future: Future[Any] = submitted(box, partial(self._executor.submit, call))
+        lacking = [name for name in _NEEDED if not has_method(future, name)]
+        if lacking:
+            raise ModelError(
+                f"executor={shortened(self._executor)}: its submit returned {shortened(future)}, "
+                f"which has no {lacking[0]}(): let it return a concurrent.futures.Future"
+            )
         return future
 
     def cancel(self) -> None:

@@ -13,13 +13,14 @@ from grisaille.confidence.bands import clip_band
 from grisaille.confidence.beliefs import believe, noise_of
 from grisaille.confidence.declared_intervals import DeclaredInterval
 from grisaille.confidence.knowledge import CONFIDENCE
-from grisaille.confidence.prediction import check_answered
+from grisaille.confidence.prediction import AT_ONCE, check_answered
 from grisaille.errors import ModelError, counted, printable, shortened
 from grisaille.inspection.predictions import predictor_for
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds, input_number_names, shown_inputs
-from grisaille.language.design_points import check_inside, entry_names, named_points
-from grisaille.language.input_names import input_namings
+from grisaille.language.columns import entry_names
+from grisaille.language.design_points import check_inside, named_points
+from grisaille.language.input_names import input_namings, input_units
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import expanded
 from grisaille.markup import labelled
@@ -70,6 +71,7 @@ class LearnedModel:
         namings = input_namings(problem, box)
         count = len(input_kinds(box))
         self.input_names = namings[0] if namings else entry_names("input", (count,))
+        self._units = input_units(problem, box)
         self._number_names = input_number_names(box, self.input_names)
         shape = () if box.outputs == 1 else (box.outputs,)
         self.output_names = list(box.output_names) or entry_names(box.name, shape)
@@ -87,19 +89,24 @@ class LearnedModel:
         """
         import pandas
 
-        points = self._points(inputs)
-        states = torch.tensor(points)
-        with torch.no_grad():
-            mean, deviation = self._surrogate.predict(states)
-            reach = self._width * deviation
-            ends = clip_band(self.box, states, mean - reach, mean + reach, self._interval)
-        parts = {"mean": mean, "deviation": deviation, "lower": ends[0], "upper": ends[1]}
+        states = torch.tensor(self._points(inputs))
+        found = zip(*map(self._moments_and_band, states.split(AT_ONCE)), strict=True)
+        parts = zip(("mean", "deviation", "lower", "upper"), map(torch.cat, found), strict=True)
+        values = dict(parts)
         columns = {
-            f"{name} {part}": values[:, output].numpy()
+            f"{name} {part}": values[part][:, output].numpy()
             for output, name in enumerate(self.output_names)
-            for part, values in parts.items()
+            for part in values
         }
         return pandas.DataFrame(columns)
+
+    @torch.no_grad()
+    def _moments_and_band(self, states: Tensor) -> tuple[Tensor, ...]:
+        """The mean, the deviation and both ends of the band at states (batch, d), (batch, k)."""
+        mean, deviation = self._surrogate.predict(states)
+        reach = self._width * deviation
+        ends = clip_band(self.box, states, mean - reach, mean + reach, self._interval)
+        return mean, deviation, *ends
 
     @property
     def kernel(self) -> Kernel:
@@ -185,7 +192,30 @@ class LearnedModel:
         # With C = (K + lambda I)^-1: mean y_i - alpha_i / C_ii, variance 1 / C_ii.
         inverse = torch.cholesky_inverse(surrogate.factor).diagonal(dim1=1, dim2=2)  # (k, n)
         miss = surrogate.weights.squeeze(-1) / inverse
-        return self._outputs - miss.T.numpy(), inverse.rsqrt().T.numpy()
+        mean, deviation = surrogate.outputs - miss.T, inverse.rsqrt().T
+        if len(mean) == len(self._outputs):
+            return mean.numpy(), deviation.numpy()
+        # It rests on some of the answers only, which predict the others.
+        means, deviations = np.empty((2, *self._outputs.shape))
+        told = np.zeros(len(means), dtype=bool)
+        told[self._rests_on(surrogate)] = True
+        means[told], deviations[told] = mean.numpy(), deviation.numpy()
+        states = torch.tensor(self._inputs[~told])
+        noise = surrogate.regularization(surrogate.scale(states)).T.numpy()
+        with torch.no_grad():
+            mean, deviation = surrogate.predict(states)
+        means[~told] = mean.numpy()
+        deviations[~told] = np.sqrt(deviation.numpy() ** 2 + noise)
+        return means, deviations
+
+    def _rests_on(self, surrogate: Posterior) -> list[int]:
+        """The rows of the data that a posterior was given, which keeps their order."""
+        rows = (np.hstack([self._inputs, self._outputs]) + 0.0).tolist()
+        given = (torch.hstack([surrogate.inputs, surrogate.outputs]) + 0.0).tolist()
+        found: list[int] = []
+        for row in given:
+            found.append(rows.index(row, found[-1] + 1 if found else 0))
+        return found
 
     def _points(self, inputs: Any) -> Array:
         who = f"model({self.box.name!r}).predict(inputs)"
@@ -193,7 +223,7 @@ class LearnedModel:
             raise ModelError(f"{who}: black box {self.box.name!r} has no inputs: see its `data`")
         kinds = input_kinds(self.box)
         parts = [(name, ()) for name in self.input_names]
-        points = expanded(kinds, named_points(parts, inputs, who, kinds))
+        points = expanded(kinds, named_points(parts, inputs, who, kinds, self._units))
         ends = (self.box.input_lower, -np.inf), (self.box.input_upper, np.inf)
         lower, upper = (np.broadcast_to(e if g is None else g, self.box.inputs) for g, e in ends)
         check_inside(points, self._number_names, lower, upper, who)

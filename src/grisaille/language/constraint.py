@@ -109,6 +109,13 @@ class Constraint:
     def __or__(self, other: Constraint) -> Constraint:
         return self._combined(atoms.minimum, "|", other)
 
+    __rand__, __ror__ = __and__, __or__
+
+    def __iter__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} counts entry by entry: pass it as it is, without all(), any() or list()"
+        )
+
     def _combined(self, atom: Atom, sign: str, other: Any) -> Constraint:
         if not isinstance(other, Constraint):
             raise ModelError(

@@ -171,8 +171,25 @@ class Expression:
     def __rmod__(self, other: Any) -> Expression:
         return operate(atoms.subtract, other, self * (other // self))
 
+    def __divmod__(self, other: Any) -> tuple[Expression, Expression]:
+        return self // other, self % other
+
     def __xor__(self, other: Any) -> NoReturn:
         raise ModelError(f"{self!r} ^ ... is no power in Python: write **")
+
+    def __and__(self, other: Any) -> NoReturn:
+        raise ModelError(
+            f"& and | join comparisons, and {self!r} is none: write each comparison in "
+            "parentheses, as in (y <= 1) & (z >= 0)"
+        )
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    def __round__(self, _digits: Any = None) -> NoReturn:
+        raise ModelError(
+            f"round({self!r}) cannot be recorded: write np.floor({self!r} + 0.5), or declare a "
+            "gs.Integer"
+        )
 
     def __neg__(self) -> Expression:
         return operate(atoms.negative, self)
@@ -229,7 +246,15 @@ class Expression:
             "gs.white_box for a function of your own"
         )
 
-    __int__ = __index__ = __complex__ = __float__
+    __int__ = __index__ = __complex__ = __trunc__ = __float__
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise ModelError(
+                f"{self!r} has no value to write as {spec!r} before it is evaluated: leave the "
+                "format out for its formula, or write result[...] of it after a run"
+            )
+        return str(self)
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise ModelError(
@@ -333,6 +358,13 @@ def as_expression(value: Any) -> Expression:
         raise is_relation(value)
     if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
         return join([as_expression(v) for v in value], np.stack)
+    from grisaille.language.quantities import has_quantity
+
+    if has_quantity(value):
+        raise ModelError(
+            f"{shortened(value)} has a unit, and expressions hold plain numbers: write the number, "
+            "as in gs.named('limit', 1.5, unit='m')"
+        )
     try:
         constant = Constant(value)
     except (TypeError, ValueError) as error:

@@ -81,6 +81,22 @@ def fingerprint(problem: Problem) -> list[str]:
     ]
 
 
+def learned_boxes(lines: Sequence[str]) -> list[str]:
+    """Return the black boxes of a fingerprint whose hyper-parameters are learned.
+
+    A kernel says in all its parts that it has length-scales, or in none. One of a user's own class
+    does not say it, and counts as learned.
+    """
+    found = []
+    for line in lines:
+        declared = _DECLARATION.match(line)
+        if declared is not None and declared[1].startswith("black box "):
+            name = declared[1].removeprefix("black box ")
+            if "lengthscale " not in re.sub(_QUOTED, "", line[declared.end() :]):
+                found.append(json.loads(name) if name.startswith('"') else name)
+    return found
+
+
 def difference(old: Sequence[str], new: Sequence[str], longest: int = 20) -> str:
     """What changed from one fingerprint to another, for a person; "" if they are equal.
 
@@ -151,7 +167,7 @@ def _black_box(box: BlackBox) -> str:
         fields["kernel"] = _kernel(box.kernel)
     if box.model is not None:
         fields["model"] = "given"
-    if not box.separable:
+    if box.declared_separable is False:
         fields["separable"] = "no"
     cost = _declared(getattr(box, "cost", 1.0))
     if cost != "1.0":

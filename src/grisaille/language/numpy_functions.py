@@ -77,15 +77,46 @@ def apply_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 def _numpy_name(function: Any) -> str:
     """How a user writes a NumPy function: `np.sum`, `np.linalg.inv`."""
-    module = getattr(function, "__module__", None) or "numpy"  # ufuncs may have no module
-    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
+    name = str(function.__name__)
+    module = getattr(function, "__module__", None)
+    if module is None:  # ufuncs may have no module, and those of SciPy are not NumPy's
+        module = "numpy" if getattr(np, name, None) is function else "scipy.special"
+    return f"{module.replace('numpy', 'np', 1)}.{name}"
 
 
 def _unknown(function: Any) -> ModelError:
+    name = _numpy_name(function)
+    if name in _INSTEAD:
+        return ModelError(f"{name} cannot be recorded on an expression: {_INSTEAD[name]}")
+    short = name.rpartition(".")[2]
     return ModelError(
-        f"{_numpy_name(function)} cannot be recorded on an expression: use operators and the "
-        "NumPy functions listed in docs/language.md, or wrap your own function with gs.white_box"
+        f"{name} cannot be recorded on an expression: use operators and the NumPy functions listed "
+        "in docs/language.md, or wrap your own function with gs.white_box, as in "
+        f"gs.white_box(lambda a: {name}(a, ...), name={short!r})(x)"
     )
+
+
+_ROUNDED = "write np.floor(a + 0.5), or declare a gs.Integer"
+_ENTRIES = "constraints of arrays count entry by entry, so pass them to subject_to as they are"
+# What to write where a few operations do what a function of NumPy does.
+_INSTEAD = {
+    "np.round": _ROUNDED,
+    "np.around": _ROUNDED,
+    "np.rint": _ROUNDED,
+    "np.trunc": "write np.sign(a) * np.floor(np.abs(a))",
+    "np.exp2": "write 2**a",
+    "np.cbrt": "write np.sign(a) * np.abs(a) ** (1 / 3)",
+    "np.std": "write np.sqrt(np.mean((a - np.mean(a)) ** 2))",
+    "np.var": "write np.mean((a - np.mean(a)) ** 2)",
+    "np.diff": "write a[1:] - a[:-1]",
+    "np.append": "write np.concatenate([a, b])",
+    "np.outer": "write a.reshape(-1, 1) * b.reshape(1, -1)",
+    "np.heaviside": "write np.where(a >= 0, 1, 0)",
+    "np.all": f"{_ENTRIES}; in a condition, write (a <= 1) & (b <= 1)",
+    "np.any": "write (a <= 1) | (b <= 1)",
+    "np.logical_and": "write (a <= 1) & (b <= 1)",
+    "np.logical_or": "write (a <= 1) | (b <= 1)",
+}
 
 
 def _where(condition: Any, yes: Any, no: Any) -> Expression:

@@ -78,7 +78,7 @@ class Problem:
     ) -> None:
         if (minimize is None) == (maximize is None):
             raise ModelError("a problem needs one objective: pass either minimize= or maximize=")
-        objective = _scalar(as_expression(minimize if maximize is None else maximize))
+        objective = _objective(minimize if maximize is None else maximize)
         closing = checked_equations(constraints_of(equations, "equations"))
         several = (*constraints_of(subject_to), *closing)
         constraints = with_tolerances(tuple(map(with_usual_tolerance, several)), feasibility_tol)
@@ -348,11 +348,20 @@ def derived(
     return new
 
 
+def _objective(given: Any) -> Expression:
+    if isinstance(given, list | tuple) and len(given) > 1:
+        raise ModelError(
+            f"the objective is a list of {len(given)}, and a problem has one objective: weigh them "
+            "into one number, as in a + 2 * b, or keep one and limit the others in subject_to="
+        )
+    return _scalar(as_expression(given))
+
+
 def _scalar(objective: Expression) -> Expression:
     if objective.size != 1:
         raise ModelError(
-            f"the objective {objective!r} has shape {objective.shape}: it must be one number, for "
-            "example np.sum(...) of it"
+            f"the objective {objective!r} has shape {objective.shape}: it must be one number, such "
+            "as one entry of it, or what its entries come to: np.sum(...), np.max(...)"
         )
     return objective.reshape(())
 

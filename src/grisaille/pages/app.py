@@ -35,6 +35,7 @@ from grisaille.pages.rendering import render
 from grisaille.pages.studies import Studies, refreshed
 from grisaille.pages.study_log import StudyLog
 from grisaille.pages.study_page import StudyPage
+from grisaille.study.csv_files import decoded
 
 # How often a page learns what is new, in seconds, and how often it hears that nothing is.
 _PAUSE, _SIGN_OF_LIFE = 0.5, 15.0
@@ -254,7 +255,7 @@ async def _typed(request: Request) -> Form:
         for name, value in fields.items():
             if isinstance(value, UploadFile):
                 if value.filename:
-                    form["table"] = (await value.read()).decode("utf-8-sig", errors="replace")
+                    form["table"] = decoded(await value.read())
             elif name not in form:
                 form[name] = value
         return form

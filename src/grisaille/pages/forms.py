@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import threading
 import warnings
@@ -14,6 +13,7 @@ from grisaille.language.box_inputs import input_kinds
 from grisaille.language.input_names import input_names
 from grisaille.pages.addresses import whole_number
 from grisaille.reporting.tables import outcome_text
+from grisaille.study.csv_files import table_of
 from grisaille.study.study import Study
 
 Form = Mapping[str, str]
@@ -127,22 +127,11 @@ def _ask(study: Study, form: Form) -> str:
 
 
 def _observe(study: Study, form: Form) -> str:
-    import pandas
-
     text = form.get("table", "")
     if not text.strip():
         raise ModelError("paste a table, or choose a file: a line of names, then a line per answer")
-    try:
-        separator = "\t" if "\t" in text.splitlines()[0] else ","
-        if separator == "," and ";" in text.splitlines()[0]:
-            separator = ";"
-        frame = pandas.read_csv(io.StringIO(text.strip()), sep=separator, skipinitialspace=True)
-    except (ValueError, pandas.errors.ParserError) as error:
-        raise ModelError(f"the table cannot be read: {error}") from error
-    if frame.empty:
-        raise ModelError("the table has a line of names and no results: add a line per result")
     box = _wanted(form, "box")
-    many = study.observe(box, frame)
+    many = study.observe(box, table_of(text, "the table"))
     return f"{counted(many, 'answer')} of {box} {'is' if many == 1 else 'are'} recorded."
 
 

@@ -29,6 +29,7 @@ from grisaille.pages.learned_parts import (
 )
 from grisaille.pages.rendering import render
 from grisaille.pages.study_charts import convergence_chart, gap_chart
+from grisaille.records import untested
 from grisaille.study.one_thread import one_thread
 from grisaille.study.result import Assurance, Result
 from grisaille.study.stored_studies import Stored
@@ -178,10 +179,12 @@ def answer_text(facts: StudyFacts, result: Result) -> str:
     if result.assurance is Assurance.NONE:
         return f"{text} There is no bound on how much better the optimum can be."
     ends = f"{number(result.lower_bound, 8)} and {number(result.upper_bound, 8)}{facts.unit}"
-    return (
-        f"{text} The optimum lies between {ends}, a gap of {number(result.gap, 3)}. "
-        f"{_ASSURANCE[result.assurance]}"
-    )
+    if result.assurance is Assurance.UNTESTED:
+        doubted = untested(result.learned, result.history)
+        sure = f"This is {doubted}: too few answers have tested the learned bands."
+    else:
+        sure = _ASSURANCE[result.assurance]
+    return f"{text} The optimum lies between {ends}, a gap of {number(result.gap, 3)}. {sure}"
 
 
 @cache

@@ -10,7 +10,7 @@ import numpy as np
 from grisaille.errors import counted
 from grisaille.pages.facts import StudyFacts, number
 from grisaille.study.state import StudyState
-from grisaille.study.study_summary import is_finished, last_bound
+from grisaille.study.study_summary import RecordedBound, is_finished, last_bound
 from grisaille.study.trials_and_queries import TrialState
 
 # The time of the next suggestion is judged by so many of the latest ones.
@@ -42,7 +42,7 @@ class Status:
 def status_of(facts: StudyFacts, state: StudyState) -> Status:
     """How a study stands, as it is recorded."""
     best, bound = facts.best, last_bound(state)
-    gap = None if best is None or bound is None else max(best.objective - bound[0], 0.0)
+    gap = None if best is None or bound is None else max(best.objective - bound.value, 0.0)
     open_questions = sum(
         query.is_open and state.trials[query.trial].state is TrialState.PENDING
         for query in state.queries.values()
@@ -59,7 +59,7 @@ def status_of(facts: StudyFacts, state: StudyState) -> Status:
         " ".join(filter(None, parts)),
         word,
         "–" if best is None else facts.value(best.objective),
-        "–" if bound is None else facts.value(bound[0]),
+        "–" if bound is None else facts.value(bound.value),
         number(gap, 3),
     )
 
@@ -76,18 +76,19 @@ def _best(facts: StudyFacts) -> str:
     )
 
 
-def _bound(facts: StudyFacts, bound: tuple[float, bool] | None, gap: float | None) -> str:
+def _bound(facts: StudyFacts, bound: RecordedBound | None, gap: float | None) -> str:
     if bound is None:
         return "There is no bound on the optimum yet." if len(facts.history) else ""
-    how = "certified, given the bands" if bound[1] else "estimated"
+    how = "certified, given the bands" if bound.certified else "estimated"
+    how = f"({how})" if bound.untested is None else f": {bound.untested}"
     side = "below" if facts.sense == 1 else "above"
     if gap is None:
-        return f"The optimum does not lie {side} {facts.value(bound[0])} ({how})."
+        return f"The optimum does not lie {side} {facts.value(bound.value)} {how}."
     best = facts.best
     assert best is not None
-    ends = sorted([facts.sense * best.objective, facts.sense * bound[0]])
+    ends = sorted([facts.sense * best.objective, facts.sense * bound.value])
     between = f"{number(ends[0], 8)} and {number(ends[1], 8)}{facts.unit}"
-    return f"The optimum lies between {between}, a gap of {number(gap, 3)} ({how})."
+    return f"The optimum lies between {between}, a gap of {number(gap, 3)} {how}."
 
 
 def _trials(facts: StudyFacts, state: StudyState, finished: bool) -> str:

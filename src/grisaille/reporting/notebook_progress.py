@@ -15,7 +15,7 @@ from typing import Any
 
 from grisaille.errors import printable
 from grisaille.markup import Html, code, element, joined, small, table
-from grisaille.reporting.progress import Progress, Row, aligned, cells, certainty
+from grisaille.reporting.progress import Progress, Row, aligned, cells
 
 _MOST_ROWS = 10
 _MOST_NOTES = 3
@@ -124,7 +124,7 @@ class NotebookTable(Progress):
         last = self._rows[-1]
         parts = ["best feasible -" if last.best is None else f"best feasible {last.best:.6g}"]
         if last.bound is not None:
-            parts.append(f"bound {last.bound:.6g} ({certainty(last.certified)})")
+            parts.append(f"bound {last.bound:.6g} ({last.bound_is})")
         if last.gap is not None:
             parts.append(f"gap {max(last.gap, 0.0):.3g}")
         planned = f" of {self._trials}" if self._trials else ""

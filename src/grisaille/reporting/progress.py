@@ -11,6 +11,7 @@ from typing import Any
 from grisaille.errors import printable, raised
 from grisaille.interrupts import interruptible
 from grisaille.language.problem import Problem
+from grisaille.records import Untested
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Row:
     kind: str
     best: float | None
     bound: float | None
-    certified: bool
+    bound_is: str
     gap: float | None
     violation: float
     evaluations: dict[str, int]
@@ -222,8 +223,10 @@ class _LiveTable(Progress):
         return table
 
 
-def certainty(certified: bool) -> str:
-    """How sure a bound is: the word that tables show."""
+def certainty(certified: bool, doubted: Untested | None) -> str:
+    """Return how sure a bound is, in the word that tables show."""
+    if doubted is not None:
+        return doubted.brief
     return "certified" if certified else "estimated"
 
 
@@ -247,7 +250,7 @@ def cells(row: Row, names: list[str]) -> list[str]:
         row.kind,
         number(row.best),
         number(row.bound),
-        "-" if row.bound is None else certainty(row.certified),
+        "-" if row.bound is None else row.bound_is,
         "-" if row.gap is None else f"{max(row.gap, 0.0):.3g}",
         "0" if row.violation == 0 else f"{row.violation:.2e}",
         *(str(row.evaluations.get(name, 0)) for name in names),

@@ -13,7 +13,7 @@ from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import design_kinds
 from grisaille.markup import labelled
-from grisaille.records import History, Trial
+from grisaille.records import History, Trial, untested
 from grisaille.reporting.constraint_table import constraint_lines, tightness
 from grisaille.reporting.trial_data import trial_data
 
@@ -123,11 +123,14 @@ def _rows(result: Any) -> list[tuple[str, str]]:
     sure = f"bound {result.assurance}"
     if result.assurance == "certified":
         sure += " for learned bands" if result.learned else " for bands of constant width"
+    sure = f" ({sure})"
+    if result.assurance == "untested":
+        sure = f", {untested(result.learned, result.history)}"
     bounded = np.isfinite(result.lower_bound if problem.sense == 1 else result.upper_bound)
     if not bounded and result.success:
-        sure = "no bound"
+        sure = " (no bound)"
     if result.certificate is None:
-        rows.append(("optimum in", f"[{low}, {high}]{unit}   gap {result.gap:.3g} ({sure})"))
+        rows.append(("optimum in", f"[{low}, {high}]{unit}   gap {result.gap:.3g}{sure}"))
     if problem.constraints:
         tightest = int(np.argmax(tightness(result.constr, result.history)))
         named = problem.constraint_names[tightest]

@@ -189,7 +189,8 @@ FIELDS: dict[Kind, list[Field]] = {
             "seconds": _amount,
             "queries": _QUERIES,
         },
-        {"gap_tol": _or_none(is_number)},  # version 0.1 did not record it
+        # Version 0.1 recorded neither, version 0.2 not the machine.
+        {"gap_tol": _or_none(is_number), "made_on": _by_name(_text)},
     ),
     Kind.ASKED: _fields({"query": _text, "holder": _or_none(_text), "until": _or_none(_amount)}),
     Kind.TOLD: _fields(

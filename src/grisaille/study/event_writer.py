@@ -18,6 +18,7 @@ from grisaille.study.encoding import outcome_to_plain, suggestion_to_plain, to_p
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.identity import has_box
 from grisaille.study.loop_rounds import is_closed
+from grisaille.study.machine import this_machine
 from grisaille.study.really_done import really_tried
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import (
@@ -114,6 +115,7 @@ class Writer:
             "known": decision.known,
             "seconds": decision.seconds,
             "queries": queries,
+            "made_on": this_machine(),
         }
         self.append(Kind.SUGGESTED, data)
         if reason:

@@ -12,7 +12,7 @@ from grisaille.errors import ProtocolError, printable
 from grisaille.language.box_inputs import input_kinds
 from grisaille.language.declared_unit import unit_of_entry
 from grisaille.language.diagram import draw
-from grisaille.language.fingerprint import difference, fingerprint
+from grisaille.language.fingerprint import difference, fingerprint, learned_boxes
 from grisaille.language.input_names import input_names
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import design_kinds, kinds_to_plain
@@ -65,6 +65,12 @@ def settings_of(
         **({"labels": labels} if labels or stored.get("labels") else {}),
         **shown_to_store(problem),
     }
+
+
+def learned_of(settings: Data) -> list[str]:
+    """Return the black boxes of a study whose bands are learned from answers, as recorded."""
+    by_declaration = "Declared()" in settings.get("strategy", "")
+    return [] if by_declaration else learned_boxes(settings.get("problem", []))
 
 
 def labels_to_store(problem: Problem) -> dict[str, Any] | None:

@@ -11,8 +11,8 @@ import numpy as np
 from grisaille.certification.certificate import Certificate
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.errors import counted
-from grisaille.records import NO_BOUND, Bound, Refutation, Situation, Trial
-from grisaille.reporting.progress import Row
+from grisaille.records import NO_BOUND, Bound, Refutation, Situation, Trial, Untested, untested
+from grisaille.reporting.progress import Row, certainty
 from grisaille.solvers.certified import Certified
 from grisaille.strategies.reduced_situation import incumbent_of
 from grisaille.strategies.strategy import Strategy
@@ -85,9 +85,12 @@ class ProgressSummary:
     def reached(self, bound: Bound, gap_tol: float) -> Status | None:
         """The status to stop with if the best value and a bound are close enough.
 
-        "optimal" needs bands that hold by declaration: for others a closed gap is a guess.
+        "optimal" needs bands that hold by declaration: for others a closed gap is a guess, and none
+        at all while too few answers have tested them.
         """
         bound = self._tenable(bound)
+        if self._untested(bound) is not None:
+            return None
         if self._gap(bound.proved) <= gap_tol:
             return Status.OPTIMAL if bound.is_declared else Status.GAP_TOL
         if not self._wants_proofs and self._gap(bound.estimated) <= gap_tol:
@@ -100,12 +103,13 @@ class ProgressSummary:
         bound = trial.suggestion.bound if trial.suggestion.has_bound else self.last_bound()
         shown, certified = self._shown(bound)
         gap = self._gap(shown)
+        doubted = self._untested(bound)
         return Row(
             trial=trial.number,
             kind=str(trial.suggestion.kind),
             best=sense * self.best if np.isfinite(self.best) else None,
             bound=None if shown is None else sense * shown,
-            certified=certified,
+            bound_is=certainty(certified, doubted),
             gap=gap if np.isfinite(gap) else None,
             violation=trial.violation,
             evaluations=self.situation.history.counts(),
@@ -128,6 +132,7 @@ class ProgressSummary:
             status, message = verdict, ended + _REASON[verdict]
         optimal = status is Status.OPTIMAL
         shown, certified = (None, False) if refutation is not None else self._shown(bound, optimal)
+        doubted = self._untested(bound)
         best = self.incumbent
         below = -np.inf if shown is None else min(shown, self.most)
         low, high = (below, self.most) if problem.sense == 1 else (-self.most, -below)
@@ -153,8 +158,8 @@ class ProgressSummary:
             lower_bound=low,
             upper_bound=high,
             gap=high - low,
-            assurance=_assurance(shown, certified, bound),
-            certified=certified,
+            assurance=_assurance(shown, certified, bound, doubted),
+            certified=certified and doubted is None,
             certificate=certificate,
             status=status,
             message=text,
@@ -207,6 +212,15 @@ class ProgressSummary:
         """Whether the user asked for proofs, so that an estimate is not enough."""
         return isinstance(getattr(self.strategy, "solver", None), Certified)
 
+    def _untested(self, bound: Bound) -> Untested | None:
+        """Learned bands that too few answers have tested for a bound to rest on them."""
+        return None if bound.is_declared else self._untested_bands
+
+    @cached_property
+    def _untested_bands(self) -> Untested | None:
+        situation = self.situation
+        return untested(self.strategy.learned(situation.problem), situation.history)
+
     def _gap(self, bound: float | None) -> float:
         """From a bound to the best value; infinite if one of them is missing."""
         return np.inf if bound is None else max(self.most - bound, 0.0)
@@ -249,10 +263,14 @@ class ProgressSummary:
         return proved, True
 
 
-def _assurance(shown: float | None, certified: bool, bound: Bound) -> Assurance:
+def _assurance(
+    shown: float | None, certified: bool, bound: Bound, doubted: Untested | None
+) -> Assurance:
     """What a bound rests on."""
     if shown is None:
         return Assurance.NONE
+    if doubted is not None:
+        return Assurance.UNTESTED
     if not certified:
         return Assurance.ESTIMATED
     return Assurance.PROVED if bound.is_declared else Assurance.CERTIFIED

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from grisaille.checks import is_count
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.errors import ModelError, shortened
+from grisaille.errors import GrisailleWarning, ModelError, shortened
 from grisaille.inspection.learned_model import LearnedModel, learned_model
 from grisaille.inspection.predictions import expression_table, predictor_for, problem_table
 from grisaille.language.black_box import BlackBox
@@ -19,6 +20,7 @@ from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, spent
+from grisaille.study.machine import replay_remark
 from grisaille.study.one_thread import one_thread
 from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
@@ -161,7 +163,14 @@ class ReadableStudy:
         return summary.result(Status.RUNNING, bound, message)
 
     def replay(self, trial: int) -> Suggestion:
-        """Derive the decision for a trial again, from what was known when it was made."""
+        """Derive the decision for a trial again, from what was known when it was made.
+
+        `state.trials[trial].made_on` names the processor and the versions it was made with. On
+        others the last bits differ, and a search may end elsewhere.
+
+        Warns with a `GrisailleWarning` if the decision differs from the recorded one: because this
+        is another machine, or because it is another decision.
+        """
         trials = len(self.state.trials)
         if not is_count(trial) or trial > trials:
             raise ModelError(f"replay({shortened(trial)}): the study has trials 1 to {trials}")
@@ -171,7 +180,12 @@ class ReadableStudy:
                 f"replay({trial}): no strategy decided trial {trial}, it is one of your own"
             )
         with one_thread():
-            return suggestion_of(self.strategy, self._session.situation_of(trial))
+            again = suggestion_of(self.strategy, self._session.situation_of(trial))
+        entry = self.state.trials[int(trial)]
+        remark = replay_remark(entry.number, entry.suggestion, entry.asked_x, entry.made_on, again)
+        if remark:
+            warnings.warn(remark, GrisailleWarning, stacklevel=2)
+        return again
 
     def close(self) -> None:
         """Give back what this process holds, and close the storage."""

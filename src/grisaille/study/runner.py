@@ -20,6 +20,7 @@ from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
 from grisaille.execution.dask_client import NotEvaluatedError
 from grisaille.execution.evaluators import Evaluators
 from grisaille.interrupts import interruptible
+from grisaille.language.black_box_answer import WrongFormError
 from grisaille.records import NO_BOUND, Bound, Refutation, Suggestion, Trial, TrialKind
 from grisaille.reporting.progress import Progress
 from grisaille.study.budget import Limits, left
@@ -120,9 +121,11 @@ class Runner:
                 # An interrupt may have come after its name was taken from the queue.
                 if evaluation.future.done() and evaluation.future.exception() is None:
                     self._keep(name, ended.get(name, time.perf_counter()))
-        for cancel in (self.evaluators.cancel, *(e.future.cancel for e in self._pending.values())):
-            with suppress(Exception):  # an executor may be away
-                cancel()
+        with suppress(Exception):  # an executor may be away
+            self.evaluators.cancel()
+        for evaluation in self._pending.values():
+            with suppress(Exception):  # the jobs of some executors cannot be cancelled
+                evaluation.future.cancel()
         with self.session.cleaning_up():
             self.session.drop_decision()
         with self.session.cleaning_up():
@@ -283,6 +286,8 @@ class Runner:
         except EvaluationError as error:
             text = text_of(error)
             self._fail(query, text if text.startswith(where) else f"{where}: {text}", error)
+            if isinstance(error, WrongFormError):
+                self._stop_if_first_of(query.box, text)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # sys.exit() in a function ends the evaluation, not more
@@ -363,6 +368,19 @@ class Runner:
 
     def _lose(self, query: Query, reason: str) -> None:
         self._write(query, lambda writer, entry: writer.fail(entry, reason, lost=True))
+
+    def _stop_if_first_of(self, box: str, text: str) -> None:
+        """Stop if no answer of a black box had the right form yet: no other input helps."""
+
+        def was_answered(state: StudyState) -> bool:
+            answered = (q.box for q in state.queries.values() if q.outputs is not None)
+            return box in answered or box in state.history().counts()
+
+        if not self.session.look(was_answered):
+            raise EvaluationError(
+                f"{text}. This was the first answer of {box!r}, so the study stops. Let the "
+                "function raise an exception where it has no answer."
+            ) from self._cause
 
     def _stop_if_nothing_works(self) -> None:
         ever = len(self.session.look(StudyState.history))

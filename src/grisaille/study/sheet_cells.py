@@ -12,6 +12,7 @@ from grisaille.array_types import Array
 from grisaille.checks import is_number
 from grisaille.errors import ModelError, shortened
 from grisaille.language.value_kinds import ValueKind
+from grisaille.study.csv_files import number_in
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
@@ -51,13 +52,13 @@ def _number(cells: Mapping[str, Any], column: str) -> float:
     if not text:
         raise ModelError(f"column {column!r} is empty: write what was set")
     try:
-        number = float(text if isinstance(cell, str) else cell)
-        if isinstance(cell, bool | np.bool_) or not np.isfinite(number):
-            raise ValueError
-    except (TypeError, ValueError, OverflowError) as error:
+        number = number_in(text) if isinstance(cell, str) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(cell, bool | np.bool_) or not np.isfinite(number):
         comma = f", {text.replace(',', '.')} say" if _DECIMAL_COMMA.fullmatch(text) else ""
         raise ModelError(
             f"column {column!r} says {shortened(text)}, which is not a finite number: write one"
             f"{comma}"
-        ) from error
+        )
     return number

@@ -112,8 +112,7 @@ class StudyState:
 
     def box_names(self) -> list[str]:
         """The black boxes of the problem, then those it had before it was changed."""
-        names = [*self.settings["boxes"], *(query.box for query in self.queries.values())]
-        return list(dict.fromkeys([*names, *(seen.box for seen in self.elsewhere())]))
+        return list(self.settings["boxes"])
 
     def trial_data(self, trial: TrialEntry) -> TrialData:
         """A trial in the user's sense and names."""
@@ -238,6 +237,7 @@ class StudyState:
             data["seconds"],
             started=event.time,
             gap_tol=data.get("gap_tol"),  # version 0.1 did not record it
+            made_on=data.get("made_on"),  # nor did version 0.2 this
         )
         self.trials[entry.number] = entry
         self._make_ready(entry, data["queries"])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grisaille.records import Untested, untested
 from grisaille.study.budget import spent
 from grisaille.study.encoding import number_to_plain, to_plain, values_to_plain
+from grisaille.study.identity import learned_of
 from grisaille.study.state import StudyState
 from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialState
 
@@ -38,9 +41,12 @@ def summarize(stored: Stored) -> dict[str, Any]:
             "wanted": state.settings.get("trials"),
         },
         "best": None if best is None else sense * best.objective,
-        "bound": None if bound is None else sense * bound[0],
-        "certified": None if bound is None else bound[1],
-        "gap": None if bound is None or best is None else max(best.objective - bound[0], 0.0),
+        "bound": None if bound is None else sense * bound.value,
+        "certified": None if bound is None else bound.certified,
+        "untested": None
+        if bound is None or bound.untested is None
+        else {"box": bound.untested.box, "predicted": bound.untested.predicted},
+        "gap": None if bound is None or best is None else max(best.objective - bound.value, 0.0),
         "failures": len(history.failures),
         "cured": cured_attempts(state),
         "cost": spent(state),
@@ -99,8 +105,23 @@ def best_trial(state: StudyState) -> Trial | None:
     return min(feasible, key=lambda t: t.objective, default=None)
 
 
-def last_bound(state: StudyState) -> tuple[float, bool] | None:
-    """The latest bound on the minimized objective, and whether it is certified.
+@dataclass(frozen=True, slots=True)
+class RecordedBound:
+    """A bound on the minimized objective that a decision recorded.
+
+    Attributes:
+        value: The bound.
+        certified: Whether it is proved for bands that were tested.
+        untested: Bands that too few answers have tested; None if all were tested.
+    """
+
+    value: float
+    certified: bool
+    untested: Untested | None
+
+
+def last_bound(state: StudyState) -> RecordedBound | None:
+    """Return the latest bound; None if there is none.
 
     As in the table of a running study, decisions made while others were pending give none, and a
     best value refutes a bound above it.
@@ -111,7 +132,8 @@ def last_bound(state: StudyState) -> tuple[float, bool] | None:
         asked = trial.suggestion
         for bound, certified in ((asked.bound.proved, True), (asked.bound.estimated, False)):
             if bound is not None and not asked.pending and np.isfinite(bound) and bound <= most:
-                return bound, certified
+                doubted = untested(learned_of(state.settings), state.history())
+                return RecordedBound(bound, certified and doubted is None, doubted)
     return None
 
 

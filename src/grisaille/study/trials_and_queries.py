@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -98,6 +98,8 @@ class TrialEntry:
         reason: Why it broke off, if it did.
         started, ended: When it was suggested, and completed or broke off, in seconds since 1970.
         gap_tol: The gap at which its run was to stop.
+        made_on: Processor, kernels and versions with which it was decided; None if that is not
+            recorded.
         asked_x: The design point that was asked for.
         given: Outputs of calls that were answered elsewhere, by call.
         rows: Names of the observed rows that it is made of, if it was tried elsewhere.
@@ -119,6 +121,7 @@ class TrialEntry:
     started: float = 0.0
     ended: float | None = None
     gap_tol: float | None = None
+    made_on: Mapping[str, str] | None = None
     given: dict[int, Array] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
     rank: int | None = None

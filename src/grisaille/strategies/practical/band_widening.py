@@ -8,7 +8,7 @@ from dataclasses import replace
 from grisaille.confidence.audit import DOUBT, Audited
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import BandRule, PlausibleSet
-from grisaille.records import Refutation, TrialKind
+from grisaille.records import TESTED, Refutation, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary, try_to_refute
@@ -20,9 +20,6 @@ _DOUBLINGS = 3.0
 _BISECTIONS = 3
 # The part of the audited bands that is widened first.
 _NARROWEST = 0.5
-# How many answers of each black box must have been predicted before its bands may say that no point
-# is feasible.
-_PREDICTED = 5
 # A doubt goes where the deviation of a black box is at least so many times its noise.
 _MUCH = 1.0
 # Where to doubt need not be known to many digits, and is asked several times in a trial.
@@ -58,7 +55,7 @@ def doubted_refutation(knowledge: Knowledge, solver: Solver | None) -> Refutatio
     situation, beta = knowledge.situation, knowledge.beta
     audited = knowledge.audited
     if not isinstance(beta, BandRule):
-        if any(row.answers < _PREDICTED for row in knowledge.calibration):
+        if any(row.answers < TESTED for row in knowledge.calibration):
             return None
         audited, beta = audited.scaled(DOUBT), Audited(beta, DOUBT * situation.widening)
     solution = try_to_refute(audited, knowledge, solver)
