@@ -39,7 +39,7 @@ _HEADERS = {
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
-    # Without a referrer, browsers call the origin of our own forms "null" when no script sends them.
+    # With "no-referrer", the origin of our own forms is "null" unless a script sends them.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
