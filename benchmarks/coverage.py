@@ -92,16 +92,15 @@ def run_one(seed: int) -> Row:
         chosen = (lowest, widest, int(generator.integers(len(GRID))))[step % 3]
         answer = np.array([float(truth[chosen]) + NOISE * generator.standard_normal()])
         point = GRID[chosen].numpy().copy()
-        history = history.with_trial(
-            Trial(
-                step + 1,
-                Suggestion(TrialKind.OPTIMISTIC, point),
-                float(answer[0]),
-                np.zeros(0),
-                answer,
-                (Observation("phi", point, answer),),
-            )
+        trial = Trial(
+            step + 1,
+            Suggestion(TrialKind.OPTIMISTIC, point),
+            float(answer[0]),
+            np.zeros(0),
+            answer,
+            (Observation("phi", point, answer),),
         )
+        history = History((*history.trials, trial))
     return {"seed": seed, "kernel": name, "covered": largest <= 1, "largest_ratio": largest}
 
 

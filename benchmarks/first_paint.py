@@ -38,6 +38,7 @@ import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import nested
 from grisaille.interoperation.optuna_export import export_optuna
+from grisaille.pages.serving import stored_token
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -170,7 +171,8 @@ def serving(site: Site) -> Iterator[str]:
 
 def visit(browser: Browser, site: Site, address: str) -> Visit:
     """Open the page with an empty cache, and wait until its plot is there."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    token = {"Authorization": f"Bearer {stored_token()}"}
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, extra_http_headers=token)
     try:
         page = context.new_page()
         page.add_init_script(WATCH.replace("SELECTOR", repr(site.plot)))

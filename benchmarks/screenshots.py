@@ -86,7 +86,7 @@ def opened(browser: Browser, server: Server, width: int, scheme: Scheme) -> Iter
     )
     try:
         page = context.new_page()
-        page.goto(server.invitation)
+        page.goto(server.invitation())
         yield page
     finally:
         context.close()

@@ -303,7 +303,21 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+def has_unit(value: Any) -> bool:
+    """Return True for a quantity of pint, and for arrays of other packages that carry a unit."""
+    if isinstance(value, np.ndarray):  # subclasses of other packages
+        return type(value) is not np.ndarray and any(
+            attribute_of(value, name) is not None for name in ("unit", "units")
+        )
+    return (
+        has_method(value, "to_base_units")
+        or attribute_of(attribute_of(value, "dtype"), "units") is not None
+    )
+
+
 def _is_refused(leaf: Any, refused: tuple[type, ...]) -> bool:
+    if has_unit(leaf):  # NumPy would drop it
+        return True
     if isinstance(leaf, np.ma.MaskedArray):  # `np.ma.masked` is one, too
         return bool(np.ma.is_masked(leaf))
     if isinstance(leaf, np.ndarray):

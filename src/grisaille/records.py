@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -147,18 +146,6 @@ class Suggestion:
         """Whether it was decided in a way that bounds the optimum, if anything does."""
         return not self.pending and self.bound.estimated is not None
 
-    @property
-    def promise(self) -> float | None:
-        """Deprecated: `bound.estimated`."""
-        _deprecated("promise", "bound.estimated")
-        return self.bound.estimated
-
-    @property
-    def proved(self) -> float | None:
-        """Deprecated: `bound.proved`."""
-        _deprecated("proved", "bound.proved")
-        return self.bound.proved
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -274,10 +261,6 @@ class History:
 
     def __iter__(self) -> Iterator[Trial]:
         return iter(self.trials)
-
-    def with_trial(self, trial: Trial) -> History:
-        """The history with one more trial."""
-        return replace(self, trials=(*self.trials, trial))
 
     def before(self, trial: Trial) -> History:
         """What was observed when a trial was suggested, if no other trial was pending then."""
@@ -455,10 +438,3 @@ class Situation:
     def generator(self) -> np.random.Generator:
         """A new generator of this trial's random numbers: each time it begins anew."""
         return np.random.default_rng(self.trial_seed)
-
-
-def _deprecated(old: str, new: str) -> None:
-    """Warn that a suggestion's attribute has another name now."""
-    warnings.warn(
-        f"Suggestion.{old} is deprecated: use Suggestion.{new}", DeprecationWarning, stacklevel=3
-    )

@@ -92,7 +92,7 @@ _KEYWORDS = {
     "axes": "ax axis fig",
     "absolute_gap": "gap tol atol gap_tol",
     "relative_gap": "gap tol rtol gap_tol mip_gap",
-    "regions": "max_nodes nodes max_regions",
+    "regions": "boxes max_nodes nodes max_regions",
     "stop_if_infeasible": "stop_infeasible",
     "allow_changes": "load_if_exists force overwrite",
     "optima": "optimum",

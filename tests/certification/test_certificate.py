@@ -78,12 +78,6 @@ def test_a_real_certificate_withstands_being_checked(name):
     assert certificate.verify()
 
 
-def test_the_former_name_of_regions_is_deprecated():
-    certificate = certified(alone())
-    with pytest.warns(DeprecationWarning, match=r"Certificate.boxes is deprecated"):
-        assert certificate.boxes is certificate.regions
-
-
 @pytest.mark.parametrize("name", MAKE)
 def test_a_certificate_with_a_hole_does_not(name):
     certificate = certified(MAKE[name]())

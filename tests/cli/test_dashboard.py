@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grisaille.cli import main
-from grisaille.pages.serving import Server
+from grisaille.pages.serving import Server, token_place
 from tests.cli.cli_helpers import solved
 
 
@@ -68,7 +68,7 @@ def not_served(monkeypatch: pytest.MonkeyPatch) -> list[Server]:
     return started
 
 
-def test_the_address_is_printed_with_the_token(
+def test_the_address_lets_in_one_browser_and_the_token_is_in_a_file(
     model: Callable[..., str],
     place: str,
     not_served: list[Server],
@@ -76,15 +76,71 @@ def test_the_address_is_printed_with_the_token(
 ):
     solved(model(), place)
     capsys.readouterr()
-    assert main(["dashboard", "--storage", place, "--no-browser", "--token", "word"]) == 0
-    assert f"{not_served[0].address}/?token=word" in capsys.readouterr().out
+    for more in ([], ["--read-only"]):
+        assert main(["dashboard", "--storage", place, "--no-browser", *more]) == 0
+        server, printed = not_served.pop(), capsys.readouterr().out
+        (word,) = server.rules.words
+        assert f"{server.address}/?token={word}\n" in printed
+        assert server.rules.token not in printed
+        assert f"which is in {token_place()}." in printed
+        assert token_place().read_text().strip() == server.rules.token
 
 
-def test_a_read_only_page_needs_no_token(
-    place: str, not_served: list[Server], capsys: pytest.CaptureFixture[str]
+OWN = "a-word-of-our-own-for-this-page"
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+def test_a_token_of_ones_own_comes_from_a_file_or_the_environment(
+    place: str,
+    not_served: list[Server],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    in_file: bool,
 ):
-    assert main(["dashboard", "--storage", place, "--no-browser", "--read-only"]) == 0
-    assert "token" not in capsys.readouterr().out
+    arguments = ["dashboard", "--storage", place, "--no-browser"]
+    if in_file:
+        file = tmp_path / "token"
+        file.write_text(f"{OWN}\n")
+        file.chmod(0o600)
+        arguments += ["--token-file", str(file)]
+    else:
+        monkeypatch.setenv("GRISAILLE_DASHBOARD_TOKEN", OWN)
+    assert main(arguments) == 0
+    assert not_served[0].rules.token == OWN
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "complaint"),
+    [
+        ("short", 0o600, "has 5 characters: make one of at least 24"),
+        ("", 0o600, "has 0 characters"),
+        ("ein Wörtchen, das niemand raten kann", 0o600, "letters and digits"),
+        (OWN, 0o640, "others can read the token"),
+        (None, 0, "the token cannot be read from"),
+    ],
+)
+def test_a_token_that_is_not_safe_is_refused(
+    place: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str | None,
+    mode: int,
+    complaint: str,
+):
+    file = tmp_path / "token"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+        file.chmod(mode)
+    assert main(["dashboard", "--storage", place, "--no-browser", "--token-file", str(file)]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_a_token_among_the_arguments_is_refused(place: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(["dashboard", "--storage", place, "--token", OWN])
+    error = capsys.readouterr().err
+    assert "other users see the arguments of a command" in error
+    assert OWN not in error
 
 
 def test_a_page_for_others_warns_that_nothing_is_encrypted(

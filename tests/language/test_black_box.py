@@ -464,3 +464,11 @@ def test_bad_options_are_refused_when_the_box_is_made(options, message):
 def test_a_box_of_a_box_is_refused():
     with pytest.raises(gs.ModelError, match="needs a function, got BlackBox"):
         gs.black_box(gs.BlackBox(lambda x: x, name="h"))
+
+
+@pytest.mark.parametrize(
+    ("fn", "declared", "separable"),
+    [(None, None, False), (None, True, True), (abs, None, True), (abs, False, False)],
+)
+def test_what_people_and_machines_answer_is_evaluated_along_the_chain(fn, declared, separable):
+    assert gs.BlackBox(fn, name="f", separable=declared).separable is separable

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from grisaille.pages.app import Pages
 from grisaille.pages.assets import asset_address
 from grisaille.pages.guard import COOKIE, LARGEST_BODY, Rules, is_loopback
 from tests.pages.pages_helpers import TOKEN, asked_study, client, form_word, made_study
@@ -17,20 +18,91 @@ def test_loopback_addresses_are_known(host: str, is_local: bool):
     assert is_loopback(host) is is_local
 
 
-def test_on_this_machine_reading_needs_no_token():
-    with client(made_study(), known=False) as browser:
-        assert browser.get("/").status_code == 200
+BROWSER = {"accept": "text/html,*/*;q=0.8"}
+ELSEWHERE = {**BROWSER, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 @pytest.mark.parametrize("path", ["/", "/studies/study", "/studies/study/export/trials.csv"])
-def test_elsewhere_reading_needs_the_token(path: str):
-    rules = Rules(TOKEN, host="0.0.0.0")
-    with client(made_study(), rules=rules, known=False) as browser:
-        assert browser.get(path).status_code == 403
+def test_reading_needs_the_token_wherever_the_server_listens(path: str, host: str):
+    with client(made_study(), rules=Rules(TOKEN, host=host), known=False) as browser:
+        refused = browser.get(path)
+        assert (refused.status_code, "needs the token" in refused.text) == (403, True)
         assert browser.get(f"{path}?token=wrong").status_code == 403
         entered = browser.get(f"{path}?token={TOKEN}")
         assert (entered.status_code, entered.headers["location"]) == (303, path)
         assert browser.get(path).status_code == 200
+
+
+def test_a_word_lets_in_one_browser_once():
+    rules = Rules(TOKEN)
+    word = rules.invite()
+    with client(made_study(), rules=rules, known=False) as browser:
+        assert browser.head(f"/?token={word}").status_code == 403  # nobody looked yet
+        assert browser.get(f"/?token={word}").status_code == 303
+        assert browser.get("/").status_code == 200
+        again = browser.get(f"/studies/study?token={word}")  # the same address, chosen again
+        assert (again.status_code, again.headers["location"]) == (303, "/studies/study")
+    with client(made_study(), rules=rules, known=False) as other:
+        refused = other.get(f"/?token={word}", headers=BROWSER)
+    assert refused.status_code == 403
+    assert "the address was used before" in refused.text
+
+
+def test_a_file_that_leads_here_lets_in_a_browser_that_sends_no_cookies_from_elsewhere():
+    rules = Rules(TOKEN)
+    with client(made_study(), rules=rules, known=False) as browser:
+        entered = browser.get(f"/studies/study?token={rules.invite()}", headers=ELSEWHERE)
+        assert entered.status_code == 200
+        assert '<meta http-equiv="refresh" content="0; url=/studies/study">' in entered.text
+        assert browser.get("/studies/study").status_code == 200
+
+
+def test_who_has_no_word_types_the_token():
+    with client(made_study(), known=False) as browser:
+        asked = browser.get("/studies/study?at=3", headers=BROWSER).text
+        assert 'name="target" value="/studies/study?at=3"' in asked
+        form = {"token": "wrong", "target": "/studies/study?at=3"}
+        assert browser.post("/", data=form, headers=BROWSER).status_code == 403
+        assert browser.get("/").status_code == 403
+        entered = browser.post("/", data={**form, "token": f" {TOKEN} "})
+        assert (entered.status_code, entered.headers["location"]) == (303, "/studies/study?at=3")
+        assert browser.get("/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "target", ["//evil.example", "/\\evil.example", "https://evil.example", ""]
+)
+def test_after_the_token_was_typed_the_browser_stays_on_this_site(target: str):
+    with client(made_study(), known=False) as browser:
+        form = {"token": TOKEN, "target": target}
+        found = browser.post("/", data=form).headers["location"]
+        assert found[0] == "/"
+        assert found[1:2] not in ("/", "\\")
+
+
+def test_nothing_but_a_short_form_of_this_site_is_read_before_the_token_is_known():
+    with client(made_study(), known=False) as browser:
+        form = {"token": TOKEN}
+        large = browser.post("/", data={"token": "x" * 10_000})
+        foreign = browser.post("/", data=form, headers={"sec-fetch-site": "cross-site"})
+        broken = browser.post("/", content=b"--", headers={"content-type": "multipart/form-data"})
+        assert (large.status_code, foreign.status_code, broken.status_code) == (413, 403, 403)
+        assert browser.get("/").status_code == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_other_sites_cannot_make_the_page_work(site: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Pages, "_page", lambda *_: pytest.fail("the page worked"))
+    paths = ("/", "/studies/study", "/studies/study/parts/influence?learn=yes")
+    with client(made_study()) as browser:
+        for path in paths:
+            picture = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors", "accept": "image/*"}
+            assert browser.get(path, headers=picture).status_code == 403
+            led = browser.get(path, headers={**ELSEWHERE, "sec-fetch-site": site})
+            assert led.status_code == 200
+            assert f'<a href="{path}">Open the page</a>' in led.text
+            assert "refresh" not in led.text
 
 
 def test_the_cookie_does_not_tell_the_token_and_stays_on_this_site():

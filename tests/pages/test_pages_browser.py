@@ -229,7 +229,7 @@ def test_a_question_without_an_answer_is_asked_again(
 ):
     show(known, site, oven.name)
     card = question(known, "1-1")
-    card.get_by_text("There is no answer").click()
+    card.get_by_text("There is no answer, or").click()
     card.get_by_label("What happened").fill("the oven was cold")
     card.get_by_role("button", name="Record the failure").click()
     known.get_by_text("Question 1-1 has no answer: it will be asked again.").wait_for()
@@ -275,7 +275,7 @@ def test_an_answer_to_one_question_leaves_what_was_typed_for_another(
 ):
     show(known, site, oven.name)
     question(known, "2-1").get_by_label("hardness").fill("4.5")
-    question(known, "2-1").get_by_text("There is no answer").click()
+    question(known, "2-1").get_by_text("There is no answer, or").click()
     question(known, "2-1").get_by_label("What happened").fill("cold")
     card = question(known, "1-1")
     card.get_by_label("hardness").fill("3.5")
@@ -290,19 +290,48 @@ def test_an_answer_to_one_question_leaves_what_was_typed_for_another(
 # --- who may ---------------------------------------------------------------------------------
 
 
-def test_without_the_token_there_are_no_forms_and_nothing_is_recorded(
+def test_without_the_token_nothing_is_shown_until_it_is_typed(
     page: Page, page_watch, site: ServerProcess, oven: gs.Study
 ):
-    show(page, site, oven.name)
-    assert page.locator("form[method=post]").count() == 0
-    assert "open the address with the token" in page.locator("#queue-part").inner_text()
     page_watch.expect("status of 403")
+    show(page, site, oven.name)
+    assert "This page needs the token." in page.locator("main").inner_text()
     status = page.evaluate(
         "(a) => fetch(a, {method: 'POST', body: 'id=1-1'}).then((r) => r.status)",
         f"/studies/{oven.name}/tell",
     )
     assert status == 403
     assert answered(oven) == 0
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button", name="Open").click()
+    page.wait_for_url(f"**/studies/{oven.name}")
+    question(page, "1-1").get_by_text("There is no answer, or").click()
+    question(page, "1-1").get_by_role("button", name="Skip: this cannot be made").click()
+    page.get_by_text("Question 1-1 is skipped: it is not asked again").wait_for()
+
+
+def test_a_file_lets_in_a_browser_and_a_link_of_another_site_takes_one_click(
+    page: Page, page_watch, site: ServerProcess, oven: gs.Study, tmp_path: Path
+):
+    address = f"{site.address}/studies/{oven.name}"
+    file = tmp_path / "door.html"
+    file.write_text(f'<meta http-equiv="refresh" content="0; url={address}?token={TOKEN}">')
+    page.goto(file.as_uri())
+    page.wait_for_url(address)
+    question(page, "1-1").wait_for()
+    elsewhere = site.address.replace("127.0.0.1", "localhost")
+    page_watch.expect("asked another server")
+    page.route(
+        f"{elsewhere}/links",
+        lambda route: route.fulfill(
+            content_type="text/html",
+            body=f"<a href='{address}'>look</a>",
+        ),
+    )
+    page.goto(f"{elsewhere}/links")
+    page.get_by_text("look").click()
+    page.get_by_text("Open the page").click()
+    question(page, "1-1").wait_for()
 
 
 def test_a_read_only_server_shows_no_forms(

@@ -116,8 +116,7 @@ def test_a_form_with_too_many_fields_is_refused():
 def test_cookies_and_headers_that_are_not_text_are_worth_nothing():
     with client(made_study(), known=False) as browser:
         for headers in ({"cookie": b"grisaille=\xff\xfe"}, {"authorization": b"Bearer \xff"}):
-            text = browser.get("/studies/study", headers=headers).text
-            assert "<form method" not in text
+            assert browser.get("/studies/study", headers=headers).status_code == 403
         assert browser.get("/?token=%ff%fe").status_code == 403
         assert TOKEN not in browser.get("/studies/study").text
 

@@ -59,12 +59,37 @@ def test_the_token_stays_the_same_and_only_its_user_can_read_it(own_folder: Path
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 
-def test_a_token_that_was_cut_is_made_anew(own_folder: Path):
-    (own_folder / "grisaille").mkdir()
-    (own_folder / "grisaille" / "dashboard_token").write_text("short")
+@pytest.mark.parametrize(
+    ("text", "mode"), [("short", 0o600), ("a-word-that-others-can-read", 0o644)]
+)
+def test_a_token_that_is_not_safe_is_made_anew(own_folder: Path, text: str, mode: int):
+    place = own_folder / "grisaille" / "dashboard_token"
+    place.parent.mkdir()
+    place.write_text(text)
+    place.chmod(mode)
     token = stored_token()
-    assert token != "short"
+    assert token != text
     assert stored_token() == token
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+
+
+def test_a_browser_is_let_in_by_a_file_and_its_arguments_hold_no_secret(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    server = Server(RunningStudies(), Rules(TOKEN), free_socket("127.0.0.1", None))
+    server.open_browser()
+    (place,) = (own_folder / "grisaille").iterdir()
+    assert opened == [place.as_uri()]
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    (word,) = server.rules.words
+    assert f"url={server.address}/?token={word}" in place.read_text()
+    assert TOKEN not in place.read_text()
+    monkeypatch.setattr(server._server, "run", lambda sockets: None)
+    server.run()
+    assert not place.exists()
+    server._socket.close()
 
 
 def test_without_a_folder_to_write_to_there_is_a_token_all_the_same(
@@ -81,11 +106,13 @@ def test_a_run_with_a_page_prints_its_address_and_serves_it(capsys: pytest.Captu
     printed = capsys.readouterr().err
     address = printed.split()[-1]
     assert printed.startswith("The study is shown at http://127.0.0.1:")
-    with urllib.request.urlopen(address.split("?")[0]) as answer:
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(address) as answer:
         assert "3 trials are complete" in answer.read().decode()
-    assert show_running(study) == address
+    page = address.split("?")[0]
+    assert show_running(study).split("?")[0] == page
     other = gs.Study(reactor_problem(), strategy=QUICK, seed=1)
-    assert show_running(other) != address
+    assert show_running(other).split("?")[0] != page
 
 
 @pytest.fixture

@@ -101,19 +101,9 @@ def test_what_makes_no_sense_is_refused(options, message):
         gs.Certified(**options)
 
 
-def test_the_former_name_of_regions_is_deprecated():
-    with pytest.warns(DeprecationWarning, match="Certified.boxes is deprecated: use Certified.reg"):
-        former = gs.Certified(boxes=5000)
-    assert former.regions == 5000
-    assert dataclasses.replace(former, batch=16) == gs.Certified(regions=5000, batch=16)
-    with pytest.warns(DeprecationWarning, match="Certified.boxes"):
-        assert former.boxes == 5000
-
-
-def test_both_names_of_regions_are_refused():
-    message = r"Certified\(regions=2, boxes=1\): boxes is the former name of regions"
-    with pytest.raises(gs.ModelError, match=message):
-        gs.Certified(regions=2, boxes=1)
+def test_the_former_name_of_regions_is_answered_with_the_present_one():
+    with pytest.raises(TypeError, match="regions="):
+        gs.Certified(boxes=5000)
 
 
 def test_the_limit_on_regions_may_be_passed_by_position():

@@ -8,6 +8,7 @@ import pytest
 import grisaille as gs
 from grisaille import problems
 from grisaille.confidence.audit import Audited
+from grisaille.language.fingerprint import fingerprint
 from grisaille.records import Situation, Suggestion, TrialKind
 
 KERNEL = gs.SquaredExponential(lengthscale=0.7, variance=0.5)
@@ -58,6 +59,21 @@ def test_chained_evaluation_observes_the_real_chain_only():
 def test_a_box_that_is_not_separable_is_never_asked_at_an_invented_state():
     result = two_layers(separable=False).solve(4, evaluation="separate", progress=False)
     assert result.evaluations == {"inner": 4, "outer": 4}
+
+
+@pytest.mark.parametrize(("declared", "probes"), [(None, 0), (False, 0), (True, 1)])
+def test_people_are_not_asked_for_what_no_other_black_box_gives(declared, probes):
+    x = gs.Variable("x", 2, lower=0, upper=1)
+    spun = gs.BlackBox(None, name="spun", noise=0)(x)
+    woven = gs.BlackBox(None, name="woven", noise=0, separable=declared)
+    problem = gs.Problem(minimize=woven(spun))
+    study = gs.Study(problem, strategy=gs.Optimistic(initial=4))
+    while study.state.made() < 6:
+        (query,) = study.ask()
+        study.tell(query, float(np.sum((query.inputs - 0.3) ** 2)))
+    assert len(study.state.trials[5].suggestion.probes) == probes
+    # A study that was stored before there was this rule goes on.
+    assert any("separable no" in line for line in fingerprint(problem)) is (declared is False)
 
 
 def test_invented_states_stay_inside_the_declared_input_range():

@@ -86,6 +86,8 @@ def test_bounds_ask_for_what_they_need():
         practical.regret_bound()
     with pytest.raises(gs.ModelError, match=r"theory mode, and this study had beta=2"):
         practical.regret_bound(realized=False)
+    with pytest.raises(gs.ModelError, match=r"beta=gs\.Theory\(\)\)$"):  # it has no realized=
+        practical.guarantee()
     pure = problem.solve(4, strategy=gs.Optimistic(solver=quick, exploit=False), progress=False)
     assert pure.regret_bound() > 0
     rival = problem.solve(

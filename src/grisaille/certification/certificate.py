@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -45,16 +44,6 @@ class Certificate:
     beta: Beta
     regions: tuple[RefutedRegion, ...] = field(repr=False)
     _blamed: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    @property
-    def boxes(self) -> tuple[RefutedRegion, ...]:
-        """Deprecated: `regions`."""
-        warnings.warn(
-            "Certificate.boxes is deprecated: use Certificate.regions",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self.regions
 
     @property
     def least_violation(self) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ from grisaille.errors import ModelError
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
     from grisaille.study.study import Study
+
+
+_TOKEN_VARIABLE = "GRISAILLE_DASHBOARD_TOKEN"
 
 
 def add_commands(commands: Commands) -> None:
@@ -33,7 +37,14 @@ def add_commands(commands: Commands) -> None:
     )
     page.add_argument("--host", default="127.0.0.1", help="default: this machine only")
     page.add_argument("--port", type=port, metavar="N", help="default: the first free from 8642 on")
-    page.add_argument("--token", help="default: the one that is kept for you on this machine")
+    page.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help=f"a file with the token, which only you can read; default: the token in the "
+        f"environment variable {_TOKEN_VARIABLE}, or else one that is kept for you on this machine",
+    )
+    page.add_argument("--token", type=_shown_token, help=argparse.SUPPRESS)
     page.add_argument("--read-only", action="store_true", help="nobody can answer in the page")
     page.add_argument("--no-browser", action="store_true", help="do not open a browser")
     page.set_defaults(run=_dashboard)
@@ -48,27 +59,51 @@ def add_commands(commands: Commands) -> None:
 
 def _dashboard(options: argparse.Namespace) -> int:
     from grisaille.pages.guard import Rules
-    from grisaille.pages.serving import Server, free_socket, stored_token
+    from grisaille.pages.serving import Server, free_socket
     from grisaille.pages.studies import StoredStudies
 
     with closing(StoredStudies(options.storage, lambda name: _opened(options, name))) as studies:
         studies.names()  # a storage that cannot be read is said now, and not in the browser
-        rules = Rules(options.token or stored_token(), options.host, options.read_only)
+        token, where = _token(options.token_file)
+        rules = Rules(token, options.host, options.read_only)
         server = Server(studies, rules, free_socket(options.host, options.port))
-        shown = server.address + "/" if options.read_only and rules.is_local else server.invitation
-        print(f"Studies of {studies.where}: {shown}\nCtrl-C stops the server.", flush=True)
+        print(f"Studies of {studies.where}: {server.invitation()}")
+        print(
+            f"This address lets in one browser, once. Others ask for the token, which is {where}."
+        )
+        print("Ctrl-C stops the server.", flush=True)
         if not rules.is_local:
             print(
-                "grisaille: others can reach this page: whoever has the address with its token can "
-                "read and answer, and what is sent is not encrypted",
+                "grisaille: others can reach this page: whoever has the token can read and answer, "
+                "and what is sent is not encrypted",
                 file=sys.stderr,
             )
         if not options.no_browser:
-            import webbrowser
-
-            webbrowser.open(shown)
+            server.open_browser()
         server.run()
         return DONE
+
+
+def _token(file: Path | None) -> tuple[str, str]:
+    """The token, and where it is in words."""
+    from grisaille.pages.serving import checked_token, read_token, stored_token, token_place
+
+    if file is not None:
+        return read_token(file), f"in {file}"
+    if _TOKEN_VARIABLE in os.environ:
+        return checked_token(os.environ[_TOKEN_VARIABLE], _TOKEN_VARIABLE), f"in {_TOKEN_VARIABLE}"
+    token = stored_token()
+    with suppress(ModelError, RuntimeError):
+        if read_token(token_place()) == token:
+            return token, f"in {token_place()}"
+    return token, "not stored, because your configuration folder cannot be written to"
+
+
+def _shown_token(text: str) -> str:
+    raise argparse.ArgumentTypeError(
+        "other users see the arguments of a command: write the token to a file that only you can "
+        f"read, and pass --token-file FILE, or set {_TOKEN_VARIABLE}"
+    )
 
 
 def _opened(options: argparse.Namespace, name: str) -> Study:

@@ -18,8 +18,9 @@ from grisaille.errors import ModelError, counted, printable, shortened
 from grisaille.inspection.predictions import predictor_for
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds, input_number_names, shown_inputs
-from grisaille.language.design_points import check_inside, entry_names, named_points
-from grisaille.language.input_names import input_namings
+from grisaille.language.columns import entry_names
+from grisaille.language.design_points import check_inside, named_points
+from grisaille.language.input_names import input_namings, input_units
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import expanded
 from grisaille.markup import labelled
@@ -70,6 +71,7 @@ class LearnedModel:
         namings = input_namings(problem, box)
         count = len(input_kinds(box))
         self.input_names = namings[0] if namings else entry_names("input", (count,))
+        self._units = input_units(problem, box)
         self._number_names = input_number_names(box, self.input_names)
         shape = () if box.outputs == 1 else (box.outputs,)
         self.output_names = list(box.output_names) or entry_names(box.name, shape)
@@ -221,7 +223,7 @@ class LearnedModel:
             raise ModelError(f"{who}: black box {self.box.name!r} has no inputs: see its `data`")
         kinds = input_kinds(self.box)
         parts = [(name, ()) for name in self.input_names]
-        points = expanded(kinds, named_points(parts, inputs, who, kinds))
+        points = expanded(kinds, named_points(parts, inputs, who, kinds, self._units))
         ends = (self.box.input_lower, -np.inf), (self.box.input_upper, np.inf)
         lower, upper = (np.broadcast_to(e if g is None else g, self.box.inputs) for g, e in ends)
         check_inside(points, self._number_names, lower, upper, who)

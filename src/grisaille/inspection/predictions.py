@@ -12,8 +12,9 @@ from grisaille.checks import attribute_of
 from grisaille.confidence.lagrange_multipliers import NoSlope, lagrange_multipliers, slopes_at
 from grisaille.confidence.prediction import Predictor
 from grisaille.errors import ModelError, shortened
+from grisaille.language.columns import entry_names
 from grisaille.language.constraint import Constraint
-from grisaille.language.design_points import entry_names, own_points
+from grisaille.language.design_points import own_points
 from grisaille.language.expression import Constant, Expression
 from grisaille.language.problem import Problem
 from grisaille.records import History

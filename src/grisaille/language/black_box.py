@@ -33,6 +33,7 @@ from grisaille.language.black_box_arguments import (
 from grisaille.language.black_box_conflicts import conflict_with_shared_kernel, option_conflict
 from grisaille.language.declared_unit import Units, declared_unit
 from grisaille.language.expression import Call, Expression, as_expression
+from grisaille.language.quantities import entry_units, plain_numbers
 from grisaille.language.user_function import (
     check_shape_of_slopes,
     decorator,
@@ -81,7 +82,8 @@ class BlackBox:
         model: Your own surrogate: a function `(inputs, outputs) -> BoTorch model`, tensors of
             shape (n, d) and (n, k) in the user's units.
         separable: False if it can be evaluated only along the real chain, not on its own at an
-            optimistic intermediate value.
+            optimistic intermediate value; True if it can. By default True for a function, and
+            False without one: people and machines cannot make a value that another black box has.
         timeout: Seconds after which an evaluation is given up and its process killed; it is
             evaluated in a separate process.
         cost: What one evaluation costs, in any unit: budgets count it, and when costs differ,
@@ -111,7 +113,7 @@ class BlackBox:
         lipschitz: ArrayLike | None = None,
         monotone: str | Sequence[Any] | None = None,
         model: Callable[[Tensor, Tensor], Any] | None = None,
-        separable: bool = True,
+        separable: bool | None = None,
         timeout: float | None = None,
         cost: float = 1.0,
         process_noise: bool = False,
@@ -121,6 +123,9 @@ class BlackBox:
         self.fn = fn
         self.name = name_of(fn, name, "black box")
         self.output_names, self.output_shape = output_shape(outputs, f"black box {self.name!r}")
+        self.unit = declared_unit(
+            f"black box {self.name!r}", unit, self.output_shape, self.output_names
+        )
         self.noise = self._per_output("noise", noise)
         if self.noise is not None and not ((self.noise >= 0) & np.isfinite(self.noise)).all():
             raise self._fault(
@@ -140,7 +145,7 @@ class BlackBox:
                 f"has model={shortened(model)}: pass a function of inputs and outputs that "
                 "returns a BoTorch model"
             )
-        flags = {"separable": separable, "process_noise": process_noise}
+        flags = {"separable": separable is None or separable, "process_noise": process_noise}
         for what, flag in (flags | {"shared_kernel": shared_kernel}).items():
             if not is_flag(flag):
                 raise self._fault(f"has {what}={shortened(flag)}: pass True or False")
@@ -163,12 +168,9 @@ class BlackBox:
         self.lipschitz = self._positive("lipschitz", self._per_input("lipschitz", lipschitz))
         self.monotone = directions(monotone, f"black box {self.name!r}")
         self.model = model
-        self.separable = bool(separable)
+        self.declared_separable = None if separable is None else bool(separable)
         self.timeout = self._number("timeout", timeout, "a number of seconds above 0, or None")
         self.cost: float = self._number("cost", cost, "a number above 0") or 1.0
-        self.unit = declared_unit(
-            f"black box {self.name!r}", unit, self.output_shape, self.output_names
-        )
         self._argument_shapes: tuple[Shape, ...] | None = None
         self._labels: tuple[tuple[str, ...], ...] = ()
         self._whole: tuple[bool, ...] = ()
@@ -180,6 +182,11 @@ class BlackBox:
     def outputs(self) -> int:
         """How many numbers it returns."""
         return int(np.prod(self.output_shape))
+
+    @property
+    def separable(self) -> bool:
+        """True if it can be evaluated on its own: as declared, else if it has a function."""
+        return self.fn is not None if self.declared_separable is None else self.declared_separable
 
     @property
     def is_exact(self) -> bool:
@@ -296,7 +303,7 @@ class BlackBox:
 
     def check(self, answer: Any, where: str) -> Array:
         """The answer as a flat array of `outputs` finite numbers."""
-        return checked_answer(answer, self.outputs, self.output_names, where)
+        return checked_answer(answer, self.outputs, self.output_names, where, self.name, self.unit)
 
     def split(self, inputs: Array) -> list[Any]:
         """Flat inputs as the values the function is called with."""
@@ -329,6 +336,14 @@ class BlackBox:
         fault = (
             f"{counted(self.outputs, 'output')} but {what}={shortened(given)}: pass one number, or "
             "one per output"
+        )
+        several = isinstance(self.unit, tuple)
+        given = plain_numbers(
+            given,
+            entry_units(self.unit, self.outputs if several else 1),
+            [what] * self.outputs,
+            lambda text: self._fault(f"has a quantity as {what}: {text}"),
+            is_spread=what != "lower" and what != "upper",
         )
         return self._numbers(what, given, (self.outputs,), fault)
 

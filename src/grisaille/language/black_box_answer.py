@@ -9,13 +9,18 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.checks import attribute_of, real_numbers
 from grisaille.errors import EvaluationError, counted, shortened
+from grisaille.language.columns import entry_names
+from grisaille.language.expression import Unit
+from grisaille.language.quantities import entry_units, plain_numbers
 
 
 class WrongFormError(EvaluationError):
     """An answer that is something else than the declared number of numbers, not a bad number."""
 
 
-def checked_answer(answer: Any, outputs: int, names: tuple[str, ...], where: str) -> Array:
+def checked_answer(
+    answer: Any, outputs: int, names: tuple[str, ...], where: str, box: str = "", unit: Unit = None
+) -> Array:
     """The answer as a flat array of `outputs` finite numbers.
 
     Args:
@@ -23,21 +28,28 @@ def checked_answer(answer: Any, outputs: int, names: tuple[str, ...], where: str
         outputs: How many numbers are wanted.
         names: Their names; empty if they have none.
         where: Which black box at which inputs, for messages.
+        box: The name of the black box, after which outputs without names are called.
+        unit: The unit of the outputs: quantities are converted to it.
 
     Raises:
         WrongFormError: The answer is something else.
         EvaluationError: One of the numbers is not finite.
     """
     named = _by_name(answer)
-    if named and names and (isinstance(answer, dict) or any(isinstance(n, str) for n in named)):
-        missing = [n for n in names if n not in named]
+    shown = list(names) or entry_names(box or "the answer", (outputs,) if outputs > 1 else ())
+    has_names = named and (isinstance(answer, dict) or any(isinstance(n, str) for n in named))
+    if named and has_names and (names or any(n in named for n in shown)):
+        missing = [n for n in shown if n not in named]
         if missing:
             got = ", ".join(map(shortened, named))
             raise WrongFormError(
                 f"{where} returned values for {got}, but none for {missing[0]!r}: its outputs "
-                f"are {', '.join(map(repr, names))}"
+                f"are {', '.join(map(repr, shown))}"
             )
-        answer = [named[n] for n in names]
+        answer = [named[n] for n in shown]
+    answer = plain_numbers(
+        answer, entry_units(unit, outputs), shown, lambda text: WrongFormError(f"{where}: {text}")
+    )
     try:
         array = real_numbers(answer)
     except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's

@@ -8,7 +8,7 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.language.black_box import BlackBox
-from grisaille.language.design_points import entry_names
+from grisaille.language.columns import entry_names
 from grisaille.language.expression import Expression
 from grisaille.language.value_kinds import Value, ValueKind, readable_inputs
 from grisaille.language.variable import Variable

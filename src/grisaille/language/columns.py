@@ -16,9 +16,17 @@ import numpy as np
 
 from grisaille.checks import attribute_of, is_whole
 from grisaille.errors import ModelError, counted, shortened
+from grisaille.language.atoms import Shape
 
 # How many names a message lists.
 _MOST_LISTED = 12
+
+
+def entry_names(name: str, shape: Shape) -> list[str]:
+    """A name for each entry of an array: `x[0]`, `x[1]`; the name itself for a scalar."""
+    return [
+        name + (str(list(index)).replace(" ", "") if index else "") for index in np.ndindex(shape)
+    ]
 
 
 def named_columns(given: Any, who: str) -> dict[Any, Any] | None:
@@ -74,12 +82,14 @@ class Places:
         shown: One name for each place, as tables and sheets show it.
         known: The places of each name: one, or several if the name could mean all of them.
         noun: What a place is called, for messages.
+        units: The declared unit of each place; empty if there are none.
     """
 
     what: str
     shown: Sequence[str]
     known: Mapping[str, frozenset[int]]
     noun: str = "column"
+    units: Sequence[str | None] = ()
 
     def named(self, given: Any, who: str) -> dict[Any, Any] | None:
         """The columns by name, also of a row that is a pandas Series; None if none has a name."""

@@ -12,8 +12,9 @@ from grisaille.array_types import Array
 from grisaille.checks import attribute_of, first_strange, is_number, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.atoms import Shape
-from grisaille.language.columns import named_columns
+from grisaille.language.columns import entry_names, named_columns
 from grisaille.language.program import Program
+from grisaille.language.quantities import entry_units, plain_numbers
 from grisaille.language.value_kinds import ValueKind, design_kinds, not_whole
 from grisaille.language.variable import Variable
 
@@ -21,13 +22,6 @@ from grisaille.language.variable import Variable
 _ROUNDING = 1e-9
 # How many complaints about entries a message lists.
 _MOST_LISTED = 5
-
-
-def entry_names(name: str, shape: Shape) -> list[str]:
-    """A name for each entry of an array: `x[0]`, `x[1]`; the name itself for a scalar."""
-    return [
-        name + (str(list(index)).replace(" ", "") if index else "") for index in np.ndindex(shape)
-    ]
 
 
 def names_of_entries(variables: Sequence[Variable]) -> list[str]:
@@ -86,10 +80,11 @@ def _has_unknowns(program: Program, x: Any, who: str) -> bool:
 def _points_of(variables: Sequence[Variable], x: Any, who: str) -> Array:
     parts = [(v.name, v.shape) for v in variables]
     kinds = design_kinds(variables)
+    units = [unit for v in variables for unit in entry_units(v.unit, v.size)]
     if isinstance(x, list | tuple) and x and all(isinstance(one, Mapping) for one in x):
-        points = np.vstack([named_points(parts, _by_name(one), who, kinds) for one in x])
+        points = np.vstack([named_points(parts, _by_name(one), who, kinds, units) for one in x])
     else:
-        points = named_points(parts, _by_name(x), who, kinds)
+        points = named_points(parts, _by_name(x), who, kinds, units)
     lower = np.concatenate([np.zeros(0), *(v.lower.ravel() for v in variables)])
     upper = np.concatenate([np.zeros(0), *(v.upper.ravel() for v in variables)])
     check_inside(points, names_of_entries(variables), lower, upper, who)
@@ -108,6 +103,7 @@ def named_points(
     x: Any,
     who: str,
     kinds: Sequence[ValueKind] | None = None,
+    units: Sequence[str | None] | None = None,
 ) -> Array:
     """One or many points as an array (points, n), with the positions of labels.
 
@@ -118,6 +114,7 @@ def named_points(
             label; in a flat point it may be its position, as in `result.x`.
         who: The function that was called, for messages.
         kinds: What each entry can be; numbers by default.
+        units: The unit of each entry, to which quantities are converted; none by default.
 
     Raises:
         ModelError: Points are incomplete, or not made of finite numbers and known labels.
@@ -125,7 +122,11 @@ def named_points(
     names = [entry for name, shape in parts for entry in entry_names(name, shape)]
     known = dict(zip(names, kinds or [ValueKind()] * len(names), strict=True))
     named = _named_columns(x, who)
-    points = _from_array(known, x, who) if named is None else _from_names(parts, known, named, who)
+    own = dict(zip(names, units or [None] * len(names), strict=True))
+    if named is None:
+        points = _from_array(known, _plain(x, names, own, who), who)
+    else:
+        points = _from_names(parts, known, _plain_columns(parts, named, own, who), who)
     if not np.isfinite(points).all():
         row, entry = (int(i) for i in np.argwhere(~np.isfinite(points))[0])
         where = f" in point {row + 1}" if len(points) > 1 else ""
@@ -171,6 +172,27 @@ def _named_columns(x: Any, who: str) -> dict[Any, Any] | None:
     if attribute_of(x, "to_dict") is not None and any(isinstance(name, str) for name in index):
         return named_columns(x.to_dict(), who)  # a Series: one row of a table
     return None
+
+
+def _plain(given: Any, names: Sequence[str], units: Mapping[str, str | None], who: str) -> Any:
+    """Numbers in place of quantities."""
+    own = [units[name] for name in names]
+    return plain_numbers(given, own, names, lambda text: ModelError(f"{who}: {text}"))
+
+
+def _plain_columns(
+    parts: Sequence[tuple[str, Shape]],
+    named: Mapping[Any, Any],
+    units: Mapping[str, str | None],
+    who: str,
+) -> dict[Any, Any]:
+    """Columns by the names of parts or of their entries, with numbers in place of quantities."""
+    entries = {name: [name] for name in units}
+    entries |= {part: entry_names(part, shape) for part, shape in parts}
+    return {
+        name: _plain(value, entries[name], units, who) if name in entries else value
+        for name, value in named.items()
+    }
 
 
 def _from_array(kinds: Mapping[str, ValueKind], x: Any, who: str) -> Array:

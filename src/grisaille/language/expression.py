@@ -373,6 +373,13 @@ def as_expression(value: Any) -> Expression:
         raise is_relation(value)
     if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
         return join([as_expression(v) for v in value], np.stack)
+    from grisaille.language.quantities import has_quantity
+
+    if has_quantity(value):
+        raise ModelError(
+            f"{shortened(value)} has a unit, and expressions hold plain numbers: write the number, "
+            "as in gs.named('limit', 1.5, unit='m')"
+        )
     try:
         constant = Constant(value)
     except (TypeError, ValueError) as error:

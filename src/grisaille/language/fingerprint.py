@@ -167,7 +167,7 @@ def _black_box(box: BlackBox) -> str:
         fields["kernel"] = _kernel(box.kernel)
     if box.model is not None:
         fields["model"] = "given"
-    if not box.separable:
+    if box.declared_separable is False:
         fields["separable"] = "no"
     cost = _declared(getattr(box, "cost", 1.0))
     if cost != "1.0":

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import argument_sources, input_kinds, value_names
-from grisaille.language.design_points import entry_names
+from grisaille.language.columns import entry_names
 from grisaille.language.expression import Call, Expression, Operation
 from grisaille.language.problem import Problem
+from grisaille.language.unit_check import shown_units
 from grisaille.language.variable import Variable
 
 
@@ -37,6 +38,15 @@ def known_inputs(problem: Problem, box: BlackBox) -> dict[str, set[int]]:
                 known[name].add(place)
                 known[f"{box.name}.{name}"].add(place)
     return dict(known)
+
+
+def input_units(problem: Problem, box: BlackBox) -> list[str | None]:
+    """The unit of each input, as variables and outputs declare it; None where calls differ."""
+    calls = [call for call in problem.program.calls if call.box is box]
+    sources = [argument_sources(box, call.arguments) for call in calls]
+    found = [[unit for source in own for unit in shown_units(source)] for own in sources]
+    units = zip(*found, strict=True) if found else [(None,)] * value_count(box)
+    return [own[0] if len(set(own)) == 1 else None for own in units]
 
 
 def output_names(box: BlackBox) -> list[str]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from grisaille.array_types import Array, Flags
 from grisaille.language import atoms
+from grisaille.language.columns import entry_names
 from grisaille.language.constraint import Constraint
-from grisaille.language.design_points import entry_names
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.linear_rows import LinearRows
 from grisaille.language.named import labelled

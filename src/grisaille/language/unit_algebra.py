@@ -31,6 +31,10 @@ class MisfitError(Exception):
     """Two units do not fit, or one is not what is needed; their texts are its arguments."""
 
 
+class NoConversionError(Exception):
+    """A quantity is not one of a unit."""
+
+
 class Algebra(Protocol[U]):
     """What happens to units in known operations; None stands for an unknown unit."""
 
@@ -178,6 +182,35 @@ def _shown(unit: PhysicalUnit) -> str:
 def pint_is_there() -> bool:
     """Whether units can be checked: pint is an optional package."""
     return _registry() is not None
+
+
+def magnitude_in(text: str, quantity: Any, is_spread: bool = False) -> float:
+    """The number that a quantity of pint has in a declared unit.
+
+    Args:
+        text: The unit.
+        quantity: Of any registry: its own one converts it, or else ours, which knows money.
+        is_spread: True for a difference, which a unit with a zero of its own such as °C cannot say.
+
+    Raises:
+        NoConversionError: It has another dimension, or is a difference where a value is needed.
+    """
+    try:
+        unit = _read(text)
+    except UnknownUnitError as error:
+        raise NoConversionError from error
+    is_difference = "delta_" in str(quantity.units)
+    if unit.own is None or (unit.is_scale and (is_spread or is_difference)):
+        raise NoConversionError
+    spelled = str(unit.own)
+    try:
+        try:
+            found = quantity.to(spelled)
+        except AttributeError:  # its registry does not know the unit
+            found = _registry().Quantity(quantity.magnitude, str(quantity.units)).to(spelled)
+        return float(found.magnitude)
+    except Exception as error:  # pint raises all kinds of errors for what does not fit
+        raise NoConversionError from error
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ from grisaille.language import atoms
 from grisaille.language.atoms import Shape
 from grisaille.language.declared_unit import declared_unit
 from grisaille.language.expression import Constant, Expression, Operation, join, operate
+from grisaille.language.quantities import entry_units, plain_numbers
 
 ROUNDING = 1e-9
 """A value may miss a whole number of steps by this part of one."""
@@ -122,6 +123,14 @@ class Variable(Expression):
 
     def _per_entry(self, what: str, given: ArrayLike) -> NDArray[np.float64]:
         """One number per entry, not writable."""
+        several = isinstance(self.unit, tuple)
+        given = plain_numbers(
+            given,
+            entry_units(self.unit, self.size if several else 1),
+            [f"the {what}"] * self.size,
+            lambda text: ModelError(f"variable {self.name!r}: {text}"),
+            is_spread=what == "step",
+        )
         try:
             numbers = np.array(np.broadcast_to(real_numbers(given), self.shape))
         except (TypeError, ValueError) as error:

@@ -14,8 +14,8 @@ from grisaille.inspection.box_overview import BoxOverview, box_overviews
 from grisaille.inspection.influence import BoxInfluence, box_influence, variable_influence
 from grisaille.inspection.inspection import Inspection
 from grisaille.inspection.slices import box_slices, design_slices
+from grisaille.language.columns import entry_names
 from grisaille.language.declared_unit import unit_of_entry
-from grisaille.language.design_points import entry_names
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import design_kinds
 from grisaille.pages.chart import Chart

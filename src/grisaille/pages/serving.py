@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shlex
 import socket
+import stat
 import sys
 import threading
+import webbrowser
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +19,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from grisaille.errors import ModelError
+from grisaille.errors import ModelError, cut
 from grisaille.pages.addresses import in_address
 from grisaille.pages.app import Pages
 from grisaille.pages.guard import Rules
@@ -37,6 +41,7 @@ _SLOWEST_REQUEST = 60.0
 # process, and 1,100 half requests: without this limit three of three pages did not come within
 # 20 s, with it they took 0.16, 0.005 and 0.007 s.
 _MOST_HALF_REQUESTS = 100
+# The fewest characters of a token, and how many random bytes a new one has.
 _SHORTEST_TOKEN = 24
 
 
@@ -86,6 +91,7 @@ class Server:
         self.rules = rules
         self._studies = studies
         self._socket = found
+        self._doorway: Path | None = None
         self._server = uvicorn.Server(
             uvicorn.Config(
                 Pages(studies, rules).app(),
@@ -100,15 +106,35 @@ class Server:
             )
         )
 
-    @property
-    def invitation(self) -> str:
-        """The address with the token: whoever opens it may answer."""
-        return f"{self.address}/?token={self.rules.token}"
+    def invitation(self, path: str = "/") -> str:
+        """An address that lets in one browser, once."""
+        return f"{self.address}{path}?token={self.rules.invite()}"
+
+    def open_browser(self) -> None:
+        """Open a browser, and let it in.
+
+        Other users see the arguments of a browser in the list of processes. So it gets the address
+        from a file that only this user can read.
+        """
+        with suppress(OSError, RuntimeError):
+            place = user_folder() / f"dashboard-{self._socket.getsockname()[1]}.html"
+            address = self.invitation()
+            _write_private(
+                place,
+                f'<meta http-equiv="refresh" content="0; url={address}"><title>Grisaille</title>\n'
+                f'<a href="{address}">Open the page</a>\n',
+            )
+            self._doorway = place
+            webbrowser.open(place.as_uri())
 
     def run(self) -> None:
         """Serve until interrupted."""
         threading.Thread(target=read_all, args=[self._studies], daemon=True).start()
-        self._server.run(sockets=[self._socket])
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            if self._doorway is not None:
+                self._doorway.unlink(missing_ok=True)
 
     def start(self) -> None:
         """Serve in a thread, as long as this process lives."""
@@ -166,30 +192,68 @@ class _Punctual(H11Protocol):
         self._deadline = None
 
 
+def token_place() -> Path:
+    """The file with the token of this user; raises RuntimeError if the user has no home."""
+    return user_folder() / "dashboard_token"
+
+
 def stored_token() -> str:
     """The token of this user, made when it is first needed.
 
     It stays the same, so that an open page goes on when a server was killed and started again.
     """
     try:
-        place = user_folder() / "dashboard_token"
-        if place.is_file():
-            token = place.read_text(encoding="utf-8", errors="replace").strip()
-            if len(token) >= _SHORTEST_TOKEN:
-                return token
-        return _new_token(place)
+        with suppress(ModelError):  # others could read it, or it was cut
+            return read_token(token_place())
+        token = secrets.token_urlsafe(_SHORTEST_TOKEN)
+        _write_private(token_place(), f"{token}\n")
     except (OSError, RuntimeError):  # then it lasts as long as this server
         return secrets.token_urlsafe(_SHORTEST_TOKEN)
-
-
-def _new_token(place: Path) -> str:
-    """A token that only this user can read."""
-    token = secrets.token_urlsafe(_SHORTEST_TOKEN)
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(f"{token}\n")
     return token
+
+
+def read_token(place: Path) -> str:
+    """The token in a file that only its user can read.
+
+    Raises:
+        ModelError: The file cannot be read, others can read it, or its token can be guessed.
+    """
+    try:
+        loose = os.name == "posix" and stat.S_IMODE(place.stat().st_mode) & 0o077
+        text = place.read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ModelError(f"the token cannot be read from {cut(str(place))!r}: {why}") from error
+    if loose:
+        raise ModelError(
+            f"others can read the token in {cut(str(place))!r}: write a new one, and allow only "
+            f"yourself to read it with chmod 600 {shlex.quote(str(place))}"
+        )
+    return checked_token(text.strip(), repr(cut(str(place))))
+
+
+def checked_token(token: str, where: str) -> str:
+    """A token that cannot be guessed, and that a header can carry.
+
+    Raises:
+        ModelError: It is too short, or has other characters.
+    """
+    if len(token) < _SHORTEST_TOKEN or not (token.isascii() and token.isprintable()):
+        raise ModelError(
+            f"the token in {where} has {len(token)} characters: make one of at least "
+            f"{_SHORTEST_TOKEN} letters and digits that nobody can guess, for example with "
+            'python -c "import secrets; print(secrets.token_urlsafe(24))"'
+        )
+    return token
+
+
+def _write_private(place: Path, text: str) -> None:
+    """Write a file that only this user can read."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    place.unlink(missing_ok=True)  # it would keep its permissions
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
 
 
 @cache
@@ -205,6 +269,6 @@ def show_running(study: Study) -> str:
     """Serve the page of a study of this process; returns its address, and prints it."""
     studies, server = _running()
     name = studies.add(study)
-    address = f"{server.address}/studies/{in_address(name)}?token={server.rules.token}"
+    address = server.invitation(f"/studies/{in_address(name)}")
     print(f"The study is shown at {address}", file=sys.stderr, flush=True)
     return address

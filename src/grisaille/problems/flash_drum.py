@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 from grisaille.array_types import Array
 from grisaille.language.black_box import BlackBox
@@ -19,17 +18,6 @@ def equilibrium(temperature: float, pressure: float) -> Array:
     """Fraction in the vapour over fraction in the liquid, of each component; K and bar."""
     ideal = np.exp(np.array([10.2, 10.5, 10.9]) - np.array([2700, 3200, 3900]) / temperature)
     return ideal / pressure * (1 + 0.03 * pressure * np.array([-0.5, 0.2, 0.8]))
-
-
-def vapour_fraction(constants: Array) -> float:
-    """The part of the feed that becomes vapour: 0 if all is liquid, 1 if all is vapour."""
-
-    def balance(vapour: float) -> float:
-        return float(np.sum(FEED * (constants - 1) / (1 + vapour * (constants - 1))))
-
-    if balance(0) <= 0:
-        return 0.0
-    return 1.0 if balance(1) >= 0 else float(brentq(balance, 0, 1, xtol=1e-15))
 
 
 def flash() -> KnownProblem:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,38 +22,7 @@ _STEPS = 40
 # Graphics processors bound thousands of regions as fast as one.
 _ON_DEVICE = 32_768
 
-_Class = TypeVar("_Class", bound=type[Any])
 
-
-def _accept_boxes(solver: _Class) -> _Class:
-    """Let a constructor take `boxes=`, the former name of `regions=`."""
-    construct = solver.__init__
-
-    @wraps(construct)
-    def construct_with_alias(self: object, *args: Any, **options: Any) -> None:
-        if "boxes" in options:
-            boxes = options.pop("boxes")
-            if "regions" in options:
-                raise ModelError(
-                    f"Certified(regions={shortened(options['regions'])}, "
-                    f"boxes={shortened(boxes)}): boxes is the former name of regions, pass regions "
-                    "alone"
-                )
-            _warn_about_boxes()
-            options["regions"] = boxes
-        construct(self, *args, **options)
-
-    solver.__init__ = construct_with_alias
-    return solver
-
-
-def _warn_about_boxes() -> None:
-    warnings.warn(
-        "Certified.boxes is deprecated: use Certified.regions", DeprecationWarning, stacklevel=3
-    )
-
-
-@_accept_boxes
 @dataclass(frozen=True, slots=True)
 class Certified:
     """Solve to global optimality within a gap, or prove that there is no feasible point.
@@ -98,12 +64,6 @@ class Certified:
             )
         check_solver("Certified", "search", self.search, "gs.MultiStart()")
         check_device("Certified", "device", self.device)
-
-    @property
-    def boxes(self) -> int:
-        """Deprecated: `regions`."""
-        _warn_about_boxes()
-        return self.regions
 
     def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
         """Search for the optimum, and prove how good the answer is as far as the limits allow."""

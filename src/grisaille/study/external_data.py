@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds
 from grisaille.language.columns import Places
 from grisaille.language.input_names import (
-    input_names,
+    input_units,
     known_inputs,
     known_outputs,
     output_names,
     value_count,
 )
 from grisaille.language.problem import Problem
+from grisaille.language.quantities import entry_units, plain_numbers
 from grisaille.language.value_kinds import (
     ValueKind,
     check_indicators,
@@ -54,7 +55,7 @@ def observed_rows(
         columns = places.named(inputs, who)
         if columns is None:
             columns = _numbered(box, inputs, places)
-        both = _chosen(box, columns, places.columns(columns, who), [*x_kinds, *y_kinds])
+        both = _chosen(box, columns, places, [*x_kinds, *y_kinds])
         x, y = both[:, : box.inputs], both[:, box.inputs :]
     if len(x) != len(y):
         raise ModelError(f"{who}: {len(x)} rows of inputs, but {len(y)} rows of outputs")
@@ -81,34 +82,36 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
     """
     if given is None:
         return asked
-    kinds = input_kinds(box)
+    kinds, places = input_kinds(box), input_places(problem, box)
+    shown = f"inputs={shortened(given)}"
+
+    def fault(text: str) -> ModelError:
+        return ModelError(f"{shown}: {text}")
+
     if isinstance(given, Mapping):
         done = condensed(kinds, asked).copy()
-        places = input_places(problem, box)
-        for place, name in places.found(given, f"inputs={shortened(given)}").items():
-            value = given[name]
+        for place, name in places.found(given, shown).items():
+            value = plain_numbers(given[name], [places.units[place]], [name], fault)
             if not (kinds[place].labels or is_finite(value)):
-                raise ModelError(
-                    f"inputs={shortened(given)}: {name} is {shortened(value)}: pass a finite number"
-                )
+                raise fault(f"{name} is {shortened(value)}: pass a finite number")
             done[place] = kinds[place].number(value, name)
         return expanded(kinds, done)
+    given = plain_numbers(given, places.units, places.shown, fault)
     parts = given if isinstance(given, tuple | list) else [given]
     found = _flat_values(parts)
     if len(found) == len(kinds) and all(
         kind.labels or is_finite(value) for kind, value in zip(kinds, found, strict=True)
     ):
-        names = input_names(problem, box)
-        values = [k.number(v, name) for k, v, name in zip(kinds, found, names, strict=True)]
+        values = [k.number(v, name) for k, v, name in zip(kinds, found, places.shown, strict=True)]
         return expanded(kinds, np.array(values, dtype=float))
     if len(found) != box.inputs or not all(map(is_finite, found)):
         raise ModelError(
-            f"inputs={shortened(given)}: black box {box.name!r} has "
+            f"{shown}: black box {box.name!r} has "
             f"{counted(len(kinds), 'input')}, and was asked for {box.describe(asked)}: pass as "
             "many finite numbers, or those that differ by name"
         )
     numbers = np.array(found, dtype=float)
-    check_indicators(kinds, numbers, f"inputs={shortened(given)}")
+    check_indicators(kinds, numbers, shown)
     return numbers
 
 
@@ -127,13 +130,14 @@ def input_places(problem: Problem, box: BlackBox) -> Places:
     """The inputs of a black box as places of columns."""
     known = {name: frozenset(found) for name, found in known_inputs(problem, box).items()}
     shown = answer_columns(problem, box).inputs
-    return Places(f"black box {box.name!r}", shown, known, "input")
+    return Places(f"black box {box.name!r}", shown, known, "input", input_units(problem, box))
 
 
 def output_places(box: BlackBox) -> Places:
     """The outputs of a black box as places of columns."""
     known = {name: frozenset(found) for name, found in known_outputs(box).items()}
-    return Places(f"black box {box.name!r}", output_names(box), known, "output")
+    units = entry_units(box.unit, box.outputs)
+    return Places(f"black box {box.name!r}", output_names(box), known, "output", units)
 
 
 def answer_places(problem: Problem, box: BlackBox) -> Places:
@@ -151,7 +155,7 @@ def answer_places(problem: Problem, box: BlackBox) -> Places:
         side = inputs if place < first else outputs
         if len(side.known[name]) == 1:
             known[name] = frozenset([place])
-    return Places(inputs.what, shown, known)
+    return Places(inputs.what, shown, known, units=[*inputs.units, *outputs.units])
 
 
 def _numbered(box: BlackBox, given: Any, places: Places) -> dict[str, Any]:
@@ -181,10 +185,10 @@ def _table(
     width = len(kinds)
     columns = places.named(given, f"observe({box.name!r})")
     if columns is not None:
-        names = places.columns(columns, f"observe({box.name!r})")
-        return _chosen(box, columns, names, kinds)
+        return _chosen(box, columns, places, kinds)
+    given = plain_numbers(given, places.units, places.shown, _fault(box))
     if any(kind.labels for kind in kinds):
-        return _rows_with_labels(box, given, places.shown, kinds)
+        return _rows_with_labels(box, given, places, kinds)
     array = _numbers(box, f"the {what} are", given)
     if array.ndim <= 1 and (width == 1 or array.size == width):
         array = array.reshape(-1, width)
@@ -197,7 +201,7 @@ def _table(
 
 
 def _rows_with_labels(
-    box: BlackBox, given: Any, names: Sequence[str], kinds: Sequence[ValueKind]
+    box: BlackBox, given: Any, places: Places, kinds: Sequence[ValueKind]
 ) -> Array:
     """Inputs that hold labels, or the numbers that stand for them, one row per answer, flat."""
     table = np.array(given, dtype=object)
@@ -212,15 +216,22 @@ def _rows_with_labels(
             f"observe({box.name!r}): inputs have shape {table.shape}, but black box {box.name!r} "
             f"has {len(kinds)} inputs: pass one row per answer, {len(kinds)} columns"
         )
-    columns = dict(zip(names, table.T.tolist(), strict=True))
-    return _chosen(box, columns, names, kinds)
+    columns = zip(places.shown, table.T.tolist(), kinds, strict=True)
+    parts = [_column(box, name, column, kind) for name, column, kind in columns]
+    return expanded(kinds, np.column_stack(parts))
 
 
 def _chosen(
-    box: BlackBox, columns: Mapping[Any, Any], names: Sequence[Any], kinds: Sequence[ValueKind]
+    box: BlackBox, columns: Mapping[Any, Any], places: Places, kinds: Sequence[ValueKind]
 ) -> Array:
     """Some columns of a table, side by side, as the flat numbers that they stand for."""
-    found = [_column(box, name, columns[name], k) for name, k in zip(names, kinds, strict=True)]
+    names = places.columns(columns, f"observe({box.name!r})")
+    given = [
+        plain_numbers(columns[name], [unit], [f"column {name!r}"], _fault(box))
+        for name, unit in zip(names, places.units, strict=True)
+    ]
+    parts = zip(names, given, kinds, strict=True)
+    found = [_column(box, name, numbers, kind) for name, numbers, kind in parts]
     for name, column in zip(names, found, strict=True):
         if column.ndim != 1:
             raise ModelError(
@@ -245,6 +256,10 @@ def _column(box: BlackBox, name: Any, given: Any, kind: ValueKind) -> Array:
         return np.array([kind.number(value, str(name)) for value in _entries(numbers)])
     except ModelError as error:
         raise ModelError(f"observe({box.name!r}): {error}") from error
+
+
+def _fault(box: BlackBox) -> Callable[[str], ModelError]:
+    return lambda text: ModelError(f"observe({box.name!r}): {text}")
 
 
 def _entries(column: Any) -> list[Any]:

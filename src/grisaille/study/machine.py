@@ -68,7 +68,7 @@ def _processor() -> str:
     return platform.processor() or "unknown processor"
 
 
-def difference(
+def replay_remark(
     trial: int, decided: Suggestion, asked_x: Array, made_on: Machine | None, again: Suggestion
 ) -> str:
     """Say how a decision that was derived again differs from the recorded one, and why.

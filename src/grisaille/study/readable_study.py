@@ -20,7 +20,7 @@ from grisaille.storage.address import masked
 from grisaille.storage.event_log import Event
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.budget import Limits, spent
-from grisaille.study.machine import difference
+from grisaille.study.machine import replay_remark
 from grisaille.study.one_thread import one_thread
 from grisaille.study.query import Query
 from grisaille.study.result import Result, Status
@@ -182,7 +182,7 @@ class ReadableStudy:
         with one_thread():
             again = suggestion_of(self.strategy, self._session.situation_of(trial))
         entry = self.state.trials[int(trial)]
-        remark = difference(entry.number, entry.suggestion, entry.asked_x, entry.made_on, again)
+        remark = replay_remark(entry.number, entry.suggestion, entry.asked_x, entry.made_on, again)
         if remark:
             warnings.warn(remark, GrisailleWarning, stacklevel=2)
         return again

@@ -266,17 +266,7 @@ class Result(PicturedResult):
 
     def guarantee(self, form: Form = "tight") -> Guarantee:
         """What the theorems promised beforehand; for a study in theory mode."""
-        from grisaille.theory.guarantee import Guarantee
-
-        beta = self._beta("the theorems' bounds")
-        if not isinstance(beta, Theory):
-            raise ModelError(
-                f"the theorems' bounds are for theory mode, and this study had beta={beta:g}: "
-                "solve with strategy=gs.Optimistic(beta=gs.Theory()), or leave realized=True"
-            )
-        return Guarantee(
-            self.problem, beta, form=form, evaluation=self.evaluation, given=self.history.loose
-        )
+        return self._guarantee(form, "")
 
     def discrepancy_bounds(self, form: Form = "tight") -> Array:
         """How far each trial can be from what was promised (Lemma discrepancy_bound).
@@ -332,9 +322,23 @@ class Result(PicturedResult):
         return float(self._realized(form).sum()) / self.nit
 
     def _promised(self, form: Form) -> Guarantee:
-        guarantee = self.guarantee(form)
+        guarantee = self._guarantee(form, ", or leave realized=True")
         self._check_trials()
         return guarantee
+
+    def _guarantee(self, form: Form, otherwise: str) -> Guarantee:
+        """Return the guarantee; `otherwise` names what else helps a study without theory mode."""
+        from grisaille.theory.guarantee import Guarantee
+
+        beta = self._beta("the theorems' bounds")
+        if not isinstance(beta, Theory):
+            raise ModelError(
+                f"the theorems' bounds are for theory mode, and this study had beta={beta:g}: "
+                f"solve with strategy=gs.Optimistic(beta=gs.Theory()){otherwise}"
+            )
+        return Guarantee(
+            self.problem, beta, form=form, evaluation=self.evaluation, given=self.history.loose
+        )
 
     def _realized(self, form: Form) -> Array:
         bounds = self.discrepancy_bounds(form)

@@ -87,8 +87,9 @@ class Guarantee:
             if not call.first_layer and not (evaluation == "separate" and call.box.separable):
                 raise ModelError(
                     f"the theorems need black box {call.box.name!r} evaluated at its optimistic "
-                    "state (Assumption eval_model), which evaluation='chained' and separable=False "
-                    "rule out: only the realized bounds of a finished study hold there"
+                    "state (Assumption eval_model), which evaluation='chained', separable=False, "
+                    "and a black box without a function rule out: only the realized bounds of a "
+                    "finished study hold there; pass separable=True if it can be evaluated alone"
                 )
         for box in program.boxes:
             if np.isnan(np.concatenate(input_domain(program, box))).any():
