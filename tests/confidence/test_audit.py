@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 import grisaille as gs
 from grisaille.confidence import audit
@@ -191,6 +191,77 @@ def test_bands_that_hold_by_declaration_are_not_audited():
     known = Knowledge(Situation(problem, history, 0), gs.Declared())
     assert known.calibration == ()
     assert known.audited is known.plausible
+
+
+# --- noise that was declared and is wrong ---------------------------------------------------------
+def limited(height: float, noise: float | None) -> Situation:
+    """The situation after 24 answers, 20 of them predicted, that vary by 0.5 at the same point.
+
+    Args:
+        height: At most so high may the black box be: it never falls below -1.
+        noise: What its noise is declared to be.
+    """
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(lambda x: np.sin(2 * x), name="f", noise=noise)
+    problem = gs.Problem(minimize=f(x), subject_to=[f(x) <= height])
+    generator = np.random.default_rng(3)
+    points = [0.0, 4.0, 1.0, 3.0, *generator.uniform(2.2, 2.5, 20)]
+    noises = 0.5 * generator.standard_normal(24)
+    return Situation(problem, chosen_after(history_at(problem, points, noises), 4), 0)
+
+
+def test_answers_that_vary_at_one_point_refute_noise_0():
+    situation = limited(5.0, noise=0)
+    (row,) = Knowledge(situation).calibration
+    assert row.inside <= row.answers - 4
+    advice = "if answers of black box 'f' vary at the same point, leave noise=0 out"
+    assert row.complaint == f"calibration is poor: {advice}"
+    bound = gs.Optimistic().bound(situation)
+    assert bound.proved is None  # so that nothing calls it certified
+    assert bound.estimated is not None
+    assert bound.reason == row.complaint
+    # Nor does a closed gap stop a study, or bands without a feasible point.
+    doubting = gs.Optimistic().bound(replace(situation, widening=audit.DOUBT))
+    assert (doubting.proved, doubting.estimated) == (None, None)
+    impossible = gs.Optimistic().bound(limited(-1e9, noise=0))
+    assert impossible.refutation is None
+    assert impossible.reason == row.complaint
+
+
+@pytest.mark.parametrize("noise", [None, 0.5])
+def test_answers_do_not_speak_against_noise_that_is_right_or_learned(noise):
+    situation = limited(5.0, noise)
+    (row,) = Knowledge(situation).calibration
+    assert row.complaint == ""
+    assert gs.Optimistic().bound(situation).proved is not None
+    assert gs.Optimistic().bound(limited(-1e9, noise)).refutation is not None
+
+
+def test_calibration_is_poor_where_chance_leaves_so_few_answers_inside_in_one_of_a_hundred_cases():
+    box = gs.BlackBox(None, name="f", noise=0.2, outputs=2)
+    inside = [k for k in range(21) if not audit.noise_complaint(box, 20, k, BETA)]
+    # Each of two outputs lies inside with 95.45 %, so both of them with 91.1 %.
+    assert inside == [k for k in range(21) if binom.cdf(k, 20, 0.9545**2) >= 0.01]
+    assert audit.noise_complaint(box, 20, 3, BETA) == (
+        "calibration is poor: if answers of black box 'f' vary more at the same point, leave "
+        "noise=0.2 out"
+    )
+    given = gs.BlackBox(None, name="f", noise=0, kernel=known_kernel())
+    assert audit.noise_complaint(given, 20, 3, BETA).endswith("declare more than noise=0")
+    assert audit.noise_complaint(gs.BlackBox(None, name="f"), 20, 3, BETA) == ""
+
+
+def test_a_result_says_that_its_calibration_is_poor():
+    generator = np.random.default_rng(0)
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(lambda x: np.sin(2 * x) + generator.standard_normal(), name="f", noise=0)
+    strategy = gs.Optimistic(initial=4)
+    result = gs.Problem(minimize=f(x)).solve(18, strategy=strategy, progress=False)
+    (row,) = result.calibration
+    assert (result.certified, result.assurance) == (False, "estimated")
+    assert f"the bound is an estimate: {row.complaint}" in result.message
+    assert f"{row.inside} of {row.answers} answers were inside" in str(result)
+    assert str(result).count("calibration is poor: ") == 2  # with the status, and with the bands
 
 
 # --- curves --------------------------------------------------------------------------------------

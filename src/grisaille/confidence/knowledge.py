@@ -9,7 +9,12 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.checks import check_count, has_method, is_finite
-from grisaille.confidence.audit import BoxCalibration, standardized_errors, widening_factors
+from grisaille.confidence.audit import (
+    BoxCalibration,
+    noise_complaint,
+    standardized_errors,
+    widening_factors,
+)
 from grisaille.confidence.beliefs import (
     Beliefs,
     accepted,
@@ -159,17 +164,30 @@ class Knowledge:
         if isinstance(self.beta, BandRule) or not len(self.history):
             return ()
         factors = widening_factors(self.program, self._errors, self.beta)
-        return tuple(
-            BoxCalibration(
-                name,
-                answers=len(errors),
-                inside=int((errors <= self.beta).all(1).sum()),
-                largest=float(errors.max(initial=0.0)),
-                factor=factors[name],
-                conclusions=conclusions(self.answered.beliefs[name]),
+        rows = []
+        for box in self.program.boxes:
+            errors = self._errors[box.name]
+            inside = int((errors <= self.beta).all(1).sum())
+            rows.append(
+                BoxCalibration(
+                    box.name,
+                    answers=len(errors),
+                    inside=inside,
+                    largest=float(errors.max(initial=0.0)),
+                    factor=factors[box.name],
+                    conclusions=conclusions(self.answered.beliefs[box.name]),
+                    complaint=noise_complaint(box, len(errors), inside, self.beta),
+                )
             )
-            for name, errors in self._errors.items()
-        )
+        return tuple(rows)
+
+    @cached_property
+    def complaint(self) -> str:
+        """Why answers speak against a declared noise; empty if they do not.
+
+        Then bounds are estimates, however they were searched for, and stop no study.
+        """
+        return next(filter(None, (row.complaint for row in self.calibration)), "")
 
     @cached_property
     def _errors(self) -> dict[str, Array]:

@@ -169,6 +169,7 @@ def _calibration_rows(calibration: Sequence[Any]) -> list[tuple[str, str]]:
         wider = [f"{row.box} by {row.factor:.2g}" for row in calibration if row.factor > 1]
         if wider:
             text += f"; the bound widens those of {', '.join(wider)}"
+        text = "; ".join([text, *(row.complaint for row in calibration if row.complaint)])
         rows.append(("bands", text))
     concluded = [f"{row.box} {text}" for row in calibration for text in row.conclusions]
     return rows + [("concluded", text) for text in concluded]

@@ -128,14 +128,16 @@ class Optimistic:
                 "noise=0 if it is not"
             )
             return Bound(reason=reason)
+        if situation.widening > 1 and knowledge.complaint:
+            return Bound(reason=knowledge.complaint)
         solution = solve_auxiliary(knowledge.audited, knowledge, self.solver)
         if not solution.feasible:
             refutation = doubted_refutation(knowledge, self.solver)
             if refutation is not None or is_refuted(solution):
-                reason, declared = _NO_VERDICT, knowledge.is_declared
+                reason, declared = knowledge.complaint or _NO_VERDICT, knowledge.is_declared
                 return Bound(reason=reason, is_declared=declared, refutation=refutation)
         reason = "" if solution.proof is None else solution.proof.reason
-        return replace(bound_of(solution, knowledge), reason=reason)
+        return replace(bound_of(solution, knowledge), reason=knowledge.complaint or reason)
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""

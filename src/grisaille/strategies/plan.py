@@ -85,6 +85,8 @@ def bound_of(solution: Solution, knowledge: Knowledge) -> Bound:
     proof = solution.proof
     proved = proof.lower if proof is not None and np.isfinite(proof.lower) else None
     estimated = solution.value if solution.feasible else None
+    if knowledge.complaint:  # what is proved for bands that answers speak against is a guess
+        return Bound(proved if estimated is None else estimated, reason=knowledge.complaint)
     return Bound(estimated, proved, is_declared=knowledge.is_declared)
 
 

@@ -49,13 +49,14 @@ def widen_bands(plan: Plan, knowledge: Knowledge) -> Plan:
 def doubted_refutation(knowledge: Knowledge, solver: Solver | None) -> Refutation | None:
     """Proof that no point is feasible, also for bands twice as wide as their audit asks for.
 
-    Bands that hold by declaration are not doubted. None if there is no proof, or if too few answers
-    were predicted: bands that nothing has tested say nothing.
+    Bands that hold by declaration are not doubted. None if there is no proof, if too few answers
+    were predicted (bands that nothing has tested say nothing), or if answers speak against a
+    declared noise.
     """
     situation, beta = knowledge.situation, knowledge.beta
     audited = knowledge.audited
     if not isinstance(beta, BandRule):
-        if any(row.answers < TESTED for row in knowledge.calibration):
+        if knowledge.complaint or any(row.answers < TESTED for row in knowledge.calibration):
             return None
         audited, beta = audited.scaled(DOUBT), Audited(beta, DOUBT * situation.widening)
     solution = try_to_refute(audited, knowledge, solver)
