@@ -46,6 +46,8 @@ def check_range(box: BlackBox, inputs: Array, outputs: Array, history: History) 
         return
     low = np.full(box.outputs, -np.inf if box.lower is None else box.lower)
     high = np.full(box.outputs, np.inf if box.upper is None else box.upper)
+    if (outputs >= low).all() and (outputs <= high).all():
+        return  # without a look at the other answers, of which there may be many
     allowed = np.zeros(box.outputs)
     if box.noise is None:
         _, seen = history.data(box.name, box.inputs, box.outputs)
