@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test docs format lint types contracts tests quick reproduce compare benchmarks browser package clean
+.PHONY: demo test docs format lint types contracts tests quick elsewhere reproduce compare benchmarks browser package clean
 
 demo: $(READY)
 	$(BIN)/grisaille demo
@@ -32,7 +32,7 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 # Two tests at a time on two cores: threads of their own would only be in each other's way.
-tests quick docs: export OMP_NUM_THREADS = 1
+tests quick elsewhere docs: export OMP_NUM_THREADS = 1
 
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -40,6 +40,12 @@ tests: $(READY)
 # What to run while working on something: the checks, and the tests that take little time.
 quick: format lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --quiet
+
+# The same tests with the code of OpenBLAS and PyTorch for another type of processor: they do not
+# depend on last bits. Where there is no other code, it is the same run again.
+elsewhere: $(READY)
+	OPENBLAS_CORETYPE=$$($(BIN)/python -m tests.other_processor) ATEN_CPU_CAPABILITY=default \
+		$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --quiet
 
 # Runs every example and every executed page; a warning is an error. Then the site is checked: links,
 # nothing that is fetched from elsewhere, every public name, every example with a picture.

@@ -36,6 +36,24 @@ def test_the_regret_is_that_of_the_best_feasible_point_so_far():
         assert step.suggesting > 0
 
 
+def tiny(_seed: int) -> gs.Problem:
+    x = gs.Variable("x", lower=0, upper=1e-10)
+    box = gs.BlackBox(lambda x: x, name="box", noise=0)
+    return gs.Problem(maximize=x, subject_to=[box(x) <= 0.5e-10])
+
+
+def test_a_comparison_judges_feasibility_as_studies_do_in_every_unit():
+    def random(_initial: int) -> gs.RandomSearch:
+        return gs.RandomSearch()
+
+    plan = plan_of({"tiny": tiny}, {"random": random}, 1, 6)
+    (settings,) = plan.settings.values()
+    made = make_run(settings, compared(tiny), random)
+    met = [step.x[0] for step in made.steps if step.x[0] <= 0.5e-10]
+    assert 0 < len(met) < len(made.steps)
+    assert made.steps[-1].regret == -max(met)
+
+
 def noisy(seed: int) -> KnownProblem:
     generator = np.random.default_rng(seed)
     x = gs.Variable("x", lower=0, upper=1)

@@ -65,6 +65,22 @@ def test_whole_numbers_are_all_equally_likely():
     assert stats.chisquare(counts).pvalue > 0.01
 
 
+def test_walks_are_uniform_on_the_flat_part_that_two_inequalities_leave():
+    one = np.ones((1, 4))  # the sum is 1, and no ball fits
+    flat = Polytope(
+        np.vstack([one, -one]), np.array([1.0, -1]), np.zeros(4), np.ones(4), np.zeros(4, bool)
+    )
+    points = flat.uniform(1500, 3)
+    assert flat.contains(points).all()
+    for fraction in points.T:
+        assert stats.kstest(fraction, stats.beta(1, 3).cdf).pvalue > 0.001
+
+
+def test_a_polytope_that_is_a_point_is_drawn_as_that_point():
+    corner = Polytope(np.ones((1, 3)), np.zeros(1), np.zeros(3), np.ones(3), np.zeros(3, bool))
+    np.testing.assert_allclose(corner.uniform(4, 0), np.zeros((4, 3)), atol=1e-12)
+
+
 def test_points_come_from_the_seed_alone():
     np.testing.assert_array_equal(simplex(8).uniform(64, 5), simplex(8).uniform(64, 5))
     assert not np.array_equal(simplex(8).uniform(64, 5), simplex(8).uniform(64, 6))

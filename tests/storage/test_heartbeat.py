@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+import io
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
 
 from grisaille.errors import StorageError
+from grisaille.storage import heartbeat_script, worker_table
 from grisaille.storage.database import Database
 from grisaille.storage.event_log import Log, Worker
 from grisaille.storage.heartbeat import Heartbeat, this_host, this_worker
@@ -246,3 +253,82 @@ def test_a_worker_with_a_damaged_row_counts_as_gone(tmp_path):
     with log.turn(0) as turn:
         assert not turn.alive(worker.name)
     database.close()
+
+
+def later(database: Database, worker: str, seconds: float) -> None:
+    """Let the last heartbeat of a worker have been so much earlier."""
+    mine = sa.update(WORKERS).where(WORKERS.c.name == worker)
+    with database.exclusive() as connection:
+        connection.execute(mine.values(seen=WORKERS.c.seen - seconds))
+
+
+def test_a_lock_that_kept_heartbeats_out_is_not_held_against_workers(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/s.db")
+    log = database.create("s")
+    for name in ("punctual", "gone"):
+        database.beat(Worker(name, "elsewhere", 1, ""), 60.0)
+    later(database, "punctual", 150.0)
+    later(database, "gone", 200.0)
+
+    def are_alive() -> list[bool]:
+        with log.turn(0) as turn:
+            return [turn.alive("punctual"), turn.alive("gone")]
+
+    assert are_alive() == [False, False]  # unless something was locked
+    with database.exclusive() as connection:
+        worker_table.excuse(connection, 139.0)  # the last heartbeat was 11 s before this lock
+    assert are_alive() == [True, False]
+    later(database, "punctual", 40.0)
+    with database.exclusive() as connection:
+        worker_table.excuse(connection, 39.0)
+    assert are_alive() == [False, False]  # it had time for a heartbeat between two locks
+    database.close()
+
+
+def test_a_turn_that_lasts_longer_than_a_lease_excuses_the_workers(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    log = log_of(storage)
+    log.beat(Worker("far", "elsewhere", 1, ""), 1.0)
+    first = last_seen(storage)
+    with log.turn(0):
+        time.sleep(1.2)
+    assert last_seen(storage) > first
+    log.close()
+
+
+def test_whoever_waited_for_the_database_judges_nobody_by_a_heartbeat(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/s.db")
+    log = database.create("s")
+    database.beat(Worker("far", "elsewhere", 1, ""), 60.0)
+    later(database, "far", 100.0)
+    other = sqlite3.connect(tmp_path / "s.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")  # a program of the user, say
+    ending = threading.Timer(1.5, lambda: other.execute("ROLLBACK"))
+    ending.start()
+    with log.turn(0) as turn:
+        assert turn.alive("far")
+    with log.turn(0) as turn:
+        assert not turn.alive("far")
+    ending.join()
+    other.close()
+    database.close()
+
+
+def test_a_heartbeat_that_fails_is_tried_again_soon(tmp_path, monkeypatch):
+    tried: list[float] = []
+    request = {"address": "sqlite:///", "path": sys.path, "lease": 60.0}
+    request["worker"] = {**asdict(this_worker()), "process": os.getppid()}
+    pauses = iter([False, False, False, True])
+
+    def wait(*arguments: object) -> tuple[bool]:
+        tried.append(float(str(arguments[-1])))
+        return (next(pauses),)
+
+    answers = iter([True, False, True])
+    monkeypatch.setattr(
+        sys, "stdin", SimpleNamespace(buffer=io.BytesIO(json.dumps(request).encode()))
+    )
+    monkeypatch.setattr(heartbeat_script.select, "select", wait)
+    monkeypatch.setattr(heartbeat_script, "_beat", lambda *_: next(answers))
+    heartbeat_script.main()
+    assert tried == [15.0, 15.0, 1.0, 15.0]

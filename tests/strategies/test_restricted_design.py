@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import grisaille as gs
+from grisaille.language.linear_system import LinearSystem
 from grisaille.records import History, Situation
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.restricted_design import (
@@ -77,7 +78,7 @@ def test_steps_are_kept_where_few_points_are_inside():
 def test_what_nothing_can_meet_still_gives_points_between_the_bounds():
     x = gs.Variable("x", 2, lower=0, upper=1)
     box = gs.BlackBox(lambda x: float(x[0]), name="box", noise=0)
-    problem = gs.Problem(minimize=box(x), subject_to=[np.sum(x) >= 3])
+    problem = gs.Problem(minimize=box(x), subject_to=[x[0] + x[1] >= 1.5, x[0] + x[1] <= 1])
     point = sobol_point(Situation(problem, History(), 0))
     assert ((point >= 0) & (point <= 1)).all()
 
@@ -87,3 +88,21 @@ def test_problems_without_linear_inequalities_are_not_restricted():
     box = gs.BlackBox(lambda x: float(x[0]), name="box", noise=0)
     for constraint in (x[0] * x[1] <= 0.5, box(x) <= 0.5):
         assert not is_restricted(gs.Problem(minimize=x[0], subject_to=[constraint]).program)
+
+
+def test_a_point_of_what_has_no_volume_costs_one_search_at_most(monkeypatch):
+    nearest, calls = LinearSystem.nearest, []
+    monkeypatch.setattr(
+        LinearSystem, "nearest", lambda self, x: (calls.append(x), nearest(self, x))[1]
+    )
+    box = gs.BlackBox(lambda x: float(x[0]), name="box", noise=0)
+    weights = np.array([1, 1.37, 0.61, 1.83])
+    needed = weights @ [0.25, 0.5, 0.75, 0.5]
+    for step, most in ((None, 0), (0.25, 1)):
+        x = gs.Variable("x", 4, lower=0, upper=1, step=step)
+        flat = [weights @ x <= needed, weights @ x >= needed]
+        program = gs.Problem(minimize=box(x), subject_to=flat).program
+        calls.clear()
+        point = random_point(program, np.random.default_rng(0))
+        assert weights @ point == pytest.approx(needed, abs=1e-11)
+        assert len(calls) <= most

@@ -312,3 +312,93 @@ def test_the_time_limit_also_ends_waiting_for_others(tmp_path):
 def test_strange_arguments_get_a_sentence(call, message):
     with pytest.raises(gs.ModelError, match=message):
         call(gs.Study(parabola(), strategy=QUICK))
+
+
+@pytest.mark.parametrize("large", [sys.float_info.max, -1e155])
+def test_an_answer_that_is_too_large_to_learn_from_is_refused_everywhere(large):
+    study = gs.Study(parabola(noise=None), strategy=QUICK)
+    refused = pytest.raises(gs.EvaluationError, match=r"beyond ±1e\+150.*study\.retract")
+    sheet = study.ask_sheet(1).astype({"f": object})
+    queries = study.ask(2)
+    study.tell(queries[0], 1.0)
+    with refused:
+        study.tell(queries[1], large)
+    with refused:
+        study.correct(queries[0], large)
+    with refused:
+        study.observe("f", [[0.5]], [[large]])
+    sheet["f"] = large
+    (line,) = study.tell_sheet(sheet).itertuples()
+    assert line.outcome == "refused"
+    assert "study.retract" in line.message
+    study.tell(queries[1], 1e150)
+    study.tell(sheet["id"][0], -1e150)
+    assert study.run(5, progress=False).nit == 5
+    assert len(study.answers()) == 5
+
+
+def test_a_penalty_too_large_to_learn_from_counts_as_a_failure():
+    x = gs.Variable("x", lower=-2, upper=3)
+    box = gs.BlackBox(lambda x: sys.float_info.max if x > 2 else (x - 1) ** 2, name="f", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x)), strategy=QUICK)
+    study.enqueue([[2.5], [2.9]])
+    result = study.run(10, progress=False)
+    assert result.fun < 0.1
+    assert "raise an exception in the function" in result.failures[0].reason
+
+
+def test_a_study_that_recorded_a_number_too_large_asks_to_retract_it():
+    study = gs.Study(parabola(noise=None), strategy=gs.RandomSearch())
+    study.run(6, progress=False)
+    late, large, ordinary = study.ask(3)
+
+    def record(writer):  # as versions did that took any number
+        writer.tell(writer.open_entry(large.id), np.array([1e200]), 0.0)
+
+    study._session.write(record)
+    said = r"black box 'f' at .* answered \[1e\+200\].*study\.retract"
+    assert study.tell(ordinary, 1.0) is not None
+    with pytest.raises(gs.EvaluationError, match=said):
+        study.result()
+    study.retract(large)
+    study.tell(late, 1.0)
+    assert study.result().nit == 8
+
+
+def test_rows_are_recorded_whatever_their_remarks_come_to(monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError
+
+    study = gs.Study(parabola(), strategy=QUICK)
+    monkeypatch.setattr("grisaille.study.answered_study.remarks_on_rows", broken)
+    with pytest.raises(ZeroDivisionError):
+        study.observe("f", [[0.5]], [[0.25]])
+    assert len(study.answers()) == 1
+
+
+@pytest.mark.parametrize("power", [-1000, -560, -300, 300, 490])
+def test_outputs_of_any_size_are_learned(power):
+    """A power of two is exact, so that the size changes nothing while floats have room."""
+
+    def run(size):
+        x = gs.Variable("s", lower=0, upper=1)
+        box = gs.BlackBox(lambda s: size * (np.sin(5 * s) + s**2), name="f")
+        return gs.Problem(minimize=box(x)).solve(8, strategy=QUICK, progress=False)
+
+    plain, sized = run(1.0), run(2.0**power)
+    assert np.isfinite(sized.lower_bound)
+    assert sized.lower_bound <= sized.fun < 0
+    if abs(power) <= 300:
+        assert sized.x.tolist() == plain.x.tolist()
+        assert sized.lower_bound == 2.0**power * plain.lower_bound
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("place", [0.2, 0.731])
+def test_a_narrow_peak_with_a_plateau_of_next_to_nothing_is_learned(sign, place):
+    x = gs.Variable("s", lower=0, upper=1)
+    box = gs.BlackBox(lambda s: sign * np.exp(-(((s - place) / 0.01) ** 2)), name="f")
+    study = gs.Study(gs.Problem(minimize=box(x)), strategy=QUICK)
+    result = study.run(7, progress=False)
+    assert np.isfinite(result.lower_bound)
+    assert "f" in str(result)

@@ -9,7 +9,6 @@ from grisaille.comparison.figures import draw
 from grisaille.comparison.plan import LeftOut
 from grisaille.comparison.regret_curves import resolution
 from grisaille.comparison.results import Results
-from grisaille.comparison.run import ROUNDING
 from grisaille.comparison.tables import (
     duel_table,
     final_table,
@@ -87,7 +86,7 @@ def better_than_optimum(results: Results, problem: str) -> float | None:
         for run in results.of(problem)
         for step in run.steps
         if run.optimum is not None
-        and step.violation <= ROUNDING
+        and step.violation <= 0
         and run.sense * (step.objective - run.optimum) < -resolution(run)
     ]
     return min(found)[1] if found else None

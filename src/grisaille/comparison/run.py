@@ -17,9 +17,6 @@ from grisaille.records import Trial
 from grisaille.study.result import Status
 from grisaille.study.study import Study
 
-ROUNDING = 1e-9
-"""A point that meets its constraints may violate the true ones by as much, through rounding."""
-
 FAILED = "failed"
 """How a run ended that broke off with an error."""
 
@@ -229,7 +226,7 @@ class _Watch:
         return np.nan if optimum is None else merit(objective, violation, optimum, sense)
 
     def _shortfall(self, step: Step) -> float:
-        if step.violation > ROUNDING or not np.isfinite(step.objective):
+        if step.violation > 0 or not np.isfinite(step.objective):
             return np.inf
         optimum, sense = self.compared.optimum, self.compared.problem.sense
         if optimum is None:

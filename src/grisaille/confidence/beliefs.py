@@ -20,6 +20,7 @@ from grisaille.confidence.logarithmic_inputs import (
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language import atoms
 from grisaille.language.black_box import BlackBox
+from grisaille.language.black_box_answer import LARGEST_ANSWER, check_size
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.program import Program
 from grisaille.language.reduced_problem import Bounded
@@ -167,6 +168,10 @@ def _surrogate(
     at_once: int,
 ) -> Surrogate:
     inputs, outputs = history.data(box.name, box.inputs, box.outputs)
+    large = np.flatnonzero((np.abs(outputs) > LARGEST_ANSWER).any(1))
+    if len(large):  # recorded by a version that took any number
+        where = f"black box {box.name!r} at {box.describe(inputs[large[0]])}"
+        check_size(outputs[large[0]], where)
     if not box.inputs:
         declared = None if box.noise is None else torch.tensor(box.noise)
         return ConstantProcess.of(torch.tensor(outputs), declared)

@@ -14,6 +14,7 @@ from grisaille.array_types import Array
 from grisaille.checks import is_count, is_finite, is_number, real_numbers, tuple_of
 from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.interoperation.answer_names import name_calls
+from grisaille.language.black_box_answer import check_size
 from grisaille.language.value_kinds import ValueKind, kinds_from_plain, readable
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.evaluation_chain import Chain
@@ -223,6 +224,7 @@ class Generator:
         """Outputs by call; and by call why there are none, for all other calls."""
         known = {"_id", *self._entries, *self.observables}
         others = [key for key in result if isinstance(key, str) and key not in known]
+        calls = self.study.problem.program.calls
         answers: dict[int, Array] = {}
         missing: dict[int, str] = {}
         for number, names in enumerate(self._names):
@@ -238,8 +240,14 @@ class Generator:
                     )
                     missing.setdefault(number, f"{where} has no value: {name!r} {got}")
                 values.append(value)
-            if number not in missing:
-                answers[number] = np.array(values)
+            if number in missing:
+                continue
+            outputs = np.array(values)
+            try:
+                check_size(outputs, f"{where}: black box {calls[number].box.name!r}")
+                answers[number] = outputs
+            except EvaluationError as error:
+                missing[number] = str(error)
         return answers, missing
 
     def _observations(self, result: Mapping[str, Any]) -> list[tuple[str, Array, Array]]:

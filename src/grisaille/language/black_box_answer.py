@@ -13,6 +13,10 @@ from grisaille.language.columns import entry_names
 from grisaille.language.expression import Unit
 from grisaille.language.quantities import entry_units, plain_numbers
 
+# A variance is the square of an answer, and no float is above 1.8e308. From answers of 1e155 on, no
+# decision could be made (benchmarks/extreme_answers.py); up to 1e150, there is room for factors.
+LARGEST_ANSWER = 1e150
+
 
 class WrongFormError(EvaluationError):
     """An answer that is something else than the declared number of numbers, not a bad number."""
@@ -69,6 +73,22 @@ def checked_answer(
             "number"
         )
     return array.reshape(-1)
+
+
+def check_size(outputs: Array, where: str) -> None:
+    """Raise EvaluationError if an answer is too large for anything to be learned from it.
+
+    Args:
+        outputs: The outputs, flat.
+        where: Which black box at which inputs.
+    """
+    if (np.abs(outputs) > LARGEST_ANSWER).any():
+        raise EvaluationError(
+            f"{where} answered {shortened(outputs.tolist())}: beyond ±{LARGEST_ANSWER:g}, nothing "
+            "can be learned. If this stands for a failure, raise an exception in the function, or "
+            "call study.fail: the place is then avoided. If it was recorded, study.retract takes "
+            "it back (study.answers() has its id)"
+        )
 
 
 def _by_name(answer: Any) -> dict[Any, Any] | None:

@@ -78,11 +78,13 @@ class Polytope:
         return None if not len(found) else np.resize(found, (count, len(self.lower)))
 
     def walked(self, count: int, generator: np.random.Generator) -> Array | None:
-        """The ends of `count` random walks (hit and run), (count, n); None if there is no room.
+        """The ends of `count` random walks (hit and run), (count, n); None if nothing is inside.
 
         A step goes in a random direction, to any point of the line inside with the same chance.
+        Where inequalities leave no volume, such as `a + b <= 1` with `a + b >= 1`, directions stay
+        in the flat part that they leave.
         """
-        if self._center is None:
+        if self._middle is None:
             return None
         free = ~(self.whole & ~self.matrix.any(0))  # other whole numbers are drawn evenly
         unit = self._walk(count, generator)
@@ -189,18 +191,53 @@ class Polytope:
             return None
         return np.asarray(found.x[:-1])
 
-    def _walk(self, count: int, generator: np.random.Generator) -> Array:
+    @cached_property
+    def _middle(self) -> tuple[Array, Array] | None:
+        """A point with room on all sides, and directions (n, k) to walk in, orthonormal.
+
+        All directions where a ball fits inside. Otherwise some rows are met only with equality, and
+        directions keep to them. None if nothing is inside, or nothing is found.
+        """
         n = len(self.lower)
-        points = np.tile(np.asarray(self._center), (max(count, 4 * n), 1))
-        shape, volume = np.eye(n), -np.inf
+        if self._center is not None:
+            return self._center, np.eye(n)
+        if self.whole.any():  # rounding would leave the flat part
+            return None
+        matrix, limits = self._unit_rows
+        tight, seen = np.ones(len(matrix), dtype=bool), []
+        while tight.any():  # each round shows room in another row, or that none is left
+            rows = np.hstack([matrix, np.diag(tight).astype(float)[:, tight]])
+            goal = np.append(np.zeros(n), -np.ones(tight.sum()))
+            bounds = [(None, None)] * n + [(0, 1)] * int(tight.sum())
+            found = linprog(goal, rows, limits, bounds=bounds, method="highs")
+            if found.x is None:
+                return None
+            seen.append(found.x[:n])
+            roomy = limits - matrix @ found.x[:n] > _LEAST_RADIUS
+            if not (tight & roomy).any():
+                break
+            tight &= ~roomy
+        _, sizes, directions = np.linalg.svd(matrix[tight])
+        return np.mean(seen, 0), directions[int((sizes > 1e-9).sum()) :].T
+
+    def _walk(self, count: int, generator: np.random.Generator) -> Array:
+        assert self._middle is not None
+        middle, inside = self._middle
+        n, dimension = inside.shape
+        points = np.tile(middle, (max(count, 4 * n), 1))
+        if not dimension:
+            return points[:count]
+        shape, volume = inside, -np.inf
         for _ in range(_FIRST_WALKS):
             points = self._steps(points, shape, _STEPS, generator)
-            covariance = np.atleast_2d(np.cov(points.T))
-            shape = np.linalg.cholesky(covariance + 1e-14 * np.trace(covariance) * np.eye(n))
-            before, volume = volume, float(np.log(np.diag(shape)).sum())
-            if abs(volume - before) <= _SAME_VOLUME * n:
+            covariance = np.atleast_2d(np.cov((points @ inside).T))
+            rounding = 1e-14 * np.trace(covariance) * np.eye(dimension)
+            spread = np.linalg.cholesky(covariance + rounding)
+            shape = inside @ spread
+            before, volume = volume, float(np.log(np.diag(spread)).sum())
+            if abs(volume - before) <= _SAME_VOLUME * dimension:
                 break
-        steps = _STEPS + _STEPS_PER_DIMENSION * n
+        steps = _STEPS + _STEPS_PER_DIMENSION * dimension
         return self._steps(points, shape, steps, generator)[:count]
 
     def _steps(
@@ -209,7 +246,7 @@ class Polytope:
         """Points (count, n) after some steps in directions that are normal, deformed by `shape`."""
         matrix, limits = self._unit_rows
         for _ in range(steps):
-            direction = generator.standard_normal(points.shape) @ shape.T
+            direction = generator.standard_normal((len(points), shape.shape[1])) @ shape.T
             direction /= np.linalg.norm(direction, axis=1, keepdims=True)
             speed, room = direction @ matrix.T, np.maximum(limits - points @ matrix.T, 0.0)
             with np.errstate(divide="ignore", invalid="ignore"):

@@ -194,8 +194,9 @@ class Database:
         self._patiently(lambda: self._beat(worker, lease))
 
     def _beat(self, worker: Worker, lease: float) -> None:
+        began = time.monotonic()
         with self.exclusive() as connection:
-            record_beat(connection, worker, lease)
+            record_beat(connection, worker, lease, time.monotonic() - began)
 
     def _patiently(self, attempt: Callable[[], Value]) -> Value:
         """Try again for a while if the database is busy; a wrong address is reported at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from grisaille.storage.event_log import (
 )
 from grisaille.storage.event_rows import Damage, read_rows, row_of, select_rows
 from grisaille.storage.schema import EVENTS, STUDIES
-from grisaille.storage.worker_table import is_alive, now
+from grisaille.storage.worker_table import excuse, is_alive, now
 
 if TYPE_CHECKING:
     from grisaille.storage.database import Database
@@ -115,7 +116,9 @@ class DatabaseLog:
     @contextmanager
     def turn(self, after: int, batch: str = "") -> Iterator[DatabaseTurn]:
         """Wait for a turn to write. At its end all appended events are recorded, or none."""
+        began = time.monotonic()
         with self._database.exclusive(self.this_thread.patient) as connection:
+            waited = time.monotonic() - began
             # In PostgreSQL the writers of a study wait for this row.
             row = connection.execute(
                 sa.select(STUDIES.c.decider, STUDIES.c.events)
@@ -128,9 +131,10 @@ class DatabaseLog:
                 )
             news = self._events(connection, after)
             self._check_count(after + len(news), row.events)
-            turn = DatabaseTurn(connection, self._study, after, news, row.decider, batch)
+            turn = DatabaseTurn(connection, self._study, after, news, row.decider, batch, waited)
             yield turn
             turn.finish()
+            excuse(connection, time.monotonic() - began)
 
     def beat(self, worker: Worker, lease: float) -> None:
         """Record that a worker is alive, and will report again within `lease` seconds."""
@@ -152,10 +156,12 @@ class DatabaseTurn:
         news: Sequence[Event],
         decider: str | None,
         batch: str,
+        waited: float,
     ) -> None:
         self._connection = connection
         self._study = study
         self._batch = batch
+        self._waited = waited
         self._before = decider
         self.decider = decider
         self.news = news
@@ -181,7 +187,7 @@ class DatabaseTurn:
 
     def alive(self, worker: str) -> bool:
         """Whether a worker still runs, by its heartbeat and, on this machine, its process."""
-        return is_alive(self._connection, worker)
+        return is_alive(self._connection, worker, self._waited)
 
     def now(self) -> float:
         """The time by the database's clock, which all workers share."""

@@ -12,6 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+# Seconds after which a heartbeat that could not be recorded is tried again: a small part of the
+# half lease, 30 s, that workers are given after a lock.
+_AGAIN = 1.0
+
 
 def main() -> None:
     """Record heartbeats as standard input says, until it closes.
@@ -22,9 +26,11 @@ def main() -> None:
     request = json.loads(sys.stdin.buffer.readline())
     sys.path[:] = request["path"]
     worker, lease = request["worker"], request["lease"]
-    while not select.select([0], [], [], lease / 4)[0] and os.getppid() == worker["process"]:
-        if not is_stopped(worker["process"]):
-            _beat(request["address"], worker, lease)
+    pause = lease / 4
+    while not select.select([0], [], [], pause)[0] and os.getppid() == worker["process"]:
+        pause = lease / 4
+        if not is_stopped(worker["process"]) and not _beat(request["address"], worker, lease):
+            pause = min(_AGAIN, pause)
 
 
 def is_stopped(process: int) -> bool:
@@ -35,7 +41,8 @@ def is_stopped(process: int) -> bool:
         return False
 
 
-def _beat(address: str, worker: dict[str, Any], lease: float) -> None:
+def _beat(address: str, worker: dict[str, Any], lease: float) -> bool:
+    """Record a heartbeat; False if the database cannot be reached or is locked for long."""
     # Imported when it is needed: many workers end before their second heartbeat is due.
     from grisaille.errors import StorageError
     from grisaille.storage.database import Database
@@ -47,8 +54,9 @@ def _beat(address: str, worker: dict[str, Any], lease: float) -> None:
             database.beat(Worker(**worker), lease)
         finally:
             database.close()  # between heartbeats nobody has to wait for this process
-    except StorageError:
-        pass  # the worker's next write reports it, if there is one
+    except StorageError:  # the worker's next write reports it, if there is one
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Without such inequalities nothing here is used. With them, points are uniform on
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 import torch
@@ -37,7 +38,8 @@ def restricted_sequence(program: Program, seed: int, count: int) -> Array:
     while sum(map(len, blocks)) < count:
         number = len(blocks) - 1
         generator = np.random.default_rng(np.random.SeedSequence([seed, number]))
-        blocks.append(_walked(program, _WALKS, generator))
+        needed = min(_WALKS, count - sum(map(len, blocks)))
+        blocks.append(_walked(program, generator, needed))
     return np.concatenate(blocks)[:count]
 
 
@@ -47,7 +49,7 @@ def random_point(program: Program, generator: np.random.Generator) -> Array:
     shape = (_LOOKED_AT, len(space.lower))
     drawn = space.spread(generator.uniform(space.search_lower, space.search_upper, shape))
     inside = drawn[_is_met(program, drawn)]
-    return np.asarray(inside[0]) if len(inside) else _walked(program, _WALKS, generator)[0]
+    return np.asarray(inside[0]) if len(inside) else _walked(program, generator, 1)[0]
 
 
 @lru_cache(maxsize=8)
@@ -61,17 +63,20 @@ def _sobol_points(program: Program, seed: int) -> Array:
     return found if len(found) >= _ENOUGH else found[:0]
 
 
-def _walked(program: Program, count: int, generator: np.random.Generator) -> Array:
-    """Ends of random walks inside, on the steps of their variables."""
+def _walked(program: Program, generator: np.random.Generator, needed: int) -> Array:
+    """Return ends of random walks inside, on the steps of their variables: as many as needed.
+
+    The first ones do not depend on how many are needed.
+    """
     space, region = program.space, design_region(program)
-    drawn = None if region is None else region.walked(count, generator)
+    drawn = None if region is None else region.walked(_WALKS, generator)
     if drawn is None:  # there is no room for a walk: the nearest points to any
-        shape = (count, program.size)
+        shape = (_WALKS, program.size)
         drawn = generator.uniform(space.search_lower, space.search_upper, shape)
     points = space.on_steps(space.design(torch.tensor(drawn)))
     met = _is_met(program, points)
     if met.mean() >= 1 / 16:  # as uniform as what was drawn
-        return np.resize(points[met], points.shape)
+        return np.resize(points[met], points.shape)[:needed]
     rows = _rows(program)
     system = LinearSystem(
         equal=np.zeros((0, program.size)),
@@ -84,12 +89,12 @@ def _walked(program: Program, count: int, generator: np.random.Generator) -> Arr
     )
     # What nothing can meet is left as it is: the study says so.
     near = system.nearest(points[0])
-    return points if near is None else np.array([near, *_rest(system, points[1:])])
-
-
-def _rest(system: LinearSystem, points: Array) -> list[Array]:
-    found = (system.nearest(point) for point in points)
-    return [near for near in found if near is not None]
+    if near is None:
+        return points[:needed]
+    # Each point is a search of its own, so no more are made than are needed.
+    rest = (system.nearest(point) for point in points[1:])
+    found = (point for point in rest if point is not None)
+    return np.array([near, *islice(found, needed - 1)])
 
 
 def _is_met(program: Program, points: Array) -> Flags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -99,8 +99,8 @@ class AnsweredStudy(ReadableStudy):
             The trial that this answer completes, if it does.
 
         Raises:
-            EvaluationError: The value is not what the black box was declared to return; nothing is
-                recorded.
+            EvaluationError: The value is not what the black box was declared to return, or beyond
+                ±1e150; nothing is recorded.
             AssumptionError: It lies outside the declared range; nothing is recorded.
             ProtocolError: There is no such query, or it has an answer already.
         """
@@ -283,13 +283,14 @@ class AnsweredStudy(ReadableStudy):
         for row, answer in zip(x, y, strict=True):
             check_range(known, row, answer, before)
 
-        def record(writer: Writer) -> list[str]:
-            remarks = remarks_on_rows(self.problem, known, x, y, writer.state.rows())
+        def record(writer: Writer) -> Mapping[str, Observation]:
+            earlier = writer.state.rows()
             writer.observe(known.name, x, y)
             assemble(writer)
-            return remarks
+            return earlier
 
-        _warn(self._session.write(record))
+        earlier = self._session.write(record)
+        _warn(remarks_on_rows(self.problem, known, x, y, earlier))
         return len(x)
 
 

@@ -172,12 +172,13 @@ def _match(inputs: Array, call: BoxCall, rows: Rows, first: list[str]) -> list[s
         return [None] * len(inputs)
     table = np.array([rows[name].inputs for name in names]).reshape(len(names), -1)
     scale = 1 + np.abs(table).max(0, initial=0.0)
+    usual = set(names)
     found: list[str | None] = []
     tree = KDTree(table / scale)
     _, places = tree.query(np.where(finite[:, None], inputs, 0.0) / scale)
     for own, place, wanted, usable in zip(first, places, inputs, finite, strict=True):
         near = np.abs(table[place] - wanted) <= _ROUNDING * scale
-        name = own if own in names and np.array_equal(rows[own].inputs, wanted) else names[place]
+        name = own if own in usual and np.array_equal(rows[own].inputs, wanted) else names[place]
         right = usable and bool(near.all()) and not refusal(call.box, wanted)
         found.append(name if right else None)
     return found

@@ -7,6 +7,7 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
+from grisaille.language.black_box_answer import check_size
 from grisaille.records import History
 
 # Known parts may miss the end of a range of inputs by rounding.
@@ -38,14 +39,20 @@ def refusal(box: BlackBox, inputs: Array) -> str:
 def check_range(box: BlackBox, inputs: Array, outputs: Array, history: History) -> None:
     """Raise AssumptionError if an answer is outside the declared range of its black box.
 
+    Every answer passes here before it is recorded. Raise EvaluationError if it is too large to be
+    learned from.
+
     With noise, an observation may be outside the range of the function itself. With noise to be
     learned, it may be outside by 10 % of the range or, if one end is not declared, of the spread of
     the earlier answers.
     """
+    check_size(outputs, f"black box {box.name!r} at {box.describe(inputs)}")
     if box.noise is not None and not box.is_exact:
         return
     low = np.full(box.outputs, -np.inf if box.lower is None else box.lower)
     high = np.full(box.outputs, np.inf if box.upper is None else box.upper)
+    if (outputs >= low).all() and (outputs <= high).all():
+        return  # without a look at the other answers, of which there may be many
     allowed = np.zeros(box.outputs)
     if box.noise is None:
         _, seen = history.data(box.name, box.inputs, box.outputs)

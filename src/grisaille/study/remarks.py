@@ -67,11 +67,12 @@ def _far(
     _, answers = before.data(box.name, box.inputs, box.outputs)
     if len(answers) < _LEAST_ANSWERS or not box.inputs or box.model is not None:
         return []
-    near = _near(problem, box, inputs, before)
-    if near is None:
-        return []
     found: list[str] = []
-    with suppress(Exception):  # the answer is recorded, whatever can be said about it
+    # The answer is recorded, whatever can be said about it.
+    with suppress(Exception), np.errstate(all="ignore"):
+        near = _near(problem, box, inputs, before)
+        if near is None:
+            return []
         surrogate = believe(problem.program, near, only=[box.name])[box.name]
         with torch.no_grad():
             mean, deviation = surrogate.predict(torch.tensor(inputs).unsqueeze(0))

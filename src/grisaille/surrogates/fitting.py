@@ -31,6 +31,9 @@ NOISE_FREE = 1e-6
 # optimum, so that their spread is far too small; the likelihood finds the variance.
 VARIANCE_PRIOR = LogNormal(0.0, 1.0)
 NOISE_PRIOR = LogNormal(-4.0, 1.0)
+# Answers that vary by less are learned as if they varied by this much: the least variance that is
+# learned, a 1e-20th of its square as a floor of posterior variances, is then still a normal float.
+_LEAST_SPREAD = 1e-140
 # In the unit cube, and for standardized outputs.
 _LENGTHSCALES = (2.5e-2, 1e3)
 _VARIANCES = (1e-6, 1e6)
@@ -134,7 +137,8 @@ def center_and_spread(outputs: Array) -> tuple[Array, Array]:
     center = outputs.mean(0)
     spread = outputs.std(0, ddof=1) if len(outputs) > 1 else np.zeros(k)
     size = np.where(center == 0, 1.0, np.abs(center))
-    return center, np.where(spread > 1e-12 * np.abs(center), spread, size)
+    spread = np.where(spread > 1e-12 * np.abs(center), spread, size)
+    return center, np.maximum(spread, _LEAST_SPREAD)
 
 
 class Fit:
