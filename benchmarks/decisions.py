@@ -57,7 +57,17 @@ SCENARIO = "scenario"
 SCENARIOS = ("noisy", "costs", "failures", "batches", "theory", "infeasible", "unknown_noise")
 
 # Parts of an event that differ from run to run.
-_NOT_DECIDED = ("seconds", "worker", "lease", "time", "versions", "asked", "until", "holder", "made_on")
+_NOT_DECIDED = (
+    "seconds",
+    "worker",
+    "lease",
+    "time",
+    "versions",
+    "asked",
+    "until",
+    "holder",
+    "made_on",
+)
 _RESULT = ("status", "message", "x", "fun", "lower_bound", "upper_bound", "gap", "certified")
 _RESULT += ("maxcv", "evaluations", "learned", "cost")
 

@@ -38,13 +38,24 @@ def test_the_example_runs(file: Path, tmp_path: Path):
     assert out.strip()
     if file.stem == "first":
         assert (tmp_path / "convergence.png").exists()
-        assert numbers(out) == pytest.approx(numbers(readme_blocks("text")[0]), rel=2e-3, abs=0.05)
+        printed, shown = report_of(out), report_of(readme_blocks("text")[0])
+        assert printed.keys() == shown.keys()
+        for row in CLAIMED:
+            assert numbers(printed[row]) == pytest.approx(numbers(shown[row]), rel=2e-3, abs=0.05)
 
 
-def numbers(text: str) -> list[float]:
-    """The numbers of a printed result, the progress lines above it left out."""
-    report = text[text.index("status") :]
-    return [float(n) for n in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", report)]
+# What a row says in words or in its last digits can hang on the type of the processor.
+CLAIMED = ("maximum", "optimum", "x", "evaluations")
+
+
+def report_of(text: str) -> dict[str, str]:
+    """The rows of a printed result by their first word, the progress lines above it left out."""
+    rows = text[text.index("status") :].strip().splitlines()
+    return dict(row.split(maxsplit=1) for row in rows)
+
+
+def numbers(row: str) -> list[float]:
+    return [float(n) for n in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", row)]
 
 
 def readme_blocks(language: str) -> list[str]:
@@ -60,7 +71,7 @@ def test_a_misspelled_name_is_answered_with_the_right_one_and_problems_are_at_ha
     code = "import grisaille as gs; print(gs.problems.drop_wave().name); gs.EIFn"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "Drop-Wave\n"
-    assert "Did you mean: 'EIFN'?" in done.stderr
+    assert "did you mean 'EIFN'?" in done.stderr
     assert "problems" in dir(gs)
 
 

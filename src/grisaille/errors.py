@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import traceback
 import unicodedata
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grisaille.study.result import Result
 
-
+_OUR_FILES = str(Path(__file__).parent) + os.sep
 _MOST_OF_A_VALUE = 200
 _MOST_OF_A_TEXT = 4000
 # Kinds of characters that a terminal obeys instead of showing them: controls, marks that change the
@@ -87,11 +90,27 @@ def raised(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Where an exception was raised, such as " (own.py, line 12)"; empty if that is not known."""
+    """Where an exception was raised, such as " (own.py, line 12)"; empty if that is not known.
+
+    It is a line of the user, if there is one: this library may have raised what that line caused.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""
-    return f" ({printable(Path(frames[-1].filename).name)}, line {frames[-1].lineno})"
+    last = next((f for f in reversed(frames) if not _is_ours(f.filename)), frames[-1])
+    return f" ({printable(Path(last.filename).name)}, line {last.lineno})"
+
+
+def warn(text: str) -> None:
+    """Warn with a `GrisailleWarning` that names the line of the user that caused it."""
+    frame, level = sys._getframe(1), 2
+    while _is_ours(frame.f_code.co_filename) and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, GrisailleWarning, stacklevel=level)
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_OUR_FILES)
 
 
 def cut(text: str, most: int = _MOST_OF_A_VALUE) -> str:

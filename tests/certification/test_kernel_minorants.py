@@ -107,7 +107,7 @@ def test_declared_slopes_bound_a_product_by_themselves():
 def test_a_sum_is_solved_to_a_certified_optimum():
     problem = problem_with(gs.Matern().on(1) + gs.Linear().on(0))
     strategy = gs.Optimistic(solver=gs.Certified())
-    result = problem.solve(4, strategy=strategy, seed=0, progress=False)
+    result = problem.solve(10, strategy=strategy, seed=0, progress=False)
     assert result.certified
     assert result.lower_bound <= -2.0 + 1e-9  # at (-1, -pi / 6)
 

@@ -65,18 +65,23 @@ def test_create_refuses_a_name_that_is_taken(lab, place, capsys):
     assert "there is a study 'lab' already" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("value", ["-0.25", "-1e-3", "[0.5]", '{"f": 0.5}', "7"])
-def test_an_answer_is_json_also_when_it_is_negative(lab, call, state, value):
+@pytest.mark.parametrize(
+    ("value", "recorded"),
+    [("-0.25", -0.25), ("-1e-3", -1e-3), ("[0.5]", 0.5), ('{"f": 0.5}', 0.5), ("7", 7.0)],
+)
+def test_an_answer_is_json_also_when_it_is_negative(lab, call, state, value, recorded):
     (query,) = ask(call)[1]
     code, output = call("tell", query["id"], value)
-    if value.startswith("{"):
-        assert code == 3
-        return
     assert code == 0, output.err
-    found = json.loads(value)
-    assert state("lab").queries[query["id"]].outputs.tolist() == (
-        found if isinstance(found, list) else [found]
-    )
+    assert state("lab").queries[query["id"]].outputs.tolist() == [recorded]
+
+
+def test_an_answer_under_another_name_is_refused(lab, call, state):
+    (query,) = ask(call)[1]
+    code, output = call("tell", query["id"], '{"g": 0.5}')
+    assert code == 3
+    assert "g" in output.err
+    assert state("lab").queries[query["id"]].outputs is None
 
 
 def test_a_wrong_answer_is_refused_and_the_right_one_counts_once(lab, call):

@@ -105,7 +105,7 @@ def test_a_run_whose_reader_has_gone_goes_on_to_the_end(model, place, state):
 
 def test_another_failure_keeps_its_own_exit_code(model, place, monkeypatch):
     monkeypatch.setattr(sys, "stdout", FullDisk(0))
-    assert solved(model(least=3), place) == 1
+    assert solved(model(limited="x * x", least=5), place) == 1
 
 
 def test_a_stream_that_was_never_open_is_no_reason_to_stop(model, place, state, monkeypatch):

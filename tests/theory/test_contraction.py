@@ -168,7 +168,7 @@ def test_widths_make_the_bound_independent_of_units():
 def test_infeasible_by_uses_the_factor():
     loose, tight = (
         gs.Guarantee(
-            gs.Problem(minimize=x, subject_to={"c": t <= -5}, equations=[t == phi(x, t)]),
+            gs.Problem(minimize=x, subject_to={"c": t * t <= -5}, equations=[t == phi(x, t)]),
             gs.Theory(regularization=1e-4),
         )
         for x, t, phi in (parts(0.5), parts(0.9))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from grisaille.array_types import Array
 from grisaille.checks import check_flag, is_count, tuple_of
-from grisaille.errors import GrisailleWarning, ModelError, shortened
+from grisaille.errors import ModelError, shortened, warn
 from grisaille.language.black_box import BlackBox
 from grisaille.language.elimination import points_to_try
 from grisaille.records import History, Observation, Situation, Suggestion, Trial, TrialKind
@@ -84,7 +83,7 @@ class AnsweredStudy(ReadableStudy):
     ) -> Trial | None:
         """Record the answer to a query.
 
-        Warns with a `GrisailleWarning` if the answer is far from what was expected.
+        Warns with a `warn` if the answer is far from what was expected.
 
         Args:
             query: What `ask` gave, or its id.
@@ -262,7 +261,7 @@ class AnsweredStudy(ReadableStudy):
         Rows that together answer the whole chain at a point inside the bounds are trials, which
         cost nothing and count for no limit: the best of them can be the best point. Each row has
         a name, such as `12/1`, under which it can be corrected or retracted; see `answers`. Warns
-        with a `GrisailleWarning` of rows outside the bounds, of copies and of contradictions.
+        with a `warn` of rows outside the bounds, of copies and of contradictions.
 
         Args:
             box: The black box, or its name.
@@ -302,4 +301,4 @@ def _check_reason(who: str, reason: object) -> None:
 def _warn(remarks: Iterable[str]) -> None:
     """Warn of what looks like a mistake, where the user called the study."""
     for remark in remarks:
-        warnings.warn(remark, GrisailleWarning, stacklevel=3)
+        warn(remark)

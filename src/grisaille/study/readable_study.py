@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from grisaille.checks import is_count
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.errors import GrisailleWarning, ModelError, shortened
+from grisaille.errors import ModelError, shortened, warn
 from grisaille.inspection.learned_model import LearnedModel, learned_model
 from grisaille.inspection.predictions import expression_table, predictor_for, problem_table
 from grisaille.language.black_box import BlackBox
@@ -168,7 +167,7 @@ class ReadableStudy:
         `state.trials[trial].made_on` names the processor and the versions it was made with. On
         others the last bits differ, and a search may end elsewhere.
 
-        Warns with a `GrisailleWarning` if the decision differs from the recorded one: because this
+        Warns with a `warn` if the decision differs from the recorded one: because this
         is another machine, or because it is another decision.
         """
         trials = len(self.state.trials)
@@ -184,7 +183,7 @@ class ReadableStudy:
         entry = self.state.trials[int(trial)]
         remark = replay_remark(entry.number, entry.suggestion, entry.asked_x, entry.made_on, again)
         if remark:
-            warnings.warn(remark, GrisailleWarning, stacklevel=2)
+            warn(remark)
         return again
 
     def close(self) -> None:

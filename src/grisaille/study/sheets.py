@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,11 +17,11 @@ from grisaille.array_types import Array
 from grisaille.errors import (
     AssumptionError,
     EvaluationError,
-    GrisailleWarning,
     ModelError,
     ProtocolError,
     counted,
     shortened,
+    warn,
 )
 from grisaille.language.box_inputs import input_kinds, shown_inputs
 from grisaille.language.problem import Problem
@@ -382,4 +381,4 @@ def _remark_unread(known: set[str], names: Iterable[str]) -> None:
     hint = f"; did you mean {near[0]!r} by {unread[0]!r}?" if near else ""
     listed = ", ".join(map(repr, unread))
     text = f"{counted(len(unread), 'column')} of the sheet not read: {listed}{hint}"
-    warnings.warn(text, GrisailleWarning, stacklevel=4)
+    warn(text)
