@@ -5,7 +5,8 @@
 
 A refactoring must not change what is decided. Each run is one line of the file: the suggestions and
 answers as a study stores them (numbers survive JSON to the last bit), and the result. The runs are
-all strategies on all known problems, and some scenarios that these do not cover. This module uses
+all strategies on all known problems and on the collection's half to develop on, and some scenarios
+that these do not cover. This module uses
 public names of the library and the stored events only, so it also runs with an older version:
 set PYTHONPATH to that version's `src`.
 """
@@ -29,6 +30,7 @@ import numpy as np
 import torch
 
 import grisaille as gs
+from benchmarks import collection
 from benchmarks.parallel_jobs import run_jobs
 
 Job = tuple[str, str, int, int]
@@ -110,13 +112,18 @@ def main() -> int:
 def jobs_of(seeds: Sequence[int], trials: int, only: Sequence[str] | None) -> list[Job]:
     """Every job, or those whose problem or strategy is among `only`."""
     pairs = [(SCENARIO, name) for name in SCENARIOS]
-    pairs += [(problem, name) for problem in gs.problems.catalogue() for name in STRATEGIES]
+    pairs += [(problem, name) for problem in makers() for name in STRATEGIES]
     return [
         (*pair, seed, trials)
         for seed in seeds
         for pair in pairs
         if not only or any(name in only for name in pair)
     ]
+
+
+def makers() -> dict[str, Callable[[int], Any]]:
+    """What makes each problem from a seed, by name."""
+    return {**collection.makers("development", noise=0.0), **gs.problems.catalogue()}
 
 
 def run(job: Job) -> Record:
@@ -139,7 +146,7 @@ def run(job: Job) -> Record:
 
 def run_known_problem(name: str, strategy_name: str, seed: int, trials: int) -> Record:
     """Run a strategy on a known problem, or record why it does not apply."""
-    problem = gs.problems.catalogue()[name](seed).problem
+    problem = makers()[name](seed).problem
     strategy = STRATEGIES[strategy_name]()
     try:
         strategy.check(problem)
