@@ -204,7 +204,7 @@ def box_places() -> list[Place]:
         place("BlackBox(lipschitz=)", lambda v: _called(lipschitz=v), POSITIVE | NONE),
         place("BlackBox(monotone=)", lambda v: _called(monotone=v), {*NONE, "list of none"}),
         place("BlackBox(model=)", lambda v: _called(model=v), {*function, *NONE}),
-        place("BlackBox(separable=)", lambda v: _called(separable=v), FLAG),
+        place("BlackBox(separable=)", lambda v: _called(separable=v), FLAG | NONE),
         place("BlackBox(timeout=)", lambda v: _called(timeout=v), POSITIVE | NONE),
         place("BlackBox(cost=)", lambda v: _called(cost=v), POSITIVE),
         place("BlackBox(process_noise=)", lambda v: _called(noise=1, process_noise=v), FLAG),

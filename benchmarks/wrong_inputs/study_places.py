@@ -189,9 +189,9 @@ def study_places() -> list[Place]:
         place("Study.fail(reason=)", lambda v: _asked(lambda s, q: s.fail(q, v)), ANY_TEXT),
         place("Study.release(query=)", lambda v: _study().release(v), (), *query),
         place("Study.observe(box=)", lambda v: _study().observe(v, [1.0], [2.0]), (), *box),
-        place("Study.observe(inputs=)", lambda v: _study().observe("f", v, [1.0]), FINITE),
+        place("Study.observe(inputs=)", lambda v: _study().observe("f", v, [1.0]), FINITE, "input"),
         place(
-            "Study.observe(outputs=)", lambda v: _study().observe("f", [1.0], v), FINITE, "outputs"
+            "Study.observe(outputs=)", lambda v: _study().observe("f", [1.0], v), FINITE, "output"
         ),
         place(
             "Study.observe(table)",

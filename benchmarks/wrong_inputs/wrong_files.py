@@ -60,7 +60,7 @@ TABLES: dict[str, str | bytes] = {
     "quote.csv": 'x,f\n"0.5,0.25\n',
     "twice.csv": "x,x\n0.5,0.25\n",
     "binary.csv": bytes(range(256)),
-    "utf16.csv": "x,f\n0.5,0.25\n".encode("utf-16"),
+    "utf16.csv": "x,f\n0.5,high\n".encode("utf-16"),
     "latin.csv": "x,é\n0.5,é\n".encode("latin-1"),
     "nulls.csv": b"x,f\n0.5,\x00\n",
     "escapes.csv": "x,f\n0.5,\x1b[2J\n",

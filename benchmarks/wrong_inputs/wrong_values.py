@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn
 
+import botorch  # noqa: F401  # its first import warns, which would look like a call's own error
 import numpy as np
 import pandas
 import torch

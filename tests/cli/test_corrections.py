@@ -96,6 +96,7 @@ def test_points_of_ones_own_come_first(call):
         (["recipe=[50,9]"], "recipe[1] = 9 is not in [0.5, 4]"),
         (["recipe[0]=50"], "no value for recipe[1]"),
         (["recipe[0]=50", "recipe[0]=60"], "has two values"),
+        (["recipe[0]=[50,60]", "recipe[1]=2"], "has several values, but recipe[0] is one"),
         (["recipe=[50,2]", "--csv", "p.csv"], "or --csv FILE, not both"),
     ],
 )

@@ -211,8 +211,8 @@ def test_mechanisms_of_a_causal_model_can_be_looked_at():
     ("given", "message"),
     [
         ([0.5], r"model\('reactor'\).predict\(inputs\): x has shape \(1,\)"),
-        ({"c": 0.5}, "no value for T"),
-        ({"c": 0.5, "T": 350, "p": 1}, "no entry p"),
+        ({"c": 0.5}, "there is no column 'T' among 'c'"),
+        ({"c": 0.5, "T": 350, "p": 1}, "'p' is not: the inputs of black box"),
         ([0.5, np.inf], "T is inf"),
         ([0.5, 500.0], r"T = 500 is not in \[-inf, 450\]"),
     ],
@@ -221,6 +221,24 @@ def test_wrong_inputs_are_refused_by_name(given, message):
     model = study_of(input_upper=[10.0, 450.0]).model("reactor")
     with pytest.raises(gs.ModelError, match=message):
         model.predict(given)
+
+
+def test_inputs_are_named_as_exports_name_them_and_found_in_any_order():
+    x = gs.Variable("x", 2, lower=0, upper=1)
+    box = gs.BlackBox(None, name="mixer", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x[0], x[1])), strategy=gs.RandomSearch())
+    study.observe("mixer", [[0.1, 0.2], [0.3, 0.9], [0.8, 0.4]], [1.0, 2.0, 3.0])
+    model = study.model("mixer")
+    assert model.input_names == ["x[0]", "x[1]"]
+    expected = model.predict([0.5, 0.25])
+    for table in (
+        pandas.DataFrame({"x[1]": [0.25], "x[0]": [0.5]}),
+        pandas.Series({"input[1]": 0.25, "x[0]": 0.5}),
+        study.answers().iloc[:1][["x[1]", "x[0]"]].assign(**{"x[0]": 0.5, "x[1]": 0.25}),
+    ):
+        assert model.predict(table).equals(expected)
+    with pytest.raises(gs.ModelError, match="the columns are numbered 1, 0, which is not"):
+        model.predict(pandas.Series([0.25, 0.5], index=[1, 0]))
 
 
 def test_an_unknown_black_box_is_refused_with_the_known_ones():

@@ -153,3 +153,40 @@ def test_plain_values_are_left_as_they_are():
     for value in (1.5, "3", None, [1, "a"], np.ones(3), {"units": 1}, pandas.DataFrame({"a": [1]})):
         assert not has_quantity(value)
         assert plain_numbers(value, ["m"], ["x"], ValueError) is value
+
+
+class Other(np.ndarray):
+    """An array of another package of units."""
+
+    unit = "m"
+
+
+def test_units_in_strange_places_are_refused_in_a_sentence():
+    deep: list = [1 * MM]
+    for _ in range(2000):
+        deep = [deep]
+    loop: list = [1 * MM]
+    loop.append(loop)
+    lengths = np.array([3.0, 1.0]).view(Other)
+    for value in (deep, loop, lengths, lengths[:1].reshape(()), [1 * MM, [1, [2]]], {"a": 1 * MM}):
+        lab = study()
+        (query,) = lab.ask()
+        with pytest.raises(gs.ModelError):
+            lab.observe("f", value, [1])
+        with pytest.raises(gs.EvaluationError):
+            lab.tell(query, value)
+        with pytest.raises(gs.ModelError):
+            lab.tell(query, 1, inputs=value)
+
+
+def test_lists_without_end_have_no_quantity():
+    deep: list = [1.0]
+    for _ in range(5000):
+        deep = [deep]
+    loop: list = []
+    loop += [loop, loop]
+    assert not has_quantity(deep)
+    assert not has_quantity(loop)
+    assert not has_quantity(np.array(None, dtype=object))
+    with pytest.raises(gs.ModelError, match="lower"):
+        gs.Variable("x", lower=loop, upper=1)

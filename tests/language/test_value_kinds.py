@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 
 import grisaille as gs
@@ -102,3 +103,11 @@ def test_sets_are_written_with_their_members():
     assert WHOLE.members(3, 12) == "{3, ..., 12}"
     assert WHOLE.members(0, 1) == "{0, 1}"
     assert NUMBER.members(0, 1) == ""
+
+
+@pytest.mark.parametrize(
+    "labels", [{"A", "B"}, frozenset("AB"), pandas.DataFrame({"A": [1], "B": [2]}), "AB", ["A"]]
+)
+def test_labels_without_an_order_or_of_a_table_are_refused(labels):
+    with pytest.raises(gs.ModelError, match="pass a list of at least two different texts"):
+        gs.Choice("c", labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 import pandas
@@ -230,3 +231,73 @@ def test_an_answer_that_is_no_real_number_is_not_told(value):
     with pytest.raises(gs.EvaluationError, match="it must return 1 number"):
         study.tell(query, value)
     assert study.pending == [query]
+
+
+class Row(NamedTuple):
+    """A row as a table's own iterator gives it."""
+
+    heat: float
+    flow: float
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pandas.Series({"heat": 0.25, "flow": 0.75}),
+        pandas.DataFrame({"heat": [0.25], "flow": [0.75]}),
+        np.array([(0.25, 0.75)], dtype=[("heat", float), ("flow", float)]),
+        Row(heat=0.25, flow=0.75),
+    ],
+    ids=["Series", "DataFrame", "structured", "named tuple"],
+)
+def test_one_row_with_names_is_matched_by_name_wherever_it_is_passed(given):
+    study = rig()
+    (query,) = study.ask()
+    study.tell(query, 1.0, inputs=given)
+    study.observe("rig", given, 2.0)
+    assert seen(study) == [[0.75, 0.25, 1.0], [0.75, 0.25, 2.0]]
+    (number,) = study.enqueue(given)
+    assert study.state.trials[number].suggestion.x.tolist() == [0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (pandas.Series({"heat": 0.25, "foo": 0.75}), "'heat' is a name that black box 'rig' knows"),
+        (pandas.Series([0.25, 0.75], index=[1, 0]), "the columns are numbered 1, 0, which is not"),
+        (pandas.Series([0.25, 0.75], index=["heat"] * 2), "two columns are called 'heat'"),
+        (pandas.DataFrame({"a": [0.25], "b": [0.75]}), "knows none of the names 'a', 'b'"),
+    ],
+)
+def test_one_row_whose_names_are_not_clear_is_refused_wherever_it_is_passed(given, message):
+    study = rig()
+    (query,) = study.ask()
+    for call in (
+        lambda: study.tell(query, 1.0, inputs=given),
+        lambda: study.observe("rig", given, 2.0),
+    ):
+        with pytest.raises(gs.ModelError, match=re.escape(message)):
+            call()
+    with pytest.raises(gs.ModelError, match=r"enqueue: (there is no entry|the columns|two)"):
+        study.enqueue(given)
+    assert not len(study.answers())
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            pandas.Series({"heat": 1.0}),
+            "values for 'heat', but none for 'rig': its output is 'rig'",
+        ),
+        (pandas.DataFrame({"heat": [1.0]}), "none for 'rig'"),
+        (pandas.Series([1.0, 2.0], index=["rig", "rig"]), "two columns are called 'rig'"),
+    ],
+)
+def test_an_answer_under_another_name_is_refused(answer, message):
+    study = rig()
+    (query,) = study.ask()
+    with pytest.raises(gs.EvaluationError, match=message):
+        study.tell(query, answer)
+    study.tell(query, pandas.Series({"rig": 1.0}))
+    assert study.answers()["rig"].tolist() == [1.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,12 @@ from grisaille.cli.open_studies import open_study
 from grisaille.cli.sheets import InPlaceOfPositionals
 from grisaille.cli.status_and_show import table
 from grisaille.errors import ModelError, counted, cut, printable, shortened
+from grisaille.language.columns import entry_names
 from grisaille.study.csv_files import read_table, write_table
 
 if TYPE_CHECKING:
     from grisaille.cli.arguments import Commands
+    from grisaille.language.variable import Variable
     from grisaille.study.study import Study
 
 
@@ -158,8 +161,10 @@ def _enqueue(options: argparse.Namespace) -> int:
     if (options.csv is None) == (not options.values):
         raise ModelError("enqueue: pass NAME=VALUE for all variables, or --csv FILE, not both")
     with open_study(options) as study:
-        choices = {v.name for v in study.problem.variables if v.labels}
-        points = _point(options.values, choices) if options.csv is None else read_table(options.csv)
+        if options.csv is None:
+            points: Any = _point(options.values, study.problem.variables)
+        else:
+            points = read_table(options.csv)
         numbers = study.enqueue(points)
         wanted = study.state.settings.get("trials")
         made = study.state.made()
@@ -170,9 +175,11 @@ def _enqueue(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _point(words: list[str], choices: set[str]) -> dict[str, Any]:
+def _point(words: list[str], variables: Sequence[Variable]) -> dict[str, Any]:
     """A point, from words such as `T=350`; a label may stand without quotes, `catalyst=B`."""
     point: dict[str, Any] = {}
+    choices = {v.name for v in variables if v.labels}
+    scalars = {name for v in variables for name in entry_names(v.name, v.shape)}
     for word in words:
         name, sign, text = word.partition("=")
         if not sign or not name.strip():
@@ -181,5 +188,10 @@ def _point(words: list[str], choices: set[str]) -> dict[str, Any]:
             raise ModelError(f"enqueue: {shortened(name.strip())} has two values: give one")
         is_label = name.strip() in choices and not text.strip().startswith('"')
         what = f"the value of {shortened(name.strip())}"
-        point[name.strip()] = text.strip() if is_label else parse(text, what)
+        point[name.strip()] = value = text.strip() if is_label else parse(text, what)
+        if isinstance(value, list) and name.strip() in scalars:
+            raise ModelError(
+                f"enqueue: {shortened(word)} has several values, but {name.strip()} is one: give "
+                "one, or pass --csv FILE for several points"
+            )
     return point

@@ -18,9 +18,14 @@ from grisaille.errors import ModelError, counted, printable, shortened
 from grisaille.inspection.predictions import predictor_for
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_kinds, input_number_names, shown_inputs
-from grisaille.language.columns import entry_names
+from grisaille.language.columns import Places, entry_names
 from grisaille.language.design_points import check_inside, named_points
-from grisaille.language.input_names import input_namings, input_units
+from grisaille.language.input_names import (
+    distinct_namings,
+    input_units,
+    known_inputs,
+    names_by_source,
+)
 from grisaille.language.problem import Problem
 from grisaille.language.value_kinds import expanded
 from grisaille.markup import labelled
@@ -49,8 +54,8 @@ class LearnedModel:
 
     Attributes:
         box: The black box.
-        input_names: A name for each input: of the function's arguments, else of the variables it is
-            called with, else `input[0]`, `input[1]`. A choice is one input.
+        input_names: A name for each input: of the function's arguments, else of the variables and
+            outputs it is called with, else `input[0]`, `input[1]`. A choice is one input.
         output_names: A name for each output: as declared, else `h` or `h[0]`, `h[1]`.
     """
 
@@ -68,19 +73,22 @@ class LearnedModel:
         self._width = width  # of its bands, in posterior standard deviations, (k,)
         self._interval = interval
         self._inputs, self._outputs = history.data(box.name, box.inputs, box.outputs)
-        namings = input_namings(problem, box)
-        count = len(input_kinds(box))
-        self.input_names = namings[0] if namings else entry_names("input", (count,))
-        self._units = input_units(problem, box)
-        self._number_names = input_number_names(box, self.input_names)
         shape = () if box.outputs == 1 else (box.outputs,)
         self.output_names = list(box.output_names) or entry_names(box.name, shape)
+        plain = entry_names("input", (len(input_kinds(box)),))
+        namings = [*distinct_namings(problem, box), names_by_source(problem, box), plain]
+        own = set(self.output_names)
+        self.input_names = next((n for n in namings if not own.intersection(n)), plain)
+        self._known = {n: frozenset(p) for n, p in known_inputs(problem, box).items()}
+        self._units = input_units(problem, box)
+        self._number_names = input_number_names(box, self.input_names)
 
     def predict(self, inputs: Any) -> pandas.DataFrame:
         """Mean, deviation, lower and upper of every output, one row per input.
 
         Args:
-            inputs: One flat input or one per row, or a dictionary or DataFrame by input name.
+            inputs: One flat input or one per row, or a dictionary or DataFrame by input name: a
+                name of `input_names`, or another one that `Study.observe` knows the input by.
 
         Returns:
             Columns `h mean`, `h deviation`, `h lower`, `h upper` for each output h: posterior mean
@@ -221,6 +229,13 @@ class LearnedModel:
         who = f"model({self.box.name!r}).predict(inputs)"
         if not self.box.inputs:
             raise ModelError(f"{who}: black box {self.box.name!r} has no inputs: see its `data`")
+        what = f"black box {self.box.name!r}"
+        places = Places(what, self.input_names, self._known, "input")
+        columns = places.named(inputs, who)
+        if columns is not None:
+            given = places.columns(columns, who)
+            names = zip(self.input_names, given, strict=True)
+            inputs = {name: columns[column] for name, column in names}
         kinds = input_kinds(self.box)
         parts = [(name, ()) for name in self.input_names]
         points = expanded(kinds, named_points(parts, inputs, who, kinds, self._units))

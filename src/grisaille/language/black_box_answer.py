@@ -8,8 +8,8 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.checks import attribute_of, real_numbers
-from grisaille.errors import EvaluationError, counted, shortened
-from grisaille.language.columns import entry_names
+from grisaille.errors import EvaluationError, ModelError, counted, shortened
+from grisaille.language.columns import check_distinct, check_order, entry_names, named_values
 from grisaille.language.expression import Unit
 from grisaille.language.quantities import entry_units, plain_numbers
 
@@ -39,16 +39,21 @@ def checked_answer(
         WrongFormError: The answer is something else.
         EvaluationError: One of the numbers is not finite.
     """
-    named = _by_name(answer)
     shown = list(names) or entry_names(box or "the answer", (outputs,) if outputs > 1 else ())
+    try:
+        named = _by_name(answer, where)
+    except ModelError as error:
+        raise WrongFormError(str(error)) from None
     has_names = named and (isinstance(answer, dict) or any(isinstance(n, str) for n in named))
-    if named and has_names and (names or any(n in named for n in shown)):
+    # A tuple has its order, and a dictionary without any name of an output is refused below.
+    is_table = not isinstance(answer, dict | tuple)
+    if named and has_names and (names or is_table or any(n in named for n in shown)):
         missing = [n for n in shown if n not in named]
         if missing:
             got = ", ".join(map(shortened, named))
             raise WrongFormError(
-                f"{where} returned values for {got}, but none for {missing[0]!r}: its outputs "
-                f"are {', '.join(map(repr, shown))}"
+                f"{where} returned values for {got}, but none for {missing[0]!r}: its "
+                f"{'output is' if outputs == 1 else 'outputs are'} {', '.join(map(repr, shown))}"
             )
         answer = [named[n] for n in shown]
     answer = plain_numbers(
@@ -91,7 +96,7 @@ def check_size(outputs: Array, where: str) -> None:
         )
 
 
-def _by_name(answer: Any) -> dict[Any, Any] | None:
+def _by_name(answer: Any, where: str) -> dict[Any, Any] | None:
     """The values by name of a dictionary, named tuple, record, pandas series or one-row frame."""
     if isinstance(answer, dict):
         return answer
@@ -106,4 +111,10 @@ def _by_name(answer: Any) -> dict[Any, Any] | None:
         return None
     if answer.ndim == 2 and len(answer) == 1:
         answer = answer.iloc[0]
-    return dict(answer.to_dict()) if answer.ndim == 1 else None
+    pairs = named_values(answer)
+    if pairs is None:
+        return None
+    names = [name for name, _ in pairs]
+    check_order(names, where)
+    check_distinct(names, where)
+    return dict(pairs)

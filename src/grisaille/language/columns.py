@@ -49,12 +49,8 @@ def named_columns(given: Any, who: str) -> dict[Any, Any] | None:
         return None
     written = list(columns)
     if written and all(map(is_whole, written)) and not isinstance(given, Mapping):
-        if all(left < right for left, right in pairwise(written)):
-            return None
-        raise ModelError(
-            f"{who}: the columns are numbered {listed(written)}, which is not the order they had: "
-            "give them names, or pass the numbers without a table"
-        )
+        check_order(written, who)
+        return None
     names = [stripped(name) for name in written]
     check_distinct(names, who)
     pairs = zip(names, written, strict=True)
@@ -64,6 +60,24 @@ def named_columns(given: Any, who: str) -> dict[Any, Any] | None:
 def stripped(name: Any) -> Any:
     """The name of a column without blanks around it."""
     return name.strip() if isinstance(name, str) else name
+
+
+def named_values(given: Any) -> list[tuple[Any, Any]] | None:
+    """Return names and values of a pandas Series or a named tuple; None for all others."""
+    if isinstance(given, tuple) and attribute_of(given, "_asdict") is not None:
+        return list(given._asdict().items())  # type: ignore[attr-defined]
+    if attribute_of(given, "to_dict") is None or attribute_of(given, "ndim") != 1:
+        return None
+    return list(zip(map(stripped, given.index), given.tolist(), strict=True))
+
+
+def check_order(numbers: Sequence[Any], who: str) -> None:
+    """Raise ModelError if columns that are numbered are not in the order of their numbers."""
+    if all(map(is_whole, numbers)) and any(a >= b for a, b in pairwise(numbers)):
+        raise ModelError(
+            f"{who}: the columns are numbered {listed(numbers)}, which is not the order they had: "
+            "give them names, or pass the numbers without a table"
+        )
 
 
 def check_distinct(names: Sequence[Any], who: str) -> None:
@@ -91,19 +105,26 @@ class Places:
     noun: str = "column"
     units: Sequence[str | None] = ()
 
-    def named(self, given: Any, who: str) -> dict[Any, Any] | None:
-        """The columns by name, also of a row that is a pandas Series; None if none has a name."""
-        index = attribute_of(given, "index")
-        if attribute_of(given, "to_dict") is None or attribute_of(given, "ndim") != 1:
+    def named(self, given: Any, who: str, *, is_row: bool = False) -> dict[Any, Any] | None:
+        """The columns by name; None if none has a name.
+
+        Args:
+            given: A table, a dictionary, or a row that is a pandas Series or a named tuple.
+            who: The function that was called, for messages.
+            is_row: True if it has one value per place; otherwise, the Series could be a column.
+        """
+        pairs = named_values(given)
+        if pairs is None:
             return named_columns(given, who)
-        names = [stripped(name) for name in index]
+        names = [name for name, _ in pairs]
         # The index of one column names its rows, unless it is made of names of columns.
-        if not any(isinstance(name, str) and name in self.known for name in names) and (
-            len(self.shown) == 1 or not any(isinstance(name, str) for name in names)
-        ):
+        is_row = is_row or len(self.shown) > 1 or isinstance(given, tuple)
+        if not any(isinstance(n, str) and (is_row or n in self.known) for n in names):
+            if is_row:
+                check_order(names, who)
             return None
         check_distinct(names, who)
-        return dict(zip(names, given.tolist(), strict=True))
+        return dict(pairs)
 
     def columns(self, names: Iterable[Any], who: str) -> list[Any]:
         """The column for each place.
@@ -115,10 +136,8 @@ class Places:
         found = self.found(names, who)
         missing = [name for place, name in enumerate(self.shown) if place not in found]
         if missing:
-            raise ModelError(
-                f"{who}: there is no column {missing[0]!r} among {listed(names) or 'none'}: "
-                f"{self.all}"
-            )
+            among = f"there is no column {missing[0]!r} among {listed(names)}"
+            raise ModelError(f"{who}: {among if names else 'there are no columns'}: {self.all}")
         return [found[place] for place in range(len(self.shown))]
 
     def found(self, names: Iterable[Any], who: str) -> dict[int, Any]:

@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import attribute_of, first_strange, is_number, real_numbers
+from grisaille.checks import first_strange, is_number, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.atoms import Shape
-from grisaille.language.columns import entry_names, named_columns
+from grisaille.language.columns import (
+    check_distinct,
+    check_order,
+    entry_names,
+    named_columns,
+    named_values,
+)
 from grisaille.language.program import Program
 from grisaille.language.quantities import entry_units, plain_numbers
 from grisaille.language.value_kinds import ValueKind, design_kinds, not_whole
@@ -121,7 +127,7 @@ def named_points(
     """
     names = [entry for name, shape in parts for entry in entry_names(name, shape)]
     known = dict(zip(names, kinds or [ValueKind()] * len(names), strict=True))
-    named = _named_columns(x, who)
+    named = _named_columns(x, who, len(names) > 1)
     own = dict(zip(names, units or [None] * len(names), strict=True))
     if named is None:
         points = _from_array(known, _plain(x, names, own, who), who)
@@ -163,14 +169,17 @@ def check_inside(points: Array, names: Sequence[str], lower: Array, upper: Array
     )
 
 
-def _named_columns(x: Any, who: str) -> dict[Any, Any] | None:
-    """What was passed by name; None if nothing has a name."""
-    columns = named_columns(x, who)
-    if columns is not None:
-        return columns
-    index = attribute_of(x, "index")
-    if attribute_of(x, "to_dict") is not None and any(isinstance(name, str) for name in index):
-        return named_columns(x.to_dict(), who)  # a Series: one row of a table
+def _named_columns(x: Any, who: str, is_row: bool = False) -> dict[Any, Any] | None:
+    """Return what was passed by name; None if nothing has a name."""
+    pairs = named_values(x)
+    if pairs is None:
+        return named_columns(x, who)
+    names = [name for name, _ in pairs]
+    if any(isinstance(name, str) for name in names):  # one row of a table
+        check_distinct(names, who)
+        return dict(pairs)
+    if is_row:
+        check_order(names, who)
     return None
 
 

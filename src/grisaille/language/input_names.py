@@ -18,9 +18,14 @@ from grisaille.language.variable import Variable
 
 def input_names(problem: Problem, box: BlackBox) -> list[str]:
     """What the inputs of a black box are called, in tables and on paper."""
-    known = known_inputs(problem, box)
-    namings = [n for n in input_namings(problem, box) if all(len(known[name]) == 1 for name in n)]
+    namings = distinct_namings(problem, box)
     return namings[-1] if namings else names_by_source(problem, box)
+
+
+def distinct_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
+    """Return the lists of `input_namings` in which no name could mean two inputs."""
+    known = known_inputs(problem, box)
+    return [n for n in input_namings(problem, box) if all(len(known[name]) == 1 for name in n)]
 
 
 def known_inputs(problem: Problem, box: BlackBox) -> dict[str, set[int]]:

@@ -6,7 +6,7 @@ drops a unit: `real_numbers` refuses whatever still has one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,19 +22,32 @@ Fault = Callable[[str], Exception]
 
 def has_quantity(given: Any) -> bool:
     """Return True if a value, or a member of nested lists, tables and dictionaries, has a unit."""
-    if given is None or isinstance(given, str | bytes | int | float):
-        return False
-    if has_unit(given):
-        return True
-    if isinstance(given, Mapping):
-        return any(map(has_quantity, given.values()))
-    dtype = attribute_of(given, "dtype")
-    if isinstance(given, list | tuple) or attribute_of(dtype, "kind") == "O":
-        return any(map(has_quantity, given))
-    columns = attribute_of(given, "columns")
-    if columns is None or attribute_of(given, "iloc") is None:
-        return False
-    return any(has_quantity(given.iloc[:, place]) for place in range(len(columns)))
+    open_, seen = [given], dict[int, Any]()  # a list may hold itself
+    while open_:
+        one = open_.pop()
+        if one is None or isinstance(one, str | bytes | int | float):
+            continue
+        if has_unit(one):
+            return True
+        members = _inner(one)
+        if members is not None and id(one) not in seen:
+            seen[id(one)] = one
+            open_ += members
+    return False
+
+
+def _inner(value: Any) -> Iterable[Any] | None:
+    """The members of a list, a table or a dictionary, which may have units; None for the others."""
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, list | tuple):
+        return value
+    if attribute_of(attribute_of(value, "dtype"), "kind") == "O":
+        return np.asarray(value, dtype=object).ravel().tolist()
+    columns = attribute_of(value, "columns")
+    if columns is None or attribute_of(value, "iloc") is None:
+        return None
+    return [value.iloc[:, place] for place in range(len(columns))]
 
 
 def entry_units(unit: Unit, size: int) -> list[str | None]:
@@ -66,28 +79,42 @@ def plain_numbers(
 
     def converted(value: Any) -> Any:
         nonlocal passed
-        if not has_quantity(value):
-            passed += np.size(value)
-            return value
-        if (members := _members(value)) is not None:
+        members = _members(value) if has_quantity(value) else ()
+        if members:
             return [converted(member) for member in members]
+        if members is not None:
+            passed += _size(value)
+            return value
         place = passed % len(units)
         passed += 1
         return _number(value, units[place], names[place], fault, is_spread)
 
-    found = converted(given) if units else given
+    try:
+        found = converted(given) if units else given
+    except RecursionError:  # lists without end, which real_numbers refuses
+        return given
     # Of the wrong number of them, nobody knows which is which: real_numbers refuses their units.
     return given if units and passed % len(units) else found
 
 
 def _members(value: Any) -> list[Any] | None:
-    """The rows or entries of a list, a table or a quantity of an array; None for one number."""
+    """Return the rows or entries of what has units; None for one number, [] if it is strange."""
     if attribute_of(value, "columns") is not None:
         return list(value.to_numpy(dtype=object))
-    if np.ndim(attribute_of(value, "magnitude")):
+    magnitude = attribute_of(value, "magnitude")
+    if np.ndim(magnitude):
         return [value[place] for place in range(len(value))]
-    is_one = attribute_of(value, "magnitude") is not None
-    return None if is_one else list(value)
+    if magnitude is not None:
+        return None
+    is_other = isinstance(value, np.ndarray) and type(value) is not np.ndarray
+    return [] if is_other or attribute_of(value, "shape") == () else list(value)
+
+
+def _size(value: Any) -> int:
+    try:
+        return int(np.size(value))
+    except ValueError:  # rows of different lengths, which are refused later
+        return 1
 
 
 def _number(quantity: Any, unit: str | None, name: str, fault: Fault, is_spread: bool) -> float:

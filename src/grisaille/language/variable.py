@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from grisaille.checks import check_name, is_count, is_flag, is_number, real_numbers
+from grisaille.checks import (
+    attribute_of,
+    check_name,
+    is_count,
+    is_flag,
+    is_number,
+    real_numbers,
+)
 from grisaille.errors import ModelError, shortened
 from grisaille.language import atoms
 from grisaille.language.atoms import Shape
@@ -299,15 +306,17 @@ def no_such_label(name: str, label: object, labels: Sequence[str]) -> ModelError
 
 def _checked_labels(name: str, labels: Any) -> tuple[str, ...]:
     try:
-        found = () if isinstance(labels, str) else tuple(labels)
+        # The order of a set differs from process to process; a table would give its columns.
+        is_listed = not isinstance(labels, str | Set) and attribute_of(labels, "columns") is None
+        found = tuple(labels) if is_listed else ()
     except Exception:  # it is no sequence, or of a class of the user's own
         found = ()
     texts = all(isinstance(label, str) and label for label in found)
     found = tuple(map(str, found)) if texts else found  # NumPy has texts of its own
     if len(found) < 2 or not texts or len(set(found)) < len(found):
         raise ModelError(
-            f"choice {name!r} has labels {shortened(labels)}: pass at least two different texts, "
-            "such as ['A', 'B']"
+            f"choice {name!r} has labels {shortened(labels)}: pass a list of at least two "
+            "different texts, such as ['A', 'B']"
         )
     return found
 

@@ -88,10 +88,12 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
     def fault(text: str) -> ModelError:
         return ModelError(f"{shown}: {text}")
 
-    if isinstance(given, Mapping):
+    named = places.named(given, shown, is_row=True)
+    if named is not None:
         done = condensed(kinds, asked).copy()
-        for place, name in places.found(given, shown).items():
-            value = plain_numbers(given[name], [places.units[place]], [name], fault)
+        for place, name in places.found(named, shown).items():
+            cell = named[name] if isinstance(given, Mapping) else _only(named[name])
+            value = plain_numbers(cell, [places.units[place]], [name], fault)
             if not (kinds[place].labels or is_finite(value)):
                 raise fault(f"{name} is {shortened(value)}: pass a finite number")
             done[place] = kinds[place].number(value, name)
@@ -113,6 +115,11 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
     numbers = np.array(found, dtype=float)
     check_indicators(kinds, numbers, shown)
     return numbers
+
+
+def _only(column: Any) -> Any:
+    """Return the value of a column with one row; anything else as it is."""
+    return column[0] if np.shape(column) == (1,) else column
 
 
 def _flat_values(parts: Sequence[Any]) -> list[Any]:

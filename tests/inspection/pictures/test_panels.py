@@ -48,7 +48,12 @@ def test_a_wrong_number_of_axes_is_answered_with_the_right_one():
         panels_for("plot_x", axes, 1, what_for="for a", size=(4, 3))
 
 
-@pytest.mark.parametrize("axes", [3, "axes", [], Figure(), [None]])
+class Unreadable:
+    def __array__(self, *_: object, **__: object) -> None:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("axes", [3, "axes", [], Figure(), [None], Unreadable()])
 def test_what_is_no_axes_is_refused(axes):
     with pytest.raises(gs.ModelError, match=r"plot\(axes=...\): pass a Matplotlib Axes"):
         panels_for("plot", axes, 1, what_for="", size=(4, 3))

@@ -111,7 +111,10 @@ def panels_for(
 
 def passed_axes(who: str, given: Any) -> list[Axes]:
     """The axes that a user passes, as a list; raises ModelError if they are none."""
-    passed = list(np.ravel(np.asarray(given, dtype=object)))
+    try:
+        passed = list(np.ravel(np.asarray(given, dtype=object)))
+    except Exception:  # a class of the user's own
+        passed = []
     if not passed or not all(isinstance(axes, Axes) for axes in passed):
         raise ModelError(
             f"{who}(axes=...): pass a Matplotlib Axes, or an array of them as plt.subplots gives it"
