@@ -83,6 +83,10 @@ def grow(y):
         pytest.param(
             lambda y: torch.sin(y), r"torch.sin cannot .*gs.white_box\(fn, torch=True", id="torch"
         ),
+        pytest.param(lambda y: y / 0, r"y / 0 divides by zero", id="y / 0"),
+        pytest.param(lambda y: y % [0.0], "divides by zero", id="y % 0"),
+        pytest.param(lambda y: y + math.sin, "is a function, which must be called", id="y + f"),
+        pytest.param(lambda y: y * 10**400, "is too large for a float", id="huge"),
         pytest.param(lambda y: y + np.inf, "add cannot calculate with the .* inf", id="y + inf"),
         pytest.param(lambda y: round(y, 1), r"write np.floor\(y \+ 0.5\)", id="round"),
         pytest.param(lambda y: np.round(y, 1), r"np.round .*write np.floor\(a", id="np.round"),

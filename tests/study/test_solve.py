@@ -769,3 +769,19 @@ def test_a_known_problem_with_steps_is_proved_only_where_a_step_reaches_the_boun
     assert beside.lower_bound < best
     assert beside.status == gs.Status.NO_BLACK_BOX
     assert solve(step=0.1).status == gs.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("strategy", [QUICK, gs.LogEI(restarts=2, raw_samples=16)], ids=repr)
+def test_an_objective_without_a_finite_value_is_said_and_ends_no_run(strategy):
+    x, y, _ = parabola()
+    result = gs.Problem(minimize=y + np.log(x - 5)).solve(6, strategy=strategy, progress=False)
+    assert not result.success
+    assert "the objective has no finite value at any point tried" in result.message
+
+
+def test_points_where_a_formula_has_no_value_are_not_learned_from():
+    x, y, _ = parabola()
+    strategy = gs.LogEI(restarts=2, raw_samples=16, initial=[[-1.0], [2.5], [2.9]])
+    result = gs.Problem(minimize=y + np.sqrt(x - 2)).solve(5, strategy=strategy, progress=False)
+    assert result.success
+    assert math.isfinite(result.fun)

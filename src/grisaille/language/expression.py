@@ -383,8 +383,14 @@ def as_expression(value: Any) -> Expression:
     try:
         constant = Constant(value)
     except (TypeError, ValueError) as error:
+        if is_whole(value):
+            raise ModelError(f"{shortened(value)} is too large for a float") from error
+        is_function = callable(value) and not isinstance(value, type)
         raise ModelError(
-            f"{shortened(value)} is neither an expression nor numbers: pass one of these"
+            f"{shortened(value)} is a function, which must be called with variables: write f(x), "
+            "where f is a gs.BlackBox or a gs.WhiteBox"
+            if is_function
+            else f"{shortened(value)} is neither an expression nor numbers: pass one of these"
         ) from error
     if np.isnan(constant.value).any():
         raise ModelError(f"the constant {shortened(value)} contains NaN: replace it by a number")
@@ -404,6 +410,9 @@ def operate(atom: Atom, *arguments: Any) -> Expression:
             raise ModelError(
                 f"{atom.name} cannot calculate with the constant {one!r}: write a finite number"
             )
+    by = expressions[-1].value if isinstance(expressions[-1], Constant) else 1
+    if atom is atoms.divide and not np.all(by):
+        raise ModelError(f"{expressions[0]!r} / {expressions[1]!r} divides by zero")
     return Operation(atom, expressions)
 
 

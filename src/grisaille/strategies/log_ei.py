@@ -182,6 +182,7 @@ def _acquisition(situation: Situation) -> Any:
     if limits and not incumbent.feasible:
         return LogProbabilityOfFeasibility(model, limits)
     best = (sense * incumbent.objective - center[0]) / spread[0]
+    best = best if np.isfinite(best) else 0.0  # a formula had no value at any point tried
     if len(taken):  # what they are expected to give is not to be improved on once more
         expected = model.posterior(_features(situation.problem.program, taken)).mean[:, 0].detach()
         best = float(sense * min(sense * best, float((sense * expected).min())))
@@ -199,6 +200,8 @@ def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
     program = situation.problem.program
     box = program.boxes[0]
     inputs, outputs = situation.history.data(box.name, box.inputs, box.outputs)
+    finite = np.isfinite(outputs).all(1)  # formulas may have no value at some points
+    inputs, outputs = (inputs[finite], outputs[finite]) if finite.any() else (inputs, 0 * inputs)
     center, spread = outputs.mean(0), outputs.std(0)
     spread = np.where(spread > 0, spread, 1.0)
     design = condensed(design_kinds(program.variables), inputs)

@@ -180,6 +180,11 @@ class ProgressSummary:
         best = self.incumbent
         if best is None or best.feasible:
             return ""
+        if not np.isfinite(best.objective):
+            return (
+                "; the objective has no finite value at any point tried: look where its formula "
+                "divides, or takes a root or a logarithm"
+            )
         text = (
             "; no point tried meets all constraints, x violates them least"
             if best.violation > 0

@@ -40,6 +40,8 @@ def seek_feasible_point(plan: Plan, knowledge: Knowledge) -> Plan:
     incumbent = knowledge.incumbent
     if incumbent is None or incumbent.feasible or not _is_due(knowledge.situation):
         return plan
+    if not len(knowledge.history.constraint_sizes()):  # the objective has no finite value
+        return plan
     point = _most_surely_feasible(knowledge, incumbent)
     if repeats(point, knowledge):
         return plan
