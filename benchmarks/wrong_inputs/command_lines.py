@@ -164,6 +164,11 @@ _NO_OPTUNA = [
     "mysql://u:p@h/d",
     _ESCAPES,
 ]
+_NO_REPORTS = ["nowhere/r.html", "folder", "", _LONG + ".html", "study.db/r.html"]
+_NO_PORTS = [*_NO_COUNTS, "99999999", "80x"]
+_NO_HOSTS = ["", " ", "no.host.invalid", "999.1.1.1", "::zz", "\udc80", _LONG, _ESCAPES]
+_NO_TOKENS = ["abc", "", "x" * 40, _ESCAPES, _LONG]
+_NO_TOKEN_FILES = ["short_token", "loose_token", "strange_token", "missing", "folder", "", "\udc80"]
 _NO_FILES = [
     *WRONG_PROBLEMS,
     "missing.py",
@@ -200,6 +205,8 @@ _RIGHT: dict[str, list[str]] = {
     "enqueue": [STUDY, "x=0.5", "--file", "model.py"],
     "export": [STUDY],
     "delete": [STUDY, "--yes"],
+    "report": [STUDY, "--output", "r.html", "--file", "model.py"],
+    "check": [STUDY],
     "diagram": ["model.py"],
     "compare": ["model.py", "--seeds=1", "--trials=2", "--strategies=SobolSearch", "--quiet"],
 }
@@ -207,10 +214,10 @@ _RIGHT: dict[str, list[str]] = {
 _RESUMING = ["resume", "worker"]
 _ANSWERING = ["ask", "tell", "fail", "release", "observe"]
 _ANSWERING += ["answers", "correct", "retract", "enqueue"]
-_READING = ["status", "show", "result", "export"]
+_READING = ["status", "show", "result", "export", "report", "check"]
 
 # A storage that is made when it is missing.
-_RIGHT_AFTER_ALL = {(command, "sqlite:///missing.db") for command in ("status", "create")}
+_RIGHT_AFTER_ALL = {(command, "sqlite:///missing.db") for command in ("status", "create", "check")}
 # What is wrong for each option, and the commands to try it with.
 _NO_OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "--trials": (_NO_COUNTS, ["demo", "solve", "resume", "worker", "create", "ask", "compare"]),
@@ -234,9 +241,15 @@ _NO_OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "--output": (_NO_OUTPUTS, ["export"]),
     "--optuna": (_NO_OPTUNA, ["export"]),
     "--plot": (_NO_PICTURES, ["solve", "resume"]),
-    "--file": (_NO_FILES, [*_RESUMING, *_ANSWERING, "result"]),
+    "--file": (_NO_FILES, [*_RESUMING, *_ANSWERING, "result", "report"]),
     "--storage": (_NO_STORAGES, [*_RESUMING, *_ANSWERING, *_READING, "create", "delete"]),
     "--study": (["", " ", _LONG, "\udc80"], ["solve", "create"]),
+    "-o": (_NO_REPORTS, ["report"]),
+    "--port": (_NO_PORTS, ["dashboard"]),
+    "--host": (_NO_HOSTS, ["dashboard"]),
+    "--token": (_NO_TOKENS, ["dashboard"]),
+    "--token-file": (_NO_TOKEN_FILES, ["dashboard"]),
+    "--save": (_NO_STORAGES, ["check"]),
 }  # fmt: skip
 
 
@@ -273,7 +286,8 @@ def _commands() -> Iterator[WrongCommand]:
     for command, (first, *rest) in ((c, r) for c, r in _RIGHT.items() if r):
         for text in _NO_FILES if first == "model.py" else _NO_STUDIES:
             yield WrongCommand((command, text, *rest))
-        yield WrongCommand((command,))
+        if command != "check":  # it checks all studies
+            yield WrongCommand((command,))
         yield WrongCommand((command, first, *rest, "more"))
     for command in _RIGHT:
         for option in ("--colour", "--trial-count", "-x", "--file=", "--storage", "--n", _ESCAPES):
@@ -332,6 +346,9 @@ _FILES: dict[str, str | bytes] = {
     "model.py": PROBLEM,
     "points.csv": "x\n0.5\n0.75\n",
     "right.csv": "id,x,f,failed\n1-1,0.5,0.25,\n",
+    "short_token": "short",
+    "loose_token": "x" * 40,
+    "strange_token": b"\xff\xfe" * 40,
     **WRONG_PROBLEMS,
     **TABLES,
     **SHEETS,
@@ -351,6 +368,8 @@ class Folder:
         (path / "folder.py").mkdir()
         for name, content in _FILES.items():
             (path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+            if name.endswith("_token"):
+                (path / name).chmod(0o644 if name == "loose_token" else 0o600)
         (path / "table.csv").write_text("x,f\n0.5,0.25\n0.75,0.5\n")
         for arguments in (
             ["create", "model.py", "--study", STUDY, "--trials", "3"],

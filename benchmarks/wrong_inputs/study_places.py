@@ -284,6 +284,15 @@ def result_places() -> list[Place]:
         place("Result.plot(axes=)", lambda v: _result().plot(axes=v), NONE),
         place("Result.plot(against=)", lambda v: _result().plot(against=v), ()),
         place("Result.plot(scale=)", lambda v: _result().plot(scale=v), ()),
+        *_picture_places(),
+        place(
+            "Result.report(path=)",
+            lambda v: _result().report(v),
+            TEXT | {"lines"},
+            "path",
+            "report",
+        ),
+        place("Result.report(name=)", lambda v: _result().report("r.html", name=v), TEXT),
         place("Result.guarantee(form=)", lambda v: _result().guarantee(v), ()),
         place("Result.discrepancy_bounds(form=)", lambda v: _result().discrepancy_bounds(v), ()),
         place("Result.regret_bound(form=)", lambda v: _result().regret_bound(v), ()),
@@ -319,6 +328,37 @@ def result_places() -> list[Place]:
             {"zero"},
         ),
     ]
+
+
+def _picture_places() -> list[Place]:
+    """Places of the other pictures of a result."""
+    places = []
+    for name in ("plot_slices", "plot_calibration", "plot_constraints", "plot_sensitivity"):
+        arguments = {"axes": NONE, "path": TEXT | {"none", "lines"}}
+        if name in ("plot_slices", "plot_calibration"):
+            arguments |= {"box": NONE, "output": {"zero"}}
+        if name == "plot_calibration":
+            arguments["output"] = {"zero", "none"}
+        places += [
+            place(
+                f"Result.{name}({argument}=)",
+                lambda v, name=name, argument=argument: getattr(_result(), name)(**{argument: v}),
+                right,
+                argument,
+                *(("black box",) if argument == "box" else ()),
+            )
+            for argument, right in arguments.items()
+        ]
+    for name in ("plot_slices", "plot_calibration"):
+        places.append(
+            place(
+                f"Result.{name}('f', output=)",
+                lambda v, name=name: getattr(_result(), name)("f", v),
+                {"zero", "none"} if name == "plot_calibration" else {"zero"},
+                "output",
+            )
+        )
+    return places
 
 
 def _compared(**options: Any) -> object:

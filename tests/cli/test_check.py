@@ -148,3 +148,9 @@ def test_an_address_that_cannot_be_written_is_refused(two, capsys):
     assert r"'sqlite:///\udcff.db' has characters that no address has" in capsys.readouterr().err
     assert main(["check", "whole", "--storage", two, "--save", "sqlite:///\udcff.db"]) == 3
     assert "has characters that no address has" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["", " "])
+def test_saving_to_an_empty_address_is_refused(two, capsys, address):
+    assert main(["check", "whole", "--storage", two, "--save", address]) == 2
+    assert "--save is empty: pass the URL of another database" in capsys.readouterr().err

@@ -39,6 +39,16 @@ def test_a_report_without_the_file_shows_what_is_recorded(
     assert "Convergence" in text
 
 
+@pytest.mark.parametrize("file", ["missing.py", ""])
+def test_a_report_from_a_file_that_was_named_needs_this_file(
+    model: Callable[..., str], place: str, tmp_path: Path, file: str
+):
+    solved(model(), place)
+    out = tmp_path / "toy.html"
+    assert main(["report", "toy", "--storage", place, "-o", str(out), f"--file={file}"]) == 2
+    assert not out.exists()
+
+
 def test_a_report_of_an_unknown_study_names_the_known_ones(
     model: Callable[..., str], place: str, capsys: pytest.CaptureFixture[str]
 ):

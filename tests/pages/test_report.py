@@ -84,3 +84,9 @@ def test_a_path_that_is_none_is_refused(path: object):
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(gs.ModelError, match="cannot be written to"):
         write_text(tmp_path / "none" / "study.html", "text")
+
+
+@pytest.mark.parametrize("name", ["", 3, "a\nb"])
+def test_a_title_that_is_no_text_is_refused(name: object, tmp_path: Path):
+    with pytest.raises(gs.ModelError, match="a report"):
+        two_boxes().report(tmp_path / "study.html", name=name)

@@ -40,6 +40,12 @@ def test_an_address_of_another_machine_is_refused():
         free_socket("203.0.113.7", None)
 
 
+@pytest.mark.parametrize("host", ["", " ", "\udc80", "x" * 300])
+def test_a_host_that_is_none_is_refused_and_an_empty_one_is_not_every_address(host: str):
+    with pytest.raises(gs.ModelError, match=r"--host is empty|cannot be served at"):
+        free_socket(host, None)
+
+
 def test_an_address_is_written_as_browsers_want_it():
     with free_socket("127.0.0.1", None) as found:
         assert address_of(found) == f"http://127.0.0.1:{found.getsockname()[1]}"

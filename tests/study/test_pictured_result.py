@@ -72,6 +72,14 @@ def test_a_black_box_that_does_not_exist_is_named(name):
         getattr(two_boxes(), name)("steam")
 
 
+@pytest.mark.parametrize("name", ["plot_slices", "plot_calibration"])
+@pytest.mark.parametrize("output", [1, "length", "x" * 5000])
+def test_an_output_without_its_black_box_is_refused(name, output):
+    with pytest.raises(gs.ModelError, match="pass the black box, too") as caught:
+        getattr(two_boxes(), name)(output=output)
+    assert len(str(caught.value)) < 500
+
+
 def test_without_a_trial_pictures_say_so():
     empty = gs.Study(parabola()).result()
     assert empty.plot().axes[0].texts[0].get_text() == "no trial is complete"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from grisaille.cli.arguments import add_shared
 from grisaille.cli.exit_codes import DONE, FAILURE
 from grisaille.cli.status_and_show import table
-from grisaille.errors import counted, printable
+from grisaille.errors import ModelError, counted, printable
 from grisaille.storage.address import masked
 from grisaille.study.stored_studies import database_of, unknown_study
 
@@ -38,6 +38,8 @@ def add_commands(commands: Commands) -> None:
 def _check(options: argparse.Namespace) -> int:
     from grisaille.study.recovery import recover
 
+    if options.save is not None and not options.save.strip():
+        raise ModelError("--save is empty: pass the URL of another database")
     with closing(database_of(options.storage)) as database:
         complaints = database.file_complaints()
         names = database.names() if options.study is None else [options.study]

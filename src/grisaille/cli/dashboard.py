@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from grisaille.cli.arguments import STORAGE, STUDY_WITH_FILE, add_shared, default_storage, port
 from grisaille.cli.exit_codes import DONE
-from grisaille.cli.open_studies import open_study
+from grisaille.cli.open_studies import make_study, open_study
+from grisaille.cli.problem_file import load
 from grisaille.errors import ModelError
 
 if TYPE_CHECKING:
@@ -125,7 +126,11 @@ def _report(options: argparse.Namespace) -> int:
     from grisaille.study.stored_studies import read_study
 
     stored = read_study(options.storage, options.study)
-    text = stored_report(stored, lambda: open_study(options))
+    # A file that was named is wanted; one that is remembered may be gone.
+    named = None if options.file is None else load(options.file)
+    text = stored_report(
+        stored, lambda: open_study(options) if named is None else make_study(named, options)
+    )
     path = options.output or Path(f"{options.study}.html".replace("/", "_"))
     write_text(path, text)
     print(f"Written: {path}")

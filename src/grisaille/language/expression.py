@@ -412,7 +412,9 @@ def operate(atom: Atom, *arguments: Any) -> Expression:
             )
     by = expressions[-1].value if isinstance(expressions[-1], Constant) else 1
     if atom is atoms.divide and not np.all(by):
-        raise ModelError(f"{expressions[0]!r} / {expressions[1]!r} divides by zero")
+        raise ModelError(
+            f"{expressions[0]!r} / {expressions[1]!r} divides by zero: write a constant without 0"
+        )
     return Operation(atom, expressions)
 
 

@@ -49,8 +49,10 @@ def free_socket(host: str, port: int | None) -> socket.socket:
     """A socket that listens: at a port, or at the first free one from the usual port on.
 
     Raises:
-        ModelError: The port is taken, or the address is not of this machine.
+        ModelError: The port is taken, or the address is empty or not of this machine.
     """
+    if not host.strip():  # it would mean every address of this machine
+        raise ModelError("--host is empty: pass 127.0.0.1 for this machine only, 0.0.0.0 for all")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     ports = [port] if port is not None else [*range(PORT, PORT + _MORE_PORTS), 0]
     problem = ""
@@ -60,14 +62,14 @@ def free_socket(host: str, port: int | None) -> socket.socket:
         try:
             found.bind((host, candidate))
             found.listen(_BACKLOG)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, TypeError, ValueError) as error:  # a name of any text
             found.close()
             problem = str(error)
             continue
         return found
+    where = cut(host) if port is None else f"{cut(host)}, port {port}"
     raise ModelError(
-        f"the page cannot be served at {host}, port {port}: {problem}; pass another --port or "
-        "--host"
+        f"the page cannot be served at {where}: {problem}; pass another --port or --host"
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.optimize import OptimizeResult
 
-from grisaille.checks import check_choice
+from grisaille.checks import check_choice, is_whole
 from grisaille.errors import ModelError, shortened
 from grisaille.inspection.inspection import Inspection
 from grisaille.language.black_box import BlackBox
@@ -106,6 +106,8 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
             path: Where to save it; None for nowhere.
         """
         name = None if box is None else _name_of("plot_slices", self.problem, box)
+        if name is None and not (is_whole(output) and output == 0):
+            raise ModelError(f"plot_slices(output={shortened(output)}): pass the black box, too")
 
         def draw() -> Figure:
             from grisaille.inspection.pictures.slices import draw_box_slices, draw_design_slices

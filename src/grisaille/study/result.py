@@ -13,7 +13,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.certification.certificate import Certificate
-from grisaille.checks import check_flag, is_finite
+from grisaille.checks import check_flag, check_name, is_finite
 from grisaille.confidence.audit import BoxCalibration
 from grisaille.confidence.declared_bands import Declared
 from grisaille.confidence.knowledge import Knowledge
@@ -195,6 +195,7 @@ class Result(PicturedResult):
         """
         from grisaille.pages.report import write_report
 
+        check_name("a report", name)
         write_report(self, path, name)
 
     def to_dataframe(self) -> pandas.DataFrame:

@@ -48,7 +48,8 @@ METHODS: dict[str, Any] = {
             *("run", "replay", "box", "answers", "predict", "model", "ask_sheet", "tell_sheet"),
         ),
         gs.Result: (
-            *("metrics", "plot", "guarantee", "discrepancy_bounds"),
+            *("metrics", "plot", "guarantee", "discrepancy_bounds", "report"),
+            *("plot_slices", "plot_calibration", "plot_constraints", "plot_sensitivity"),
             *("regret_bound", "violation_bounds", "best_iterate_bound", "predict", "model"),
         ),
         gs.Generator: ("suggest", "ingest"),

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from grisaille.array_types import Array, Flags
-from grisaille.errors import ModelError, text_of
+from grisaille.errors import ModelError, shortened, text_of
 from grisaille.inspection.inspection import Inspection
 from grisaille.inspection.pictures.panels import (
     ACCENT,
@@ -85,7 +85,7 @@ def draw_calibration(
         ModelError: There is no such black box or output, or it has no leave-one-out predictions.
     """
     if box is None and output is not None:
-        raise ModelError(f"plot_calibration(output={output!r}): pass the black box, too")
+        raise ModelError(f"plot_calibration(output={shortened(output)}): pass the black box, too")
     if box is None:
         causal = inspection.problem.causal
         boxes = inspection.problem.boxes if causal is None else causal.model.boxes
