@@ -187,6 +187,7 @@ def study_places() -> list[Place]:
         place("Study.tell(seconds=)", lambda v: _told(seconds=v), NOT_NEGATIVE | NONE),
         place("Study.fail(query=)", lambda v: _study().fail(v, "why"), (), *query),
         place("Study.fail(reason=)", lambda v: _asked(lambda s, q: s.fail(q, v)), ANY_TEXT),
+        place("Study.fail(retry=)", lambda v: _asked(lambda s, q: s.fail(q, "why", retry=v)), FLAG),
         place("Study.release(query=)", lambda v: _study().release(v), (), *query),
         place("Study.observe(box=)", lambda v: _study().observe(v, [1.0], [2.0]), (), *box),
         place("Study.observe(inputs=)", lambda v: _study().observe("f", v, [1.0]), FINITE, "input"),

@@ -200,8 +200,6 @@ def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
     program = situation.problem.program
     box = program.boxes[0]
     inputs, outputs = situation.history.data(box.name, box.inputs, box.outputs)
-    finite = np.isfinite(outputs).all(1)  # formulas may have no value at some points
-    inputs, outputs = (inputs[finite], outputs[finite]) if finite.any() else (inputs, 0 * inputs)
     center, spread = outputs.mean(0), outputs.std(0)
     spread = np.where(spread > 0, spread, 1.0)
     design = condensed(design_kinds(program.variables), inputs)
