@@ -113,6 +113,13 @@ def test_failures_tell_the_box_the_point_and_the_reason(fn, options, message):
         values_at(h(x), {x: [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]})
 
 
+def test_a_network_of_a_scalar_is_told_to_read_a_vector_of_one():
+    h = gs.white_box(torch.nn.Linear(1, 1), name="h", torch=True)
+    y = free("y")
+    with pytest.raises(EvaluationError, match=r"declare gs.Variable\(name, 1, ...\), of shape 1"):
+        values_at(h(y), {y: [1.0, 2.0]})
+
+
 @pytest.mark.parametrize(
     "fn", [lambda y: torch.tensor(2.0).double(), lambda y: (2 * y).detach()], ids=["new", "cut"]
 )

@@ -73,6 +73,11 @@ class TorchFunction:
         try:
             return self._fn(*values)
         except RuntimeError as error:
+            if "at least 1D" in str(error) and not any(value.ndim for value in values):
+                raise TypeError(
+                    f"{text_of(error)}; a scalar variable arrives as a tensor without axes: "
+                    "declare gs.Variable(name, 1, ...), of shape 1, for a network"
+                ) from error
             if "dtype" not in str(error):
                 raise
             raise TypeError(
