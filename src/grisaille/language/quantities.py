@@ -37,7 +37,7 @@ def has_quantity(given: Any) -> bool:
 
 
 def _inner(value: Any) -> Iterable[Any] | None:
-    """The members of a list, a table or a dictionary, which may have units; None for the others."""
+    """Return the members of a list, table or dictionary, which may have units; else None."""
     if isinstance(value, Mapping):
         return value.values()
     if isinstance(value, list | tuple):
