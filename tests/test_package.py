@@ -23,8 +23,8 @@ def test_the_package_says_the_version_of_pyproject():
     assert grisaille.__version__ == PROJECT["version"]
 
 
-def test_the_newest_entry_of_the_changelog_is_of_this_version():
-    assert first(r"^## (\S+)", "CHANGELOG.md") == PROJECT["version"]
+def test_the_newest_released_entry_of_the_changelog_is_of_this_version():
+    assert first(r"^## (\S+) \(\d", "CHANGELOG.md") == PROJECT["version"]
 
 
 def test_the_citation_has_the_version_and_its_date_in_the_changelog():
