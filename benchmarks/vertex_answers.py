@@ -13,14 +13,16 @@
 Success and status agree if success is the feasibility of the answer, and no status says otherwise.
 
 Run by hand: `python -m benchmarks.vertex_answers linear` and `python -m benchmarks.vertex_answers
-collection [--seeds 5] [--trials 22]`.
+collection [--seeds 5] [--trials 20]`. The same command again goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linprog
@@ -193,6 +195,11 @@ def _judged(job: Job, result: gs.Result) -> Row:
     }
 
 
+def _read(store: Path) -> dict[Job, Row]:
+    lines = store.read_text().splitlines() if store.exists() else []
+    return {Job(**job): row for job, row in map(json.loads, lines)}
+
+
 PARTS = {"linear": (KINDS, linear_program, 10), "collection": (VERTICES, vertex, 5)}
 
 
@@ -201,13 +208,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--seeds", type=int, default=0, help="10 linear programs, or 5 runs, each")
-    parser.add_argument("--trials", type=int, default=22)
+    parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=Path("vertex_answers"))
     options = parser.parse_args()
     names, run_one, usual = PARTS[options.part]
     seeds = range(options.seeds or usual)
     jobs = [Job(name, seed, options.trials) for seed in seeds for name in names]
-    rows = run_jobs(run_one, jobs, processes=options.processes)
+    options.folder.mkdir(exist_ok=True)
+    store = options.folder / f"{options.part}.jsonl"
+    done = _read(store)
+    with store.open("a") as file:
+
+        def keep(job: Job, row: Row) -> None:
+            done[job] = row
+            file.write(json.dumps([asdict(job), row], default=float) + "\n")
+            file.flush()
+
+        missing = [job for job in jobs if job not in done]
+        run_jobs(run_one, missing, keep, processes=options.processes, total=len(jobs))
+    rows = [done[job] for job in jobs]
     name = f"vertex_answers_{options.part}"
     write_rows(name, rows)
     summary = {
