@@ -243,8 +243,8 @@ def main() -> None:
         ]
         lost = [row["without any tolerance"] > 0 for row in rows]
         summary |= {
-            "answers within 1 % of the optimum": sum(near),
-            "answers that rounding would have replaced": sum(lost),
+            "answers within 1 % of the optimum": int(sum(near)),
+            "answers that rounding would have replaced": int(sum(lost)),
         }
     for key, value in summary.items():
         print(f"{key}: {value}")
