@@ -83,11 +83,11 @@ def _run_optuna(known: KnownProblem, _method: str, seed: int) -> np.ndarray | No
 
     study = optuna.create_study(sampler=optuna.samplers.GPSampler(seed=seed))
     study.optimize(objective, n_trials=TRIALS)
-    feasible = [trial for trial in study.trials if max(trial.constraints.values()) <= 0]
-    if not feasible:
-        return None
-    best = min(feasible, key=lambda trial: trial.value)
-    return np.array([best.params[name] for name in names])
+    for trial in sorted(study.trials, key=lambda trial: trial.value):
+        point = np.array([trial.params[name] for name in names])
+        if known.measure(point)[1] <= 0:
+            return point
+    return None
 
 
 def summarize(rows: list[Row]) -> Row:

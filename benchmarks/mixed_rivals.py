@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from grisaille.language.program import split_outputs
+from grisaille.metrics import violations
 from grisaille.problems import KnownProblem
 from grisaille.problems.known_problem import call_boxes
 
@@ -93,15 +94,17 @@ class _Tried:
     """Evaluates points and keeps the best feasible one."""
 
     def __init__(self, known: KnownProblem) -> None:
-        self._program = known.problem.program
+        self._problem = known.problem
         self._least = np.inf
         self.best: np.ndarray | None = None
 
     def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective, minimized, and the constraints, met when <= 0."""
-        outputs = self._program.run(torch.tensor(point).unsqueeze(0), call_boxes)
-        minimized, constraints = split_outputs(outputs)
+        at = torch.tensor(point).unsqueeze(0)
+        minimized, constraints = split_outputs(self._problem.program.run(at, call_boxes))
         value, limits = float(minimized[0]), constraints[0].numpy()
-        if limits.max(initial=0.0) <= 0 and value < self._least:
+        (allowed,) = self._problem.allowances.needed(at, call_boxes, constraints.numpy())
+        broken = violations(limits, 0.0 if allowed is None else allowed)
+        if not broken.any() and value < self._least:
             self._least, self.best = value, point
         return value, limits

@@ -64,8 +64,17 @@ def numbers(text: str) -> list[float]:
 
 @pytest.mark.parametrize("page", [*(page for page in EXECUTED if page not in LONG), *FOLLOWED])
 def test_a_page_that_is_followed_prints_what_it_says(page: str, tmp_path: Path):
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    for step, printed in printed_by(text, tmp_path):
+    compare_with_what_is_printed((DOCS / f"{page}.md").read_text(encoding="utf-8"), tmp_path)
+
+
+def test_the_readme_runs_in_order_as_printed(tmp_path: Path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [step.kind for step in steps_of(text)] == ["run"] * text.count("```python\n")
+    compare_with_what_is_printed(text, tmp_path)
+
+
+def compare_with_what_is_printed(text: str, folder: Path) -> None:
+    for step, printed in printed_by(text, folder):
         if step.kind == "write" or step.printed is None:
             continue
         assert words(printed) == words(step.printed), step.text

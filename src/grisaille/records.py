@@ -330,6 +330,13 @@ class History:
         return joined([small(said), table(headers, rows, numbers=(0, 2, 3, 4)) if rows else ""])
 
 
+def allowances(history: History) -> Array:
+    """Return `Trial.allowed` of all trials, (trials, K); 0 where it makes no difference."""
+    return np.array(
+        [np.zeros_like(t.constraints) if t.allowed is None else t.allowed for t in history]
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Untested:
     """Learned bands that too few answers have tested to stop a study or to certify a bound.

@@ -51,6 +51,19 @@ def test_optuna_finds_the_same_best_trial_values_and_constraints(study, url):
     assert shown.user_attrs["constraints"] == study.problem.constraint_names
 
 
+def test_optuna_counts_as_met_what_is_violated_by_rounding(url):
+    x = gs.Variable("x", lower=0, upper=1)
+    y = gs.BlackBox(lambda x: 3 * x, name="box", noise=0)(x)
+    study = gs.Study(gs.Problem(maximize=y, subject_to=[y <= 0.9]))
+    for point in (0.25, 0.3 * (1 + 1e-13), 0.3 * (1 + 1e-5)):
+        study.enqueue([point])
+    best = study.run(3, progress=False)
+    export_optuna(study.state, "rounding", url)
+    shown = optuna.load_study(study_name="rounding", storage=url)
+    assert shown.best_value == best.fun > 0.89
+    assert [t.system_attrs["constraints"][0] > 0 for t in shown.trials] == [False, False, True]
+
+
 def test_bounds_are_in_the_users_sense(study, url):
     export_optuna(study.state, "tank", url)
     shown = optuna.load_study(study_name="tank", storage=url).trials

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import grisaille as gs
 from grisaille.pages.constraints import constraint_rows
 from grisaille.pages.facts import StudyFacts, number
 from tests.pages.pages_helpers import made_study, reactor_study
@@ -23,3 +24,16 @@ def test_without_a_trial_there_is_no_row():
     study = reactor_study(0)
     facts = StudyFacts("study", study.state.settings, study.history)
     assert constraint_rows(facts) == []
+
+
+def test_a_constraint_that_is_met_within_its_tolerance_says_so_as_the_printed_result_does():
+    x = gs.Variable("x", lower=0, upper=1)
+    y = gs.BlackBox(lambda x: 3 * x, name="box", noise=0)(x)
+    study = gs.Study(gs.Problem(maximize=y, subject_to=[y <= 0.9]))
+    for point in (0.25, 0.3 * (1 + 1e-13)):
+        study.enqueue([point])
+    result = study.run(2, progress=False)
+    (row,) = constraint_rows(StudyFacts.of_result(result, "study"))
+    assert row.remark == "met within 1e-06 of the size of its terms"
+    assert row.remark in str(result)
+    assert row.met == 100

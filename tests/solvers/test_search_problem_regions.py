@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.polytope import Polytope
-from grisaille.solvers.search_problem import SearchProblem, in_region, nearby, with_fixed
+from grisaille.solvers.search_problem import (
+    SearchProblem,
+    in_region,
+    nearby,
+    sampled_scale,
+    with_fixed,
+)
 
 N = 9
 
@@ -39,6 +47,20 @@ def test_screening_looks_inside_and_finds_the_corner():
     assert (seen[0][:, :N].sum(1) <= 1 + 1e-9).all()  # all samples, and not one in 362,880
     torch.testing.assert_close(solution.point[:N], torch.eye(N).double()[N - 1], atol=1e-5, rtol=0)
     assert abs(solution.value + 2) < 1e-5
+
+
+def test_limits_that_leave_no_volume_have_the_spread_that_they_have_in_the_whole_space():
+    both = torch.tensor([[1.0, 2, 0], [-1, -2, 0], [1, 0, 1]], dtype=torch.float64)
+    ends = torch.tensor([0.3, -0.1 - 0.2, 1.5], dtype=torch.float64)
+    none, lower = np.zeros(3, dtype=bool), torch.zeros(3, dtype=torch.float64)
+    region = Polytope(both.numpy(), ends.numpy(), np.zeros(3), np.ones(3), none)
+    flat = SearchProblem(lower, lower + 1, lambda p: (p[:, 0], p @ both.T - ends), region=region)
+    scale, whole = sampled_scale(flat, 0), sampled_scale(replace(flat, region=None), 0)
+    torch.testing.assert_close(scale.constraints[:2], whole.constraints[:2])
+    assert 0.05 < scale.constraints[2] < 0.9 * whole.constraints[2]  # as it varies along the flat
+    solution = MultiStart(starts=4, samples=256, iterations=20).solve(flat, lower[None], 0)
+    assert solution.feasible
+    assert abs(solution.value) < 1e-6
 
 
 def test_entries_behind_the_region_stay_as_they_are():

@@ -293,6 +293,40 @@ def test_rounding_does_not_decide_whether_a_linear_program_is_feasible(seed):
     assert (result.status, result.success, result.maxcv) == (gs.Status.OPTIMAL, True, 0)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_equality_written_as_two_inequalities_has_the_same_optimum(seed):
+    random = np.random.default_rng(seed)
+    row, inside, costs = random.normal(size=4), random.uniform(-1, 1, 4), random.normal(size=4)
+    x = gs.Variable("x", 4, lower=-1, upper=1)
+    both = [row @ x <= row @ inside, row @ x >= row @ inside]
+    result = gs.Problem(minimize=costs @ x, subject_to=both).solve(progress=False)
+    one = [row @ x == row @ inside]
+    known = gs.Problem(minimize=costs @ x, subject_to=one).solve(progress=False)
+    assert (result.status, result.success) == (gs.Status.OPTIMAL, True)
+    assert result.fun == pytest.approx(known.fun, abs=1e-6)
+
+
+def test_two_inequalities_that_miss_one_another_by_rounding_leave_a_black_box_its_optimum():
+    x = gs.Variable("x", 2, lower=0, upper=1)
+    box = gs.BlackBox(lambda x: float(x[0] - x[1]), name="box", noise=0)
+    limits = [x[0] + x[1] <= 0.3, x[0] + x[1] >= 0.1 + 0.2]  # 0.30000000000000004
+    result = gs.Problem(minimize=box(x), subject_to=limits).solve(trials=7, progress=False)
+    assert result.success
+    assert result.fun == pytest.approx(-0.3, abs=1e-6)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize(("missed", "is_met"), [(0.05, True), (0.5, False)])
+def test_no_status_says_infeasible_of_what_counts_as_met(learned, missed, is_met):
+    x = gs.Variable("x", 2, lower=49_999, upper=50_001)
+    box = gs.BlackBox(lambda x: float(x[0] - x[1]), name="box", noise=0)
+    limits = [x[0] + x[1] <= 1e5, x[0] + x[1] >= 1e5 + missed]  # met up to 0.2
+    problem = gs.Problem(minimize=box(x) if learned else x[0] - x[1], subject_to=limits)
+    result = problem.solve(**({"trials": 3} if learned else {}), progress=False)
+    assert result.success == is_met
+    assert (result.status is gs.Status.INFEASIBLE) == (not is_met)
+
+
 def test_a_violation_by_rounding_counts_nowhere_unless_exact_zero_is_asked_for(tmp_path):
     def study(tolerance: float | None) -> gs.Study:
         x = gs.Variable("x", lower=0, upper=1)

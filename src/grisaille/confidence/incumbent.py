@@ -10,7 +10,7 @@ import torch
 from grisaille.array_types import Array
 from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.metrics import violations
-from grisaille.records import History
+from grisaille.records import History, allowances
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ def find_incumbent(history: History, plausible: PlausibleSet | None) -> Incumben
         with torch.no_grad():
             means = plausible.predict(design)
         objectives, constraints, deviations = (m.numpy() for m in means)
-        nothing = np.zeros(constraints.shape[1])
-        allowed = np.array([nothing if t.allowed is None else t.allowed for t in history])
+        allowed = allowances(history)
         worst = violations(constraints, allowed).max(1, initial=0.0)
         doubts = violations(constraints + deviations, allowed).max(1, initial=0.0)
     return best_of_trials(objectives, worst, doubts)

@@ -112,7 +112,13 @@ def _frozen(optuna: Any, state: StudyState, trial: TrialEntry) -> Any:
     ranges = _distributions(optuna, settings)
     if any(not _fits(ranges[entry], value) for entry, value in point.items()):
         point = {}  # chosen when the problem had other bounds or steps: Optuna cannot show it
-    constraints = data.constraints or []
+    constraints = list(data.constraints or [])
+    if trial.record is not None:  # Optuna knows no tolerance
+        met = trial.record.violations <= 0
+        constraints = [
+            min(body, 0.0) if is_met else body
+            for body, is_met in zip(constraints, met, strict=True)
+        ]
     # Optuna accepts no NaN, neither as a value nor as a constraint.
     complete = (
         bool(point)

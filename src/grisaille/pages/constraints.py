@@ -9,10 +9,8 @@ import numpy as np
 from grisaille.pages.chart import Chart
 from grisaille.pages.facts import StudyFacts, number
 from grisaille.pages.study_charts import constraint_chart
-from grisaille.reporting.constraint_table import tightness
+from grisaille.reporting.constraint_table import how_met, tightness
 
-# A constraint counts as active if its slack is at most this part of its size over the trials.
-_ACTIVE = 0.01
 # More charts than this say little.
 _MOST_CHARTS = 12
 
@@ -25,7 +23,7 @@ class ConstraintRow:
         name: Its name, or its formula.
         formula: Its formula, if it has a name; else empty.
         slack: The room that is left at the best point, with its unit.
-        remark: "violated", "active", or empty.
+        remark: "violated", "active", by which tolerance it is met, or empty.
         is_tightest: Whether no other constraint is tighter at the best point.
         met: In how many trials it was met, in percent.
         chart: Its slack by trial; None if there are too many constraints, or no trial.
@@ -52,17 +50,15 @@ def constraint_rows(facts: StudyFacts) -> list[ConstraintRow]:
     order = list(np.argsort(-tight, kind="stable"))
     rows = []
     for k, name in enumerate(facts.constraints):
-        remark = "" if shown.violations[k] <= 0 else "violated"
-        if not remark and tight[k] >= -_ACTIVE:
-            remark = "active"
         unit, formula = labels["constraint_units"][k], labels["formulas"][k]
-        slack = number(-(bodies[k] + labels["tolerances"][k]) + 0.0, 4)
+        tolerance, met_here = labels["tolerances"][k], bool(shown.violations[k] <= 0)
+        slack = -(bodies[k] + tolerance) + 0.0
         rows.append(
             ConstraintRow(
                 name,
                 "" if formula == name else formula,
-                f"{slack} {unit or ''}".strip(),
-                remark,
+                f"{number(slack, 4)} {unit or ''}".strip(),
+                how_met(bodies[k], met_here, slack, tight[k], tolerance),
                 order[0] == k,
                 100 * float(met[k]),
                 constraint_chart(facts, k) if k in order[:_MOST_CHARTS] else None,

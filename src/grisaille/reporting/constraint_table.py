@@ -83,15 +83,26 @@ def equality_partners(problem: Problem) -> dict[int, int]:
 
 
 def _remark(body: float, met: bool, slack: float, tight: float, tolerance: float) -> str:
-    remarks = []
-    if not met:
-        remarks.append("violated")
-    elif body > 0 and not tolerance:
-        remarks.append(f"met within {DEFAULT_TOLERANCE:g} of the size of its terms")
-    elif slack < 0:
-        remarks.append("met within its tolerance")
-    elif tight >= -_ACTIVE:
-        remarks.append("active")
+    remarks = [how_met(body, met, slack, tight, tolerance)]
     if tolerance > 0:
         remarks.append(f"tolerance {tolerance:g}")
-    return ", ".join(remarks)
+    return ", ".join(filter(None, remarks))
+
+
+def how_met(body: float, met: bool, slack: float, tight: float, tolerance: float) -> str:
+    """Say whether a constraint is violated, met within a tolerance only, or active; else nothing.
+
+    Args:
+        body: Its body at the point, met when <= 0.
+        met: Whether it counts as met there.
+        slack: The room that is left by the limit as written.
+        tight: Its `tightness`.
+        tolerance: Its tolerance, if the user gave one; else 0.
+    """
+    if not met:
+        return "violated"
+    if body > 0 and not tolerance:
+        return f"met within {DEFAULT_TOLERANCE:g} of the size of its terms"
+    if slack < 0:
+        return "met within its tolerance"
+    return "active" if tight >= -_ACTIVE else ""

@@ -21,6 +21,7 @@ from grisaille.solvers.search_problem import (
     evaluate_in_chunks,
     in_region,
     rounded,
+    scale_at,
     screening_merit,
 )
 from grisaille.solvers.spread_out import spread_out
@@ -78,7 +79,7 @@ class MultiStart:
             return self._solve_by_blocks(problem, problem.blocks, hints, seed)
         points = torch.cat([hints, self._cover(problem, seed)])
         objectives, constraints = evaluate_in_chunks(problem, points)
-        scale = Scale.of(objectives, constraints)
+        scale = scale_at(problem, points, (objectives, constraints))
         points, objectives, constraints = self._zoom(
             problem, scale, points, objectives, constraints, seed
         )
@@ -125,7 +126,7 @@ class MultiStart:
         cover = self._cover(problem, seed)
         points = torch.cat([hints, cover])
         values = evaluate_in_chunks(problem, points)
-        scale = Scale.of(*values)
+        scale = scale_at(problem, points, values)
         merit = screening_merit(*values, scale)
         search = BlockSearch(problem, blocks, scale, points[merit.argmin()])
         search.screen(cover, seed)

@@ -45,6 +45,8 @@ _TOLERANCE = 1e-13
 # A polish is at a kink if so many points in a row gain less than this in local units. It is
 # hopeless if they gain less than this part of what is missing to the best point known.
 _PATIENCE = 10
+# The same for a point that is still far from the first-order conditions.
+_MORE_PATIENCE = 60
 _SMALLEST_GAIN = 1e-7
 _LEAST_PART = 0.2
 # It leads to the best point known if it comes so near.
@@ -142,7 +144,15 @@ def polished(
                 continue
             around = local_scale(problem, start, scale)
             best = _polished_from(problem, scale, around, _with_samples(best), start, iterations)
-    return with_stationarity(problem, scale, best)
+    best = with_stationarity(problem, scale, best)
+    if best.stationarity is None or best.stationarity <= _FAR:
+        return best
+    # Along curved limits, many points may gain nothing before one does.
+    near = local_scale(problem, best.point, scale)
+    again = _polished_from(
+        problem, scale, near, best, best.point, _ITERATIONS, first=True, patience=_MORE_PATIENCE
+    )
+    return with_stationarity(problem, scale, _with_samples(again))
 
 
 def _polished_from(
@@ -153,13 +163,14 @@ def _polished_from(
     start: Tensor,
     iterations: int,
     first: bool = False,
+    patience: int = _PATIENCE,
 ) -> Solution:
     """The better of a solution and of the end of a polish, with the spreads around its start.
 
     The first polish has nothing to compare with: the solution is where it starts.
     """
     rival = best if best.feasible and not first else None
-    end, steps = _by_slsqp(problem, near, start, min(iterations, _ITERATIONS), rival)
+    end, steps = _by_slsqp(problem, near, start, min(iterations, _ITERATIONS), rival, patience)
     points = torch.stack([best.point, end])
     evaluations = best.evaluations + steps + len(points)
     return best_of(points, *evaluate_in_chunks(problem, points), scale, evaluations)
@@ -190,7 +201,12 @@ def _with_stationarity(problem: SearchProblem, near: Scale, found: Solution) -> 
 
 
 def _by_slsqp(
-    problem: SearchProblem, near: Scale, start: Tensor, iterations: int, rival: Solution | None
+    problem: SearchProblem,
+    near: Scale,
+    start: Tensor,
+    iterations: int,
+    rival: Solution | None,
+    patience: int,
 ) -> tuple[Tensor, int]:
     """Improve a point, (D,), by SciPy's SLSQP in local units.
 
@@ -223,7 +239,7 @@ def _by_slsqp(
         if np.abs(best - other).max() < _SAME:
             best = other
             raise _StopError
-        if since > _PATIENCE:
+        if since > patience:
             raise _StopError
         return value, rows, _NEIGHBOURHOOD * gradient, _NEIGHBOURHOOD * jacobian
 

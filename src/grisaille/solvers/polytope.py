@@ -57,6 +57,11 @@ class Polytope:
         met &= ((points >= self.lower) & (points <= self.upper)).all(1)
         return np.asarray(met)
 
+    def is_flat_along(self, points: Array) -> bool:
+        """Return whether a row varies by rounding only over points (count, n)."""
+        spread, sizes = np.ptp(points @ self.matrix.T, axis=0), np.abs(self.matrix)
+        return bool((spread < _LEAST_RADIUS * (sizes @ (self.upper - self.lower))).any())
+
     def uniform(self, count: int, seed: int) -> Array | None:
         """Points (count, n) that are uniform inside; None if none are found.
 

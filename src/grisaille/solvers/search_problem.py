@@ -21,6 +21,8 @@ _NEARBY = 0.02
 _SAMPLES = 256
 # A constraint counts as met when its violation is at most this fraction of its spread.
 FEASIBILITY = 1e-7
+# A constraint that varies by less than this part of its spread over the search space is flat.
+_FLAT = 1e-9
 _SCREEN_PENALTY = 10.0
 
 Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -236,6 +238,24 @@ class Scale:
         return torch.nan_to_num(excess, nan=torch.inf)
 
 
+def scale_at(problem: SearchProblem, points: Tensor, values: tuple[Tensor, Tensor]) -> Scale:
+    """Typical spreads, from points of the search space with their objectives and constraints.
+
+    Where linear inequalities leave no volume, the limits that leave none vary by rounding over the
+    points. Their spreads come from the whole search space.
+    """
+    scale, region = Scale.of(*values), problem.region
+    if region is None:
+        return scale
+    drawn = slice(len(points) // 2, None)  # the first ones may be hints outside
+    if not region.is_flat_along(points[drawn, : len(region.lower)].numpy()):
+        return scale
+    whole = Scale.of(*evaluate_in_chunks(problem, _sobol_points(problem, seed=0)))
+    spread = values[1][drawn].amax(0) - values[1][drawn].amin(0)
+    flat = spread < _FLAT * whole.constraints
+    return replace(scale, constraints=torch.where(flat, whole.constraints, scale.constraints))
+
+
 def best_of(
     points: Tensor, objectives: Tensor, constraints: Tensor, scale: Scale, evaluations: int
 ) -> Solution:
@@ -275,12 +295,16 @@ def evaluate_in_chunks(
 
 def sampled_scale(problem: SearchProblem, seed: int) -> Scale:
     """Typical spreads, from a sample of the search space."""
-    engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
-    unit = engine.draw(_SAMPLES, dtype=torch.float64)
-    points = rounded(problem, problem.lower + (problem.upper - problem.lower) * unit)
+    points = _sobol_points(problem, seed)
     if problem.region is not None:
         points = in_region(problem, problem.region, points, seed)
-    return Scale.of(*evaluate_in_chunks(problem, points))
+    return scale_at(problem, points, evaluate_in_chunks(problem, points))
+
+
+def _sobol_points(problem: SearchProblem, seed: int) -> Tensor:
+    engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
+    unit = engine.draw(_SAMPLES, dtype=torch.float64)
+    return rounded(problem, problem.lower + (problem.upper - problem.lower) * unit)
 
 
 def in_region(

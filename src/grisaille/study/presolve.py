@@ -12,6 +12,7 @@ from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem, derived
 from grisaille.language.program import Program
 from grisaille.language.variable import Choice
+from grisaille.metrics import violations
 from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial, TrialKind
 from grisaille.solvers.certified import Certified
 from grisaille.solvers.multistart import MultiStart
@@ -45,7 +46,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     objective, constraints, chain, allowed = Chain(written).outcome(found.x, {})
     trial = Trial(1, found, objective, constraints, chain, (), allowed=allowed)
     summary = ProgressSummary(Optimistic(), Situation(written, History((trial,)), seed))
-    if proof.status is ProofStatus.INFEASIBLE:
+    if proof.status is ProofStatus.INFEASIBLE and trial.violation > 0:
         refutation = Refutation(problem, History(), 1.0, proof.refuted_regions)
         return summary.result(Status.INFEASIBLE, Bound(), refutation=refutation)
     proved = proof.lower if np.isfinite(proof.lower) else None
@@ -78,7 +79,12 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     demands = derived(1, anything, known, problem.variables)
     box = relaxed(PlausibleSet(demands.program, {}, {}))
     nothing = box.lower.new_zeros(0, program.size)
-    proof = Certified(regions=_MOST_REGIONS).solve(box, nothing, seed).proof
+    solution = Certified(regions=_MOST_REGIONS).solve(box, nothing, seed)
+    proof = solution.proof
     if proof is None or proof.status is not ProofStatus.INFEASIBLE:
         return None
+    x = demands.program.space.design(solution.point[: program.size])
+    _, bodies, _, allowed = Chain(demands).outcome(x, {})
+    if not violations(bodies, 0.0 if allowed is None else allowed).any():
+        return None  # a trial there counts as feasible
     return Refutation(demands, History(), 1.0, proof.refuted_regions)

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.histories import clustered_history
 
 import grisaille as gs
+from benchmarks.collection import development
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.records import Pending, Situation, Suggestion, TrialKind
-from grisaille.strategies.practical.recommendation import recommend
+from grisaille.strategies.practical.recommendation import cautious_solution, recommend
 from tests.strategies.practical.practical_helpers import closed_gap, opening
 
 
@@ -67,3 +69,21 @@ def test_a_trial_whose_turn_it_is_to_doubt_recommends_nothing():
     knowledge = Knowledge(closed_gap())
     plan = opening(knowledge)
     assert recommend(plan, knowledge) is plan
+
+
+@pytest.mark.slow
+def test_a_badly_scaled_search_ends_in_a_local_optimum_and_looks_farther_without_a_feasible_point():
+    problem = next(e for e in development() if e.name == "HS 101").make().problem  # 7 variables
+    history = clustered_history(problem, 15, 5, seed=0)
+    for seed in (2, 3):
+        knowledge = Knowledge(Situation(problem, history, seed))
+        incumbent = knowledge.incumbent
+        assert not incumbent.feasible
+        few, many = (
+            cautious_solution(knowledge, replace(incumbent, feasible=known), knowledge.plausible)
+            for known in (True, False)
+        )
+        assert many.evaluations > 1.5 * few.evaluations
+        for solution in (few, many):  # 0.07 where line searches gain nothing for long
+            assert solution.feasible
+            assert solution.stationarity < 1e-3

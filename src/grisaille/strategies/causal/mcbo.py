@@ -19,7 +19,15 @@ from grisaille.errors import ModelError, shortened
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
-from grisaille.records import Bound, History, Pending, Situation, Suggestion, TrialKind
+from grisaille.records import (
+    Bound,
+    History,
+    Pending,
+    Situation,
+    Suggestion,
+    TrialKind,
+    allowances,
+)
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.causal.mechanism_history import mechanism_history
@@ -230,8 +238,9 @@ class MCBO:
             with torch.no_grad():
                 predicted, bodies, deviations = (p.numpy() for p in plausible.predict(design))
             objectives[rows] = predicted
-            worst[rows] = violations(bodies).max(1, initial=0.0)
-            doubts[rows] = violations(bodies + deviations).max(1, initial=0.0)
+            allowed = allowances(history)[rows]
+            worst[rows] = violations(bodies, allowed).max(1, initial=0.0)
+            doubts[rows] = violations(bodies + deviations, allowed).max(1, initial=0.0)
         if not np.isfinite(objectives + doubts).any():
             return None
         return best_of_trials(objectives, worst, doubts)

@@ -29,6 +29,11 @@ _NEAR = 1e-3
 
 # A search of the design space alone needs less than one of the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
+# With many variables and no feasible point to start from, it ends in the wrong valley too often. Of
+# 16 searches of two badly scaled problems of 7 and 9 variables, 8 ended 0.3 to 0.7 spreads worse
+# than the best; from so many starts, 4 did.
+_WIDE_SEARCH = MultiStart(starts=24, samples=1024, iterations=40)
+_MANY_VARIABLES = 7
 
 
 def recommend(plan: Plan, knowledge: Knowledge) -> Plan:
@@ -107,7 +112,9 @@ def cautious_solution(
         cautious = nearby(cautious, hints[0], len(hints[0]))
     if knowledge.failures is not None:
         cautious = knowledge.failures.avoided_in(cautious, plausible)
-    solution = _CAUTIOUS_SEARCH.solve(cautious, hints, knowledge.situation.trial_seed)
+    many = len(hints[0]) >= _MANY_VARIABLES
+    search = _WIDE_SEARCH if many and not incumbent.feasible else _CAUTIOUS_SEARCH
+    solution = search.solve(cautious, hints, knowledge.situation.trial_seed)
     return settled(cautious, solution, knowledge)
 
 
