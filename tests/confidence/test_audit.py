@@ -193,6 +193,25 @@ def test_bands_that_hold_by_declaration_are_not_audited():
     assert known.audited is known.plausible
 
 
+def test_no_point_is_called_infeasible_without_a_margin_of_one_deviation():
+    # Six answers are next to 0; at 4, a given kernel knows nothing: 0, give or take 1. Bands for a
+    # bound reach 3 deviations there, twice as wide ones 6.
+    def situation(limit: float) -> Situation:
+        x = gs.Variable("x", lower=0, upper=4)
+        f = gs.BlackBox(lambda x: 0.0 * x, name="f", noise=0, kernel=gs.Matern(2.5, 0.2, 1.0))
+        problem = gs.Problem(minimize=x, subject_to=[f(x) <= limit])
+        history = history_at(problem, np.linspace(0, 0.5, 6)[:, None])
+        return Situation(problem, chosen_after(history, 0), 0)
+
+    verdicts = {limit: gs.Optimistic().bound(situation(limit)).refutation for limit in (-6.5, -7.5)}
+    assert verdicts[-6.5] is None
+    refutation = verdicts[-7.5]
+    assert refutation is not None
+    assert refutation.beta == Audited(BETA, audit.DOUBT, audit.MARGIN)
+    wider = refutation.beta.plausible_set(refutation.problem.program, refutation.history)
+    assert wider.beta["f"].tolist() == [7.0]
+
+
 # --- noise that was declared and is wrong ---------------------------------------------------------
 def limited(height: float, noise: float | None) -> Situation:
     """The situation after 24 answers, 20 of them predicted, that vary by 0.5 at the same point.

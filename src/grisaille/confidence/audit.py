@@ -31,6 +31,12 @@ _AT_LEAST = 100
 DOUBT = 2.0
 """By how much audited bands are widened before a closed gap, or infeasibility, is believed."""
 
+MARGIN = 1.0
+"""By how many standard deviations more bands must leave no feasible point before it is believed.
+
+Without it the least violation may be a matter of digits.
+"""
+
 # How wide the bands of a given kernel are at least for a bound, in deviations: at each point two
 # deviations are enough, but the bound needs bands that hold everywhere at once.
 _EVERYWHERE = 3.0
@@ -73,17 +79,20 @@ class Audited:
     Attributes:
         beta: The half-width in posterior standard deviations.
         widening: A further factor, to doubt what these bands say.
+        margin: How many standard deviations further they reach then.
     """
 
     beta: float
     widening: float = 1.0
+    margin: float = 0.0
 
     def plausible_set(self, program: Program, history: History) -> PlausibleSet:
         """The plausible set after a history."""
         plausible = plausible_set(program, history, self.beta)
         errors = standardized_errors(program, history, plausible.beliefs)
         factors = widening_factors(program, errors, self.beta)
-        return plausible.scaled({name: self.widening * f for name, f in factors.items()})
+        wider = plausible.scaled({name: self.widening * f for name, f in factors.items()})
+        return wider.widened(self.margin) if self.margin else wider
 
 
 def widening_factors(

@@ -202,11 +202,13 @@ class Knowledge:
         """
         problem = self.situation.problem
         exact = not len(self.history) or problem.causal is not None or self.is_exact
-        found = find_incumbent(self.history, None if exact else self.answered)
+        plausible = None if exact else self.answered
+        found = find_incumbent(self.history, plausible, self.situation.is_answer, problem.lenience)
         if found is None or exact:
             return found
         x = self.history.trials[found.position].x
-        return replace(found, upper=self.audited.highest(x))
+        price = found.most - found.objective
+        return replace(found, upper=self.audited.highest(x) + price)
 
     @property
     def best(self) -> float | None:

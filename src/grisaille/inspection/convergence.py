@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grisaille.array_types import Array, Flags
+from grisaille.metrics import merits
 from grisaille.records import History
 
 
@@ -62,7 +63,10 @@ def convergence(history: History, sense: int, costs: Mapping[str, float]) -> Con
     objective = np.array([t.objective for t in trials], dtype=float)
     violation = np.array([t.violation for t in trials], dtype=float)
     feasible = violation <= 0
-    best = np.minimum.accumulate(np.where(feasible, objective, np.inf))
+    values = np.where(feasible, merits(objective, [t.openness for t in trials]), np.inf)
+    least = np.minimum.accumulate(values)
+    place = np.maximum.accumulate(np.where(values <= least, np.arange(len(trials)), 0))
+    best = np.where(np.isfinite(least), objective[place], np.inf) if len(trials) else least
     bounds = [t.suggestion.bound if t.suggestion.has_bound else None for t in trials]
     shown = [None if b is None else (b.estimated if b.proved is None else b.proved) for b in bounds]
     cost = [sum(costs.get(seen.box, 1.0) for seen in t.observations) for t in trials]

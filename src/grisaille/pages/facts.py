@@ -128,8 +128,7 @@ class StudyFacts:
     @cached_property
     def best(self) -> Trial | None:
         """The trial with the best feasible value, as observed; None if none was feasible."""
-        feasible = [t for t in self.history if t.violation == 0 and np.isfinite(t.objective)]
-        return min(feasible, key=lambda t: t.objective, default=None)
+        return self.history.best()
 
     @cached_property
     def least_violation(self) -> Trial | None:

@@ -11,6 +11,7 @@ from grisaille.errors import counted, printable
 from grisaille.language.declared_unit import unit_text
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
+from grisaille.language.unknowns import names_at_bounds
 from grisaille.language.value_kinds import design_kinds
 from grisaille.markup import labelled
 from grisaille.records import History, Trial, untested
@@ -135,7 +136,8 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         tightest = int(np.argmax(tightness(result.constr, result.history)))
         named = problem.constraint_names[tightest]
         rows.append(("violation", f"{result.maxcv:.3g}   (tightest: {named})"))
-        allowed = result.history.trials[result["best_trial"]].allowed
+        best = result.history.trials[result["best_trial"]]
+        allowed = best.allowed if best.lenient is None else best.lenient
         table = constraint_lines(problem, result.constr, result.history, allowed)
         rows += [("" if k else "constraints", line) for k, line in enumerate(table)]
     if problem.causal is not None:
@@ -148,6 +150,8 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         value = np.array2string(np.asarray(found), precision=6, max_line_width=90)
         shown = found if isinstance(found, str) else f"{value}{unit_text(variable.unit)}"
         solved = "   (unknown, solves the equations)" if variable.is_unknown else ""
+        if variable.is_unknown and any(names_at_bounds([variable], np.ravel(found))):
+            solved = "   (unknown, at its bound)"
         rows.append((variable.name, f"{shown}{solved}"))
     counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
     rows.append(("evaluations", f"{counts or 'none needed'} in {counted(result.nit, 'trial')}"))

@@ -39,7 +39,11 @@ def from_plain(plain: Iterable[float | str]) -> Array:
 
 
 def outcome_to_plain(
-    objective: float, constraints: Array, chain: Array, allowed: Array | None = None
+    objective: float,
+    constraints: Array,
+    chain: Array,
+    allowed: Array | None = None,
+    lenient: Array | None = None,
 ) -> dict[str, Any]:
     """The outcome of a chain as plain data."""
     return {
@@ -47,6 +51,7 @@ def outcome_to_plain(
         "constraints": to_plain(constraints),
         "chain": to_plain(chain),
         **({} if allowed is None else {"allowed": to_plain(allowed)}),
+        **({} if lenient is None else {"lenient": to_plain(lenient)}),
     }
 
 

@@ -101,8 +101,7 @@ def cured_attempts(state: StudyState) -> int:
 
 def best_trial(state: StudyState) -> Trial | None:
     """The complete trial with the best feasible value, as observed; None if none was feasible."""
-    feasible = [t for t in state.history() if t.violation == 0 and np.isfinite(t.objective)]
-    return min(feasible, key=lambda t: t.objective, default=None)
+    return state.history().best()
 
 
 @dataclass(frozen=True, slots=True)
