@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 
 import grisaille as gs
 from grisaille.cli import main
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.pages.facts import StudyFacts
+from grisaille.pages.facts import StudyFacts, number
 from grisaille.pages.status import status_of
 from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial
 from grisaille.study.progress_summary import ProgressSummary
@@ -127,6 +129,75 @@ def test_every_door_says_that_bands_are_untested(tmp_path, capsys):
         for text in shown:
             assert ("untested" in text) == (name == "few")
             assert "certified" not in text or name == "given"
+
+
+def seen(study, place, capsys):
+    """What the page, `status` and `show` say of a study: best, bound and gap."""
+    facts = StudyFacts.of_state(study.name, study.state)
+    assert main(["status", study.name, "--storage", place, "--json"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)
+    assert main(["show", study.name, "--storage", place]) == 0
+    return facts, status_of(facts, study.state), line, capsys.readouterr().out
+
+
+def test_every_view_says_the_same_of_a_noisy_study(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    place = f"sqlite:///{tmp_path / 'studies.db'}"
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(lambda x: np.sin(2 * x) + 0.3 * generator.standard_normal(), name="f")
+    study = gs.Study(gs.Problem(maximize=f(x)), storage=place, name="noisy")
+    result = study.run(14, progress=False)
+    luckiest = max(-t.objective for t in result.history)
+    assert result.fun < luckiest - 0.1
+    trial = result.history.trials[result.best_trial].number
+    for _ in range(2):  # what is worked out again changes nothing
+        facts, status, line, shown = seen(study, place, capsys)
+        assert (line["best"], line["bound"]) == (result.fun, result.upper_bound)
+        assert line["gap"] == pytest.approx(result.gap)
+        assert (line["believed"], line["certified"]) == (True, result.certified)
+        assert f"believed to be {number(result.fun, 8)}, in trial {trial}" in status.sentence
+        assert status.bound == number(result.upper_bound, 8)
+        assert number(result.lower_bound, 8) in status.sentence
+        assert f"{result.fun:.8g}, believed of trial {trial}" in shown
+        result.report(tmp_path / "report.html")
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert number(result.fun, 8) in text
+        assert number(luckiest, 8) not in text
+        assert StudyFacts.of_result(result, "noisy").best.number == trial == facts.best.number
+        again = study.result()
+        assert (again.fun, again.gap) == (result.fun, result.gap)
+    # After another answer, views go by what the decision believed, not by the luckiest answer.
+    (query,) = study.ask()
+    study.tell(query, 1.6)
+    facts, _, line, _ = seen(study, place, capsys)
+    assert line["best"] == pytest.approx(result.fun)
+    assert line["believed"] is True
+    # A result that is worked out is what all of them show.
+    newest = study.result()
+    assert seen(study, place, capsys)[2]["best"] == newest.fun != line["best"]
+    # What an answer was wrong about is believed no longer.
+    study.correct(query, 0.0)
+    assert seen(study, place, capsys)[2]["best"] != newest.fun
+
+
+def test_a_result_that_cannot_be_recorded_is_a_result_all_the_same(tmp_path, monkeypatch):
+    place = f"sqlite:///{tmp_path / 'studies.db'}"
+    x = gs.Variable("x", lower=-2, upper=3)
+    box = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x)), storage=place, name="plain")
+    study.run(4, progress=False)
+    before = study.state.position
+    study.result()
+    assert study.state.position == before  # it is recorded already
+
+    def away(_record):
+        raise gs.StorageError("the storage is away")
+
+    study.enqueue({"x": 0.0})
+    (query,) = study.ask()
+    study.tell(query, 1.0)
+    monkeypatch.setattr(study._session, "write", away)
+    assert study.result().nit == 5
 
 
 def test_a_study_in_which_every_evaluation_fails_says_so_and_why():

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.confidence.incumbent import Incumbent
 from grisaille.language.value_kinds import Value
-from grisaille.records import Bound, Probe, Suggestion, TrialKind
+from grisaille.records import Bound, History, Probe, Suggestion, TrialKind
 from grisaille.storage.event_log import Data
 
 
@@ -67,6 +68,16 @@ def suggestion_to_plain(suggestion: Suggestion) -> dict[str, Any]:
         "proved": number_to_plain(suggestion.bound.proved),
         "pending": suggestion.pending,
         "chain": suggestion.chain,
+    }
+
+
+def believed_to_plain(best: Incumbent, history: History) -> dict[str, Any]:
+    """The best trial of a history, as a strategy judges, as plain data."""
+    return {
+        "trial": history.trials[best.position].number,
+        "objective": number_to_plain(best.objective),
+        "most": number_to_plain(best.most),
+        "feasible": best.feasible,
     }
 
 

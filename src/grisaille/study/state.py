@@ -36,6 +36,9 @@ from grisaille.study.trials_and_queries import (
     probe_of,
 )
 
+# Events after which a result is the same.
+_TEACH_NOTHING = (Kind.SUGGESTED, Kind.ASKED, Kind.RELEASED, Kind.READY)
+
 
 class StudyState:
     """The state of a study after some of its events.
@@ -45,6 +48,9 @@ class StudyState:
         settings: What the study was created with, as changed since.
         trials, queries: All trials by number, all queries by id.
         changed: Number of the event that last changed problem or strategy; 0 if none did.
+        learned: Number of the last event that a result depends on.
+        believed: What the latest decision believed of the best trial; None if it was observed
+            without noise.
         failed_attempts: How many attempts failed or were lost, by black box.
         last_seen: When each worker last took or answered a query, in seconds since 1970.
     """
@@ -53,6 +59,8 @@ class StudyState:
         self.position = 0
         self.settings: Data = {}
         self.changed = 0
+        self.learned = 0
+        self.believed: Data | None = None
         self.trials: dict[int, TrialEntry] = {}
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
@@ -72,8 +80,12 @@ class StudyState:
             if event.number > self.position:
                 check_event(self, event)
                 self._apply(event)
-                self._history = None
                 self.position = event.number
+                if event.kind is Kind.CHANGED and "problem" not in event.data:
+                    continue  # names and limits change nothing that was observed
+                self._history = None
+                if event.kind not in _TEACH_NOTHING:
+                    self.learned = event.number
 
     def history(self) -> History:
         """Everything observed; the same object until another event is included."""
@@ -203,8 +215,10 @@ class StudyState:
             case Kind.MOVED:
                 self._outcomes.move(data)
             case Kind.CORRECTED:
+                self.believed = None  # it rests on what was wrong
                 self._outcomes.correct(data)
             case Kind.RETRACTED:
+                self.believed = None
                 self._outcomes.retract(data)
             case Kind.REOPENED:
                 self._reopened(data)
@@ -221,7 +235,7 @@ class StudyState:
         self.settings = {**self.settings, **event.data, "boxes": boxes}
         if "problem" not in event.data:
             return
-        self.changed = event.number
+        self.changed, self.believed = event.number, None
         for entry in self.trials.values():  # their bounds were for another problem
             suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
             self._outcomes.with_suggestion(entry, suggestion)
@@ -240,6 +254,8 @@ class StudyState:
             made_on=data.get("made_on"),  # nor did version 0.2 this
         )
         self.trials[entry.number] = entry
+        if entry.suggestion.kind.is_chosen:
+            self.believed = data.get("believed")
         self._make_ready(entry, data["queries"])
 
     def _make_ready(self, entry: TrialEntry, queries: Iterable[Data]) -> None:
