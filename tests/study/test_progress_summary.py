@@ -16,6 +16,7 @@ from grisaille.pages.status import status_of
 from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
+from grisaille.study.study_summary import concluded
 from tests.study.study_helpers import nested, parabola
 
 
@@ -260,3 +261,32 @@ def test_a_refutation_is_a_proof_only_for_bands_that_hold_by_declaration():
     proved = summary.result(Status.MAX_TRIALS, Bound(refutation=refutation, is_declared=True))
     assert guessed.status is Status.LIKELY_INFEASIBLE
     assert proved.status is Status.INFEASIBLE
+
+
+def test_a_bound_that_was_withheld_leaves_none_of_earlier_trials(tmp_path):
+    # A spike that a smooth function does not have refutes the bands.
+    place = f"sqlite:///{tmp_path / 'studies.db'}"
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(lambda x: np.sin(2 * x), name="f", noise=0)
+    study = gs.Study(
+        gs.Problem(minimize=f(x)), strategy=gs.Optimistic(initial=4), storage=place, name="spike"
+    )
+    study.run(10, progress=False)
+    assert concluded(study.state).bound is not None
+    (query,) = study.ask()
+    with pytest.warns(gs.GrisailleWarning):
+        study.tell(query, -50.0)
+    result = study.run(12, progress=False)
+    assert (result.assurance, result.certified) == ("none", False)
+    assert "there is no bound: " in result.message
+    assert "certified" not in str(result)
+    row = ProgressSummary(study.strategy, study._session.summary().situation).row(
+        result.history.trials[-1], 0.0
+    )
+    assert (row.bound, row.gap) == (None, None)
+    # The same before any result is recorded, and in a study that was stored.
+    study.record_settings(concluded=None)
+    assert concluded(study.state).bound is None
+    study.close()
+    again = gs.Study(study.problem, strategy=study.strategy, storage=place, name="spike")
+    assert concluded(again.state).bound is None

@@ -14,7 +14,7 @@ from grisaille.language.problem import Problem
 from grisaille.language.unknowns import names_at_bounds
 from grisaille.language.value_kinds import design_kinds
 from grisaille.markup import labelled
-from grisaille.records import History, Trial, untested
+from grisaille.records import REFUTED, History, Trial, untested
 from grisaille.reporting.constraint_table import constraint_lines, tightness
 from grisaille.reporting.trial_data import trial_data
 
@@ -170,7 +170,9 @@ def _calibration_rows(calibration: Sequence[Any]) -> list[tuple[str, str]]:
     answers = sum(row.answers for row in calibration)
     if answers:
         text = f"{sum(row.inside for row in calibration)} of {answers} answers were inside"
-        wider = [f"{row.box} by {row.factor:.2g}" for row in calibration if row.factor > 1]
+        wider = [
+            f"{row.box} by {row.factor:.2g}" for row in calibration if 1 < row.factor <= REFUTED
+        ]
         if wider:
             text += f"; the bound widens those of {', '.join(wider)}"
         text = "; ".join([text, *(row.complaint for row in calibration if row.complaint)])

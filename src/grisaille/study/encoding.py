@@ -68,6 +68,7 @@ def suggestion_to_plain(suggestion: Suggestion) -> dict[str, Any]:
         "proved": number_to_plain(suggestion.bound.proved),
         "pending": suggestion.pending,
         "chain": suggestion.chain,
+        **({"withheld": True} if suggestion.bound.withheld else {}),
     }
 
 
@@ -88,7 +89,11 @@ def suggestion_from_plain(data: Data) -> Suggestion:
         kind=TrialKind(data["kind"]),
         x=from_plain(data["x"]),
         probes=tuple(Probe(p["call"], from_plain(p["inputs"])) for p in data["probes"]),
-        bound=Bound(_number_or_none(data["promise"]), _number_or_none(data["proved"])),
+        bound=Bound(
+            _number_or_none(data["promise"]),
+            _number_or_none(data["proved"]),
+            withheld=data.get("withheld") is True,
+        ),
         optimum=None if optimum is None else (from_plain(optimum[0]), from_plain(optimum[1])),
         pending=data["pending"],
         chain=data["chain"],

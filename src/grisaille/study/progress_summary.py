@@ -76,10 +76,11 @@ class ProgressSummary:
     def last_bound(self) -> Bound:
         """The bound of the latest trial that has one.
 
-        Trials that were decided while others were pending, or with narrower bands, have none.
+        Trials that were decided while others were pending, or with narrower bands, have none. One
+        that withheld it leaves none of earlier trials.
         """
         for trial in reversed(self.situation.history.trials):
-            if trial.suggestion.has_bound:
+            if trial.suggestion.has_bound or trial.suggestion.bound.withheld:
                 return trial.suggestion.bound
         return NO_BOUND
 

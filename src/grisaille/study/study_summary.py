@@ -219,6 +219,8 @@ def _last_bound(state: StudyState, most: float) -> RecordedBound | None:
     most = most + 1e-9 * (1 + abs(most))
     for trial in reversed(state.history().trials):
         asked = trial.suggestion
+        if asked.bound.withheld:
+            return None
         for bound, certified in ((asked.bound.proved, True), (asked.bound.estimated, False)):
             if bound is not None and not asked.pending and np.isfinite(bound) and bound <= most:
                 doubted = untested(learned_of(state.settings), state.history())
