@@ -410,6 +410,20 @@ def untested(learned: Iterable[str], history: History) -> Untested | None:
     return Untested(box, counts[box]) if box is not None and counts[box] < TESTED else None
 
 
+def first_tested(learned: Iterable[str], history: History) -> float:
+    """Return the number of the first trial after which learned bands are tested; inf if none is.
+
+    Args:
+        learned: As in `untested`.
+        history: The answers.
+    """
+    since = [0.0]
+    for box in learned:
+        seen = [t.number for t in history.predicted(box) for o in t.observations if o.box == box]
+        since.append(float(seen[TESTED - 1]) if len(seen) >= TESTED else np.inf)
+    return max(since)
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a decision may depend on.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas
 import pytest
 
 import grisaille as gs
@@ -105,7 +107,7 @@ def test_bands_that_too_few_answers_tested_neither_stop_a_study_nor_certify_a_bo
 
 def test_a_plateau_does_not_stop_a_study_before_five_answers_were_predicted():
     x = gs.Variable("x", lower=-1, upper=1)
-    hat = gs.BlackBox(lambda x: -np.exp(-(((x - 0.731) / 0.05) ** 2)), name="f", noise=0)
+    hat = gs.BlackBox(lambda x: -np.exp(-(((x - 0.731) / 0.005) ** 2)), name="f", noise=0)
     result = gs.Problem(minimize=hat(x)).solve(6, seed=0, gap_tol=0.01, progress=False)
     assert (result.status, result.assurance) == ("max_trials", "untested")
     (row,) = result.calibration
@@ -123,10 +125,15 @@ def test_every_door_says_that_bands_are_untested(tmp_path, capsys):
         study.result().report(tmp_path / "report.html")
         shown.append((tmp_path / "report.html").read_text())
         shown.append(status_of(StudyFacts.of_result(study.result(), name), study.state).sentence)
+        frame, went = study.result().to_dataframe(), StudyFacts.of_state(name, study.state).went
         study.close()
         for command in ("status", "show"):
             assert main([command, name, "--storage", place]) == 0
             shown.append(capsys.readouterr().out)
+        assert main(["export", name, "--storage", place]) == 0
+        for table in (frame, pandas.read_csv(io.StringIO(capsys.readouterr().out))):
+            assert table["certified bound"].isna().all() == (name == "few")
+        assert any(went.certified) == (name == "given")
         for text in shown:
             assert ("untested" in text) == (name == "few")
             assert "certified" not in text or name == "given"

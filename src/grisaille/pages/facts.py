@@ -5,7 +5,7 @@ Pages and reports are made from these facts. They come from a stored study, or f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from grisaille.inspection.convergence import Convergence, convergence
 from grisaille.language.value_kinds import Value, ValueKind, kinds_from_plain, readable
 from grisaille.records import History, Trial
 from grisaille.storage.event_log import Data
-from grisaille.study.identity import labels_of, settings_of
+from grisaille.study.identity import labels_of, learned_of, settings_of
 from grisaille.study.result import Result
 from grisaille.study.state import StudyState
 from grisaille.study.study_summary import Conclusion, concluded, conclusion_of
@@ -132,7 +132,11 @@ class StudyFacts:
     def went(self) -> Convergence:
         """How best value, bound and violations went."""
         costs = {name: float(box.get("cost", 1.0)) for name, box in self.boxes.items()}
-        return convergence(self.history, self.sense, costs)
+        went = convergence(self.history, self.sense, costs, learned_of(self.settings))
+        if self.concluded is None or not self.concluded.is_believed:
+            return went
+        # The luckiest of noisy answers is no best value: what is believed now is.
+        return replace(went, best=np.full(len(went.best), self.sense * self.concluded.objective))
 
     @cached_property
     def best(self) -> Trial | None:

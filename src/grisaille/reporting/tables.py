@@ -14,7 +14,7 @@ from grisaille.language.problem import Problem
 from grisaille.language.unknowns import names_at_bounds
 from grisaille.language.value_kinds import design_kinds
 from grisaille.markup import labelled
-from grisaille.records import REFUTED, History, Trial, untested
+from grisaille.records import REFUTED, History, Trial, first_tested, untested
 from grisaille.reporting.constraint_table import constraint_lines, tightness
 from grisaille.reporting.trial_data import trial_data
 
@@ -56,8 +56,16 @@ def outcome_text(problem: Problem, trial: Trial) -> str:
     return f"{name} {problem.sense * trial.objective:.6g}{unit}{violated}"
 
 
-def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
-    """One row per trial, objective and bound in the user's sense."""
+def trials_table(
+    problem: Problem, history: History, learned: Iterable[str] = ()
+) -> pandas.DataFrame:
+    """One row per trial, objective and bound in the user's sense.
+
+    Args:
+        problem: The problem.
+        history: The trials.
+        learned: Black boxes whose bands are learned, and certify nothing until they are tested.
+    """
     import pandas
 
     entries, boxes = design_names(problem), [box.name for box in problem.boxes]
@@ -68,6 +76,7 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
     taken = {"trial", "kind", *entries, *last, *counts, *seconds}
     columns = distinct_names(_constraint_columns(problem), taken)
     rows: list[dict[str, Any]] = []
+    since = first_tested(learned, history)
     for trial in history:
         answered = [seen.box for seen in trial.observations]
         data = trial_data(
@@ -78,6 +87,7 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
             entries=entries,
             kinds=kinds,
             boxes=boxes,
+            tested=trial.number >= since,
         )
         row: dict[str, Any] = {"trial": trial.number, "kind": data.kind, **(data.x or {})}
         row["objective"] = data.objective

@@ -205,7 +205,9 @@ class ProgressSummary:
         """What a message adds when trials miss equations of unknowns, and nothing else."""
         problem, history = self.situation.problem, self.situation.history
         rows = problem.row_equalities
-        is_loop = np.array([e is not None and bool(unknowns_of(e.residual)) for e in rows])
+        is_loop = np.array(
+            [e is not None and bool(unknowns_of(e.residual)) for e in rows], dtype=bool
+        )
         excess = [t.violations for t in history if len(t.constraints) == len(rows)]
         only = [v for v in excess if v[is_loop].any() and not v[~is_loop].any()]
         if not only:

@@ -20,12 +20,14 @@ from grisaille.records import (
     Pending,
     Suggestion,
     TrialKind,
+    first_tested,
 )
 from grisaille.reporting.trial_data import TrialData, trial_data
 from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
 from grisaille.study.event_checks import check_event
 from grisaille.study.event_fields import LAST_MOMENT
+from grisaille.study.identity import learned_of
 from grisaille.study.trial_outcomes import TrialOutcomes, observation
 from grisaille.study.trials_and_queries import (
     QueryEntry,
@@ -68,6 +70,7 @@ class StudyState:
         self._outcomes = TrialOutcomes(self.trials, self.queries)
         self._failures: list[Failure] = []
         self._history: History | None = None
+        self._tested: tuple[History, float] | None = None
         self.apply(events)
 
     def apply(self, events: Iterable[Event]) -> None:
@@ -140,7 +143,15 @@ class StudyState:
             entries=self.settings["entries"],
             kinds=kinds_from_plain(self.settings.get("kinds"), len(self.settings["entries"])),
             boxes=self.box_names(),
+            tested=trial.number >= self._tested_since(),
         )
+
+    def _tested_since(self) -> float:
+        """The number of the trial after which bands are tested; worked out once for a history."""
+        history = self.history()
+        if self._tested is None or self._tested[0] is not history:
+            self._tested = history, first_tested(learned_of(self.settings), history)
+        return self._tested[1]
 
     def readable_inputs(self, box: str, inputs: Array) -> list[Value]:
         """Inputs of a black box as people read them: with labels and whole numbers."""
