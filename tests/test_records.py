@@ -12,6 +12,7 @@ from grisaille.records import (
     Trial,
     TrialKind,
     Untested,
+    first_tested,
     untested,
 )
 
@@ -54,6 +55,8 @@ def test_learned_bands_are_untested_until_five_answers_of_each_box_were_predicte
     assert untested(["f"], history) is None
     assert untested(["f", "g"], history) == Untested("g", 2)
     assert untested([], history) is None
+    since = [first_tested(boxes, history) for boxes in (["f"], ["f", "g"], [])]
+    assert since == [6, np.inf, 0]
     assert untested(["f"], History()) == Untested("f", 0)
 
 

@@ -19,6 +19,29 @@ def _numbers(what: str, given: ArrayLike) -> Array:
         raise ModelError(f"Metrics with {what} {shortened(given)}: pass numbers") from error
 
 
+# What a loop costs that is as open as is allowed, in standard deviations of the objectives.
+_OPEN = 0.1
+
+
+def merits(objectives: ArrayLike, openness: ArrayLike) -> Array:
+    """Return what trials are chosen by as the answer: objectives, and a price of open loops.
+
+    The objective of a trial whose loop is open is one of no plant, and may be better than the
+    optimum. The price is larger than what an open loop can gain, and next to nothing where a plant
+    is as closed as plants are.
+
+    Args:
+        objectives: Of all trials, minimized.
+        openness: `Trial.openness` of each.
+    """
+    values, parts = np.asarray(objectives, dtype=float), np.asarray(openness, dtype=float)
+    if not parts.any():
+        return values
+    with np.errstate(over="ignore"):
+        spread = float(values[np.isfinite(values)].std()) if np.isfinite(values).any() else 0.0
+    return np.where(parts > 0, values + _OPEN * spread * parts, values)
+
+
 def violations(constraints: Array, allowed: Array | float = 0.0) -> Array:
     """[g]^+ of constraint bodies of any shape; 0 where a body is at most `allowed`."""
     return np.where(constraints <= allowed, 0.0, constraints)

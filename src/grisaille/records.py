@@ -13,11 +13,17 @@ from grisaille.array_types import Array
 from grisaille.errors import counted
 from grisaille.language.problem import Problem
 from grisaille.markup import joined, small, table
-from grisaille.metrics import violations
+from grisaille.metrics import merits, violations
 from grisaille.solvers.proof import RefutedRegion
 
 TESTED = 5
 """How many answers of a learned black box must have been predicted before its bands are believed.
+"""
+
+REFUTED = 20.0
+"""By how much answers may ask to widen bands until these count as refuted: then there is no bound.
+
+Of 520 studies of `benchmarks.never_seen`, 5 are beyond it; of 200 of `benchmarks.verdicts`, none.
 """
 
 # How many trials of a history a notebook shows.
@@ -213,6 +219,8 @@ class Trial:
         known: Number of the last event that the study knew when it was suggested.
         allowed: How far each constraint body may be above 0 and the constraint still counts as
             met, (K,); None where that makes no difference.
+        lenient: The same where a loop is not closed as well as searches aim at, and closed all the
+            same; None where that makes no difference.
     """
 
     number: int
@@ -224,6 +232,7 @@ class Trial:
     seconds: tuple[float, float] = (0.0, 0.0)
     known: int = 0
     allowed: Array | None = None
+    lenient: Array | None = None
 
     @property
     def x(self) -> Array:
@@ -238,7 +247,26 @@ class Trial:
     @property
     def violations(self) -> Array:
         """Violation of each constraint as observed, (K,); 0 where it counts as met."""
+        if self.lenient is None:
+            return self.missed
+        return violations(self.constraints, self.lenient)
+
+    @property
+    def missed(self) -> Array:
+        """By how much searches must still come closer to each constraint, (K,).
+
+        As `violations`, but 0 only where a loop is closed as well as searches aim at: so no point
+        is better for missing its loop.
+        """
         return violations(self.constraints, 0.0 if self.allowed is None else self.allowed)
+
+    @property
+    def openness(self) -> float:
+        """The part of what is allowed by which its loops are open; 0 if they are closed."""
+        if self.lenient is None:
+            return 0.0
+        open_rows = (self.missed > 0) & (self.violations <= 0)
+        return float((self.constraints[open_rows] / self.lenient[open_rows]).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,6 +323,18 @@ class History:
             if counts and any(o.box == box for o in trial.observations):
                 found.append(trial)
         return found
+
+    def best(self) -> Trial | None:
+        """Return the trial with the best feasible value as observed; None if none was feasible."""
+        objectives = np.array([t.objective for t in self.trials], dtype=float)
+        met = np.array([t.violation == 0 for t in self.trials], dtype=bool)
+        feasible = met & np.isfinite(objectives)
+        values = merits(objectives, [t.openness for t in self.trials])
+        return (
+            self.trials[int(np.where(feasible, values, np.inf).argmin())]
+            if feasible.any()
+            else None
+        )
 
     def constraint_sizes(self) -> Array:
         """How large each constraint is and varies over the trials, (K,)."""
@@ -377,6 +417,20 @@ def untested(learned: Iterable[str], history: History) -> Untested | None:
     return Untested(box, counts[box]) if box is not None and counts[box] < TESTED else None
 
 
+def first_tested(learned: Iterable[str], history: History) -> float:
+    """Return the number of the first trial after which learned bands are tested; inf if none is.
+
+    Args:
+        learned: As in `untested`.
+        history: The answers.
+    """
+    since = [0.0]
+    for box in learned:
+        seen = [t.number for t in history.predicted(box) for o in t.observations if o.box == box]
+        since.append(float(seen[TESTED - 1]) if len(seen) >= TESTED else np.inf)
+    return max(since)
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a decision may depend on.
@@ -392,6 +446,8 @@ class Situation:
         budget: Cost left for evaluations; None when it is open.
         gap_tol: The run stops when best value and bound are so close; None if it does not.
         widening: By how much the bands behind a bound are widened, to doubt what they say.
+        is_answer: Whether trials are judged as an answer: a loop that misses less than plants do
+            counts as closed. Searches aim closer.
     """
 
     problem: Problem
@@ -404,6 +460,7 @@ class Situation:
     budget: float | None = None
     gap_tol: float | None = None
     widening: float = 1.0
+    is_answer: bool = False
 
     @property
     def lower(self) -> Array:

@@ -15,32 +15,32 @@ from tests.cli.cli_helpers import solved
 
 
 def test_status_tells_values_in_the_users_sense(model, place, capsys):
-    solved(model("up.py", goal="maximize=-f(x)"), place, "up", 5)
+    solved(model("up.py", goal="maximize=-f(x)"), place, "up", 6)
     solved(model("hard.py", least=6.8, limited="x**3"), place, "hard", 1)  # designs keep x >= 1.9
     capsys.readouterr()
     assert main(["status", "--storage", place, "--json"]) == 0
     up, hard = json.loads(capsys.readouterr().out)
     assert up["name"] == "up"
     assert up["trials"] == {
-        "complete": 5,
+        "complete": 6,
         "elsewhere": 0,
         "partial": 0,
         "pending": 0,
         "broken": 0,
-        "wanted": 5,
+        "wanted": 6,
     }
     assert -1 < up["best"] <= 0
     assert up["bound"] >= up["best"]
     assert up["gap"] == pytest.approx(up["bound"] - up["best"], abs=1e-12)
     assert up["certified"] is False
     assert up["untested"] == {"box": "f", "predicted": 4}
-    assert up["evaluations"]["f"] >= 5
+    assert up["evaluations"]["f"] >= 6
     assert hard["best"] is None
     assert hard["gap"] is None
     assert main(["status", "--storage", place]) == 0
     table = capsys.readouterr().out
-    assert "5 of 5" in table
-    assert "untested:4/5" in table  # of five trials, one is initial
+    assert "6 of 6" in table
+    assert "untested:4/5" in table  # of six trials, two are initial
     assert main(["status", "up", "--storage", place]) == 0
     assert "hard" not in capsys.readouterr().out
 

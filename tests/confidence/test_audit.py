@@ -14,7 +14,7 @@ from grisaille.confidence import audit
 from grisaille.confidence.audit import Audited, standardized_errors, widening_factors
 from grisaille.confidence.beliefs import believe
 from grisaille.confidence.knowledge import Knowledge
-from grisaille.records import History, Situation, TrialKind
+from grisaille.records import REFUTED, History, Situation, TrialKind
 from tests.confidence.confidence_helpers import history_at, known_kernel
 
 BETA = 2.0
@@ -193,6 +193,25 @@ def test_bands_that_hold_by_declaration_are_not_audited():
     assert known.audited is known.plausible
 
 
+def test_no_point_is_called_infeasible_without_a_margin_of_one_deviation():
+    # Six answers are next to 0; at 4, a given kernel knows nothing: 0, give or take 1. Bands for a
+    # bound reach 3 deviations there, twice as wide ones 6.
+    def situation(limit: float) -> Situation:
+        x = gs.Variable("x", lower=0, upper=4)
+        f = gs.BlackBox(lambda x: 0.0 * x, name="f", noise=0, kernel=gs.Matern(2.5, 0.2, 1.0))
+        problem = gs.Problem(minimize=x, subject_to=[f(x) <= limit])
+        history = history_at(problem, np.linspace(0, 0.5, 6)[:, None])
+        return Situation(problem, chosen_after(history, 0), 0)
+
+    verdicts = {limit: gs.Optimistic().bound(situation(limit)).refutation for limit in (-6.5, -7.5)}
+    assert verdicts[-6.5] is None
+    refutation = verdicts[-7.5]
+    assert refutation is not None
+    assert refutation.beta == Audited(BETA, audit.DOUBT, audit.MARGIN)
+    wider = refutation.beta.plausible_set(refutation.problem.program, refutation.history)
+    assert wider.beta["f"].tolist() == [7.0]
+
+
 # --- noise that was declared and is wrong ---------------------------------------------------------
 def limited(height: float, noise: float | None) -> Situation:
     """The situation after 24 answers, 20 of them predicted, that vary by 0.5 at the same point.
@@ -217,8 +236,9 @@ def test_answers_that_vary_at_one_point_refute_noise_0():
     advice = "if answers of black box 'f' vary at the same point, leave noise=0 out"
     assert row.complaint == f"calibration is poor: {advice}"
     bound = gs.Optimistic().bound(situation)
-    assert bound.proved is None  # so that nothing calls it certified
-    assert bound.estimated is not None
+    # Answers that ask for bands 20 times as wide leave no bound at all.
+    assert row.factor > REFUTED
+    assert (bound.proved, bound.estimated, bound.withheld) == (None, None, True)
     assert bound.reason == row.complaint
     # Nor does a closed gap stop a study, or bands without a feasible point.
     doubting = gs.Optimistic().bound(replace(situation, widening=audit.DOUBT))
@@ -254,7 +274,7 @@ def test_calibration_is_poor_where_chance_leaves_so_few_answers_inside_in_one_of
 def test_a_result_says_that_its_calibration_is_poor():
     generator = np.random.default_rng(0)
     x = gs.Variable("x", lower=0, upper=4)
-    f = gs.BlackBox(lambda x: np.sin(2 * x) + generator.standard_normal(), name="f", noise=0)
+    f = gs.BlackBox(lambda x: np.sin(2 * x) + 0.1 * generator.standard_normal(), name="f", noise=0)
     strategy = gs.Optimistic(initial=4)
     result = gs.Problem(minimize=f(x)).solve(18, strategy=strategy, progress=False)
     (row,) = result.calibration
@@ -262,6 +282,29 @@ def test_a_result_says_that_its_calibration_is_poor():
     assert f"the bound is an estimate: {row.complaint}" in result.message
     assert f"{row.inside} of {row.answers} answers were inside" in str(result)
     assert str(result).count("calibration is poor: ") == 2  # with the status, and with the bands
+
+
+def test_answers_far_beyond_the_bands_refute_the_kernel_and_leave_no_bound():
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(lambda x: np.sin(2 * x), name="f", noise=0)
+    problem = gs.Problem(minimize=f(x))
+    points = np.array([0.0, 4.0, 1.0, 3.0, 2.0, 0.5, 3.5, 1.5, 2.5, 1.25])
+    situation = Situation(problem, chosen_after(history_at(problem, points[:, None]), 4), 0)
+    assert gs.Optimistic().bound(situation).estimated is not None
+    # A spike that a smooth function does not have.
+    spiked = history_at(problem, points[:, None], np.where(points == 1.25, 50.0, 0.0))
+    situation = Situation(problem, chosen_after(spiked, 4), 0)
+    (row,) = Knowledge(situation).calibration
+    assert row.factor > 20
+    assert row.complaint.startswith("an answer of black box 'f' lay ")
+    assert "leave noise=0 out if answers vary at the same point" in row.complaint
+    bound = gs.Optimistic().bound(situation)
+    assert (bound.estimated, bound.proved, bound.withheld) == (None, None, True)
+    assert bound.reason == row.complaint
+    suggestion = gs.Optimistic().suggest(situation)
+    assert not suggestion.has_bound
+    assert audit.kernel_complaint(gs.BlackBox(None, name="g", noise=0), 20.0) == ""
+    assert "noise" not in audit.kernel_complaint(gs.BlackBox(None, name="g", noise=0.1), 21.0)
 
 
 # --- curves --------------------------------------------------------------------------------------

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import json
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas
+import pytest
 
 import grisaille as gs
 from grisaille.cli import main
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.pages.facts import StudyFacts
+from grisaille.pages.facts import StudyFacts, number
 from grisaille.pages.status import status_of
 from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
+from grisaille.study.study_summary import concluded
 from tests.study.study_helpers import nested, parabola
 
 
@@ -102,7 +107,7 @@ def test_bands_that_too_few_answers_tested_neither_stop_a_study_nor_certify_a_bo
 
 def test_a_plateau_does_not_stop_a_study_before_five_answers_were_predicted():
     x = gs.Variable("x", lower=-1, upper=1)
-    hat = gs.BlackBox(lambda x: -np.exp(-(((x - 0.731) / 0.05) ** 2)), name="f", noise=0)
+    hat = gs.BlackBox(lambda x: -np.exp(-(((x - 0.731) / 0.005) ** 2)), name="f", noise=0)
     result = gs.Problem(minimize=hat(x)).solve(6, seed=0, gap_tol=0.01, progress=False)
     assert (result.status, result.assurance) == ("max_trials", "untested")
     (row,) = result.calibration
@@ -120,13 +125,87 @@ def test_every_door_says_that_bands_are_untested(tmp_path, capsys):
         study.result().report(tmp_path / "report.html")
         shown.append((tmp_path / "report.html").read_text())
         shown.append(status_of(StudyFacts.of_result(study.result(), name), study.state).sentence)
+        frame, went = study.result().to_dataframe(), StudyFacts.of_state(name, study.state).went
         study.close()
         for command in ("status", "show"):
             assert main([command, name, "--storage", place]) == 0
             shown.append(capsys.readouterr().out)
+        assert main(["export", name, "--storage", place]) == 0
+        for table in (frame, pandas.read_csv(io.StringIO(capsys.readouterr().out))):
+            assert table["certified bound"].isna().all() == (name == "few")
+        assert any(went.certified) == (name == "given")
         for text in shown:
             assert ("untested" in text) == (name == "few")
             assert "certified" not in text or name == "given"
+
+
+def seen(study, place, capsys):
+    """What the page, `status` and `show` say of a study: best, bound and gap."""
+    facts = StudyFacts.of_state(study.name, study.state)
+    assert main(["status", study.name, "--storage", place, "--json"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)
+    assert main(["show", study.name, "--storage", place]) == 0
+    return facts, status_of(facts, study.state), line, capsys.readouterr().out
+
+
+def test_every_view_says_the_same_of_a_noisy_study(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    place = f"sqlite:///{tmp_path / 'studies.db'}"
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(lambda x: np.sin(2 * x) + 0.3 * generator.standard_normal(), name="f")
+    study = gs.Study(gs.Problem(maximize=f(x)), storage=place, name="noisy")
+    result = study.run(14, progress=False)
+    luckiest = max(-t.objective for t in result.history)
+    assert result.fun < luckiest - 0.1
+    trial = result.history.trials[result.best_trial].number
+    for _ in range(2):  # what is worked out again changes nothing
+        facts, status, line, shown = seen(study, place, capsys)
+        assert (line["best"], line["bound"]) == (result.fun, result.upper_bound)
+        assert line["gap"] == pytest.approx(result.gap)
+        assert (line["believed"], line["certified"]) == (True, result.certified)
+        assert f"believed to be {number(result.fun, 8)}, in trial {trial}" in status.sentence
+        assert status.bound == number(result.upper_bound, 8)
+        assert number(result.lower_bound, 8) in status.sentence
+        assert f"{result.fun:.8g}, believed of trial {trial}" in shown
+        result.report(tmp_path / "report.html")
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert number(result.fun, 8) in text
+        assert number(luckiest, 8) not in text
+        assert StudyFacts.of_result(result, "noisy").best.number == trial == facts.best.number
+        again = study.result()
+        assert (again.fun, again.gap) == (result.fun, result.gap)
+    # After another answer, views go by what the decision believed, not by the luckiest answer.
+    (query,) = study.ask()
+    study.tell(query, 1.6)
+    facts, _, line, _ = seen(study, place, capsys)
+    assert line["best"] == pytest.approx(result.fun)
+    assert line["believed"] is True
+    # A result that is worked out is what all of them show.
+    newest = study.result()
+    assert seen(study, place, capsys)[2]["best"] == newest.fun != line["best"]
+    # What an answer was wrong about is believed no longer.
+    study.correct(query, 0.0)
+    assert seen(study, place, capsys)[2]["best"] != newest.fun
+
+
+def test_a_result_that_cannot_be_recorded_is_a_result_all_the_same(tmp_path, monkeypatch):
+    place = f"sqlite:///{tmp_path / 'studies.db'}"
+    x = gs.Variable("x", lower=-2, upper=3)
+    box = gs.BlackBox(lambda x: (x - 1) ** 2, name="f", noise=0)
+    study = gs.Study(gs.Problem(minimize=box(x)), storage=place, name="plain")
+    study.run(4, progress=False)
+    before = study.state.position
+    study.result()
+    assert study.state.position == before  # it is recorded already
+
+    def away(_record):
+        raise gs.StorageError("the storage is away")
+
+    study.enqueue({"x": 0.0})
+    (query,) = study.ask()
+    study.tell(query, 1.0)
+    monkeypatch.setattr(study._session, "write", away)
+    assert study.result().nit == 5
 
 
 def test_a_study_in_which_every_evaluation_fails_says_so_and_why():
@@ -189,3 +268,32 @@ def test_a_refutation_is_a_proof_only_for_bands_that_hold_by_declaration():
     proved = summary.result(Status.MAX_TRIALS, Bound(refutation=refutation, is_declared=True))
     assert guessed.status is Status.LIKELY_INFEASIBLE
     assert proved.status is Status.INFEASIBLE
+
+
+def test_a_bound_that_was_withheld_leaves_none_of_earlier_trials(tmp_path):
+    # A spike that a smooth function does not have refutes the bands.
+    place = f"sqlite:///{tmp_path / 'studies.db'}"
+    x = gs.Variable("x", lower=0, upper=4)
+    f = gs.BlackBox(lambda x: np.sin(2 * x), name="f", noise=0)
+    study = gs.Study(
+        gs.Problem(minimize=f(x)), strategy=gs.Optimistic(initial=4), storage=place, name="spike"
+    )
+    study.run(10, progress=False)
+    assert concluded(study.state).bound is not None
+    (query,) = study.ask()
+    with pytest.warns(gs.GrisailleWarning):
+        study.tell(query, -50.0)
+    result = study.run(12, progress=False)
+    assert (result.assurance, result.certified) == ("none", False)
+    assert "there is no bound: " in result.message
+    assert "certified" not in str(result)
+    row = ProgressSummary(study.strategy, study._session.summary().situation).row(
+        result.history.trials[-1], 0.0
+    )
+    assert (row.bound, row.gap) == (None, None)
+    # The same before any result is recorded, and in a study that was stored.
+    study.record_settings(concluded=None)
+    assert concluded(study.state).bound is None
+    study.close()
+    again = gs.Study(study.problem, strategy=study.strategy, storage=place, name="spike")
+    assert concluded(again.state).bound is None

@@ -254,8 +254,9 @@ def _best(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
             amount = _number(least["violation"], 3)
             text += f"; the least violation is {amount}, in trial {least['trial']}"
         return text
-    value = _number(best["objective"], 8)
-    lines = [f"best         {value}{unit}, observed in trial {best['trial']}"]
+    value = _number(what["best"], 8)
+    how = "believed of" if what["believed"] else "observed in"
+    lines = [f"best         {value}{unit}, {how} trial {best['trial']}"]
     if what["bound"] is not None:
         lines.append(
             f"bound        {_number(what['bound'], 8)}{unit}, {_certainty(what, brief=False)}, "

@@ -21,7 +21,7 @@ from grisaille.confidence.beliefs import Beliefs, believe, noise_of
 from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
-from grisaille.records import History, Observation, Trial
+from grisaille.records import REFUTED, History, Observation, Trial
 from grisaille.surrogates.posterior import NoFactorError, Posterior, Surrogate
 
 # Of long studies, at least so many of the latest answers count, and less than twice as many: what
@@ -30,6 +30,12 @@ _AT_LEAST = 100
 
 DOUBT = 2.0
 """By how much audited bands are widened before a closed gap, or infeasibility, is believed."""
+
+MARGIN = 1.0
+"""By how many standard deviations more bands must leave no feasible point before it is believed.
+
+Without it the least violation may be a matter of digits.
+"""
 
 # How wide the bands of a given kernel are at least for a bound, in deviations: at each point two
 # deviations are enough, but the bound needs bands that hold everywhere at once.
@@ -54,7 +60,8 @@ class BoxCalibration:
         factor: By how much bounds widen its bands: at least so far that all answers would have been
             inside.
         conclusions: What was concluded while learning it, such as whether it is noisy.
-        complaint: Why its answers speak against its declared noise; empty if they do not.
+        complaint: Why its answers speak against its declared noise, or against its kernel; empty
+            if they do not.
     """
 
     box: str
@@ -73,17 +80,20 @@ class Audited:
     Attributes:
         beta: The half-width in posterior standard deviations.
         widening: A further factor, to doubt what these bands say.
+        margin: How many standard deviations further they reach then.
     """
 
     beta: float
     widening: float = 1.0
+    margin: float = 0.0
 
     def plausible_set(self, program: Program, history: History) -> PlausibleSet:
         """The plausible set after a history."""
         plausible = plausible_set(program, history, self.beta)
         errors = standardized_errors(program, history, plausible.beliefs)
         factors = widening_factors(program, errors, self.beta)
-        return plausible.scaled({name: self.widening * f for name, f in factors.items()})
+        wider = plausible.scaled({name: self.widening * f for name, f in factors.items()})
+        return wider.widened(self.margin) if self.margin else wider
 
 
 def widening_factors(
@@ -129,6 +139,23 @@ def noise_complaint(box: BlackBox, answers: int, inside: int, beta: float) -> st
     vary = f"answers of black box {box.name!r} vary{'' if box.is_exact else ' more'}"
     remedy = f"leave {declared} out" if box.is_learned else f"declare more than {declared}"
     return f"calibration is poor: if {vary} at the same point, {remedy}"
+
+
+def kernel_complaint(box: BlackBox, factor: float) -> str:
+    """Return why predicted answers refute the kernel of a black box, or "".
+
+    Args:
+        box: The black box.
+        factor: By how much its bands would have to be wider to hold all answers.
+    """
+    if not factor > REFUTED:
+        return ""
+    noisy = "leave noise=0 out if answers vary at the same point, or " if box.is_exact else ""
+    return (
+        f"an answer of black box {box.name!r} lay {factor:.2g} times as far out as its bands "
+        f"reach, which refutes them: {noisy}pass a kernel with shorter length-scales, such as "
+        "kernel=gs.Matern(2.5, lengthscale=...)"
+    )
 
 
 def standardized_errors(program: Program, history: History, beliefs: Beliefs) -> dict[str, Array]:

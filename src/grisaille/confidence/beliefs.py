@@ -224,7 +224,7 @@ def _inputs_at_best(box: BlackBox, history: History) -> Array:
     """Inputs of a black box in the best trial, (m, d): no row if there is no trial."""
     if not history.trials:
         return np.zeros((0, box.inputs))
-    best = min(history.trials, key=lambda trial: (trial.violation, trial.objective))
+    best = min(history.trials, key=lambda trial: (trial.missed.max(initial=0.0), trial.objective))
     found = [o.inputs for o in best.observations if o.box == box.name]
     return np.array(found, dtype=float).reshape(-1, box.inputs)
 

@@ -11,6 +11,7 @@ from grisaille.array_types import Array
 from grisaille.checks import check_count, has_method, is_finite
 from grisaille.confidence.audit import (
     BoxCalibration,
+    kernel_complaint,
     noise_complaint,
     standardized_errors,
     widening_factors,
@@ -31,7 +32,7 @@ from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program, split_outputs
-from grisaille.records import History, Situation
+from grisaille.records import REFUTED, History, Situation
 
 CONFIDENCE = 2.0
 """Half-width of the bands that judge noisy trials, for strategies that have no beta."""
@@ -128,7 +129,8 @@ class Knowledge:
     def contradiction(self) -> str:
         """Why the answers contradict what is believed of a black box; empty if they do not."""
         beliefs = self.answered.beliefs
-        found = (contradiction(box, beliefs[box.name]) for box in self.program.boxes)
+        found = [contradiction(box, beliefs[box.name]) for box in self.program.boxes]
+        found += [row.complaint for row in self.calibration if row.factor > REFUTED]
         return next(filter(None, found), "")
 
     @cached_property
@@ -176,14 +178,15 @@ class Knowledge:
                     largest=float(errors.max(initial=0.0)),
                     factor=factors[box.name],
                     conclusions=conclusions(self.answered.beliefs[box.name]),
-                    complaint=noise_complaint(box, len(errors), inside, self.beta),
+                    complaint=noise_complaint(box, len(errors), inside, self.beta)
+                    or kernel_complaint(box, factors[box.name]),
                 )
             )
         return tuple(rows)
 
     @cached_property
     def complaint(self) -> str:
-        """Why answers speak against a declared noise; empty if they do not.
+        """Why answers speak against a declared noise, or a kernel; empty if they do not.
 
         Then bounds are estimates, however they were searched for, and stop no study.
         """
@@ -202,11 +205,13 @@ class Knowledge:
         """
         problem = self.situation.problem
         exact = not len(self.history) or problem.causal is not None or self.is_exact
-        found = find_incumbent(self.history, None if exact else self.answered)
+        plausible = None if exact else self.answered
+        found = find_incumbent(self.history, plausible, self.situation.is_answer, problem.lenience)
         if found is None or exact:
             return found
         x = self.history.trials[found.position].x
-        return replace(found, upper=self.audited.highest(x))
+        price = found.most - found.objective
+        return replace(found, upper=self.audited.highest(x) + price)
 
     @property
     def best(self) -> float | None:

@@ -80,6 +80,11 @@ class PlausibleSet:
         wider = {name: factors[name] * beta for name, beta in self.beta.items()}
         return PlausibleSet(self.program, self.beliefs, wider, self.intervals)
 
+    def widened(self, deviations: float) -> PlausibleSet:
+        """Return the same with bands that reach so many standard deviations further."""
+        wider = {name: beta + deviations for name, beta in self.beta.items()}
+        return PlausibleSet(self.program, self.beliefs, wider, self.intervals)
+
     def search_problem(self) -> SearchProblem:
         """The auxiliary problem (Alg. 2 line 2) as a box with inequalities."""
         whole, nominal = whole_entries(self.program, len(self.lower))

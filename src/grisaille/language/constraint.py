@@ -42,6 +42,8 @@ class Constraint:
         is_equality: Whether both sides must be equal. A problem takes it as two inequalities.
         is_half: Whether it is one of these two.
         is_exact: Whether it has no tolerance at all, not even the default one for rounding.
+        lenience: By how much it may be missed beyond its tolerance in a trial that still counts as
+            feasible. Searches, bounds and proofs do not use it.
         body: `left - right - tolerance`, at most 0 where an inequality counts as met.
     """
 
@@ -52,6 +54,7 @@ class Constraint:
         "is_exact",
         "is_half",
         "left",
+        "lenience",
         "name",
         "right",
         "tolerance",
@@ -69,6 +72,7 @@ class Constraint:
         is_equality: bool = False,
         is_half: bool = False,
         is_exact: bool = False,
+        lenience: float = 0.0,
     ) -> None:
         self.left = left
         self.right = right
@@ -78,6 +82,7 @@ class Constraint:
         self.is_equality = is_equality
         self.is_half = is_half
         self.is_exact = is_exact
+        self.lenience = lenience
         if tolerance is None:
             tolerance = EQUALITY_TOLERANCE if is_equality else 0.0
         self.tolerance = tolerance

@@ -55,9 +55,10 @@ class Problem:
             number for all constraints, or a dictionary of names and numbers. By default 1e-4 for
             the sides of an equality, which may differ by that; for an equation `t == ...` of an
             unknown, 1e-6 of the distance between its bounds. Search, bounds and verdicts all
-            count a constraint as met up to this. By default an inequality counts as met up to
-            1e-6 of the size of its terms, which searches do not exploit; with 0, only where it is
-            met exactly.
+            count a constraint as met up to this. By default a trial counts as feasible up to 1e-6
+            of the size of the terms of an inequality, and 1e-3 of the distance between the bounds
+            of an unknown, which searches do not exploit; with 0, only where a constraint is met
+            exactly.
 
     Attributes:
         objective: The objective as the user wrote it.
@@ -204,6 +205,27 @@ class Problem:
     def allowances(self) -> Allowances:
         """How far each constraint may be violated and still counts as met."""
         return Allowances(self.constraints, self.variables)
+
+    @property
+    def lenience(self) -> Array | None:
+        """How far a trial may miss each constraint beyond that, (K,); None if not at all.
+
+        Only equations of unknowns without a tolerance of the user's own are judged this way.
+        """
+        several = [np.full(c.body.size, c.lenience) for c in self.constraints]
+        found = np.concatenate([np.zeros(0), *several])
+        return found if found.any() else None
+
+    @property
+    def row_equalities(self) -> list[Constraint | None]:
+        """For each scalar constraint the equality that it is one half of; else None, (K,)."""
+        found: list[Constraint | None] = []
+        remaining, latest = iter(self.equalities), None
+        for constraint in self.constraints:
+            if constraint.is_half and not constraint.flipped:
+                latest = next(remaining)
+            found += [latest if constraint.is_half else None] * constraint.body.size
+        return found
 
     @property
     def _are_halves(self) -> NDArray[np.bool_]:

@@ -90,7 +90,7 @@ def with_tolerances(
 
 
 def _with_tolerance(constraint: Constraint, tolerance: float) -> Constraint:
-    return constraint.replaced(tolerance=tolerance, is_exact=tolerance == 0)
+    return constraint.replaced(tolerance=tolerance, is_exact=tolerance == 0, lenience=0.0)
 
 
 class Allowances:
@@ -112,6 +112,8 @@ class Allowances:
         ]
         self._program = Program(sums, variables)
         self._rules = [(c.tolerance, c.is_exact) for c in constraints]
+        several = [np.full(c.body.size, c.lenience) for c in constraints]
+        self._lenience = np.concatenate([np.zeros(0), *several])
 
     def at(self, x: Tensor, resolve: Resolve) -> Array:
         """(batch, K) at points (batch, n), where black boxes answer as `resolve` says."""
@@ -136,6 +138,20 @@ class Allowances:
             own if ((body > 0) & (body <= own)).any() else None
             for body, own in zip(bodies, allowed, strict=True)
         ]
+
+    def lenient(self, body: Array, allowed: Array | None) -> Array | None:
+        """Return how far each constraint may be violated if loops may miss what plants do, (K,).
+
+        Args:
+            body: The bodies at a point, (K,).
+            allowed: What `needed` says there.
+
+        Returns:
+            None if it makes no difference.
+        """
+        own = np.zeros(len(body)) if allowed is None else allowed
+        reach = np.maximum(own, self._lenience)
+        return reach if ((body > own) & (body <= reach)).any() else None
 
 
 def _term_sizes(sides: Sequence[Expression], output: float | None) -> list[Expression]:

@@ -13,13 +13,20 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.errors import ModelError, counted
 from grisaille.language import atoms
+from grisaille.language.columns import entry_names
 from grisaille.language.constraint import EQUALITY_TOLERANCE, Constraint
 from grisaille.language.expression import Expression, Operation
 from grisaille.language.program import BoxCall, Program
 from grisaille.language.variable import Unknown, Variable
 
-# The part of an unknown's range by which both sides of its equation may differ.
-_PART_OF_RANGE = 1e-6
+CLOSED = 1e-3
+"""The part of an unknown's range by which a trial may miss its equation and still count as closed.
+
+Plants and simulators close a recycle to about as much. Searches aim at `_AIM`, so that no point
+uses up what is allowed.
+"""
+# The part of an unknown's range by which both sides of its equation differ in a search.
+_AIM = 1e-6
 
 
 def unknowns_of(expression: Expression) -> list[Unknown]:
@@ -76,7 +83,8 @@ def with_usual_tolerance(constraint: Constraint) -> Constraint:
     unknown = solved_for(constraint)
     if unknown is None or constraint.tolerance != EQUALITY_TOLERANCE:
         return constraint
-    return constraint.replaced(tolerance=_PART_OF_RANGE * float(np.min(_width(unknown))))
+    width = float(np.min(_width(unknown)))
+    return constraint.replaced(tolerance=_AIM * width, lenience=(CLOSED - _AIM) * width)
 
 
 def solved_for(constraint: Constraint) -> Expression | None:
@@ -111,6 +119,27 @@ def entries_of(side: Expression, variables: Sequence[Variable]) -> list[int]:
     numbers = torch.arange(program.size, dtype=torch.float64).unsqueeze(0)
     (places,) = program.run(numbers, _no_answer)
     return [int(place) for place in places.reshape(-1)]
+
+
+def names_at_bounds(variables: Sequence[Variable], x: Array) -> list[str]:
+    """Return the entries of unknowns that lie at a bound, such as `recycle at its upper bound 60`.
+
+    Args:
+        variables: All variables of a design point.
+        x: The point, flat.
+    """
+    found, start = [], 0
+    names = [name for v in variables for name in entry_names(v.name, v.shape)]
+    for variable in variables:
+        ends = np.ravel(variable.lower), np.ravel(variable.upper)
+        for entry in range(variable.size if variable.is_unknown else 0):
+            low, high = (float(end[entry]) for end in ends)
+            near = _AIM * (high - low)
+            if x[start + entry] <= low + near or x[start + entry] >= high - near:
+                side, end = ("lower", low) if x[start + entry] <= low + near else ("upper", high)
+                found.append(f"{names[start + entry]} at its {side} bound {end:g}")
+        start += variable.size
+    return found
 
 
 def _no_answer(call: BoxCall, _states: Tensor) -> Tensor:

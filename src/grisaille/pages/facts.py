@@ -5,7 +5,7 @@ Pages and reports are made from these facts. They come from a stored study, or f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +15,10 @@ from grisaille.inspection.convergence import Convergence, convergence
 from grisaille.language.value_kinds import Value, ValueKind, kinds_from_plain, readable
 from grisaille.records import History, Trial
 from grisaille.storage.event_log import Data
-from grisaille.study.identity import labels_of, settings_of
+from grisaille.study.identity import labels_of, learned_of, settings_of
 from grisaille.study.result import Result
+from grisaille.study.state import StudyState
+from grisaille.study.study_summary import Conclusion, concluded, conclusion_of
 
 # Numbers below this one are written without a power of ten.
 _PLAIN = 1e7
@@ -45,17 +47,24 @@ class StudyFacts:
         name: What it is called.
         settings: As stored: variables, black boxes, constraints, strategy.
         history: What was observed.
+        concluded: What is believed of the answer; None to go by what was observed.
     """
 
     name: str
     settings: Data
     history: History = field(repr=False)
+    concluded: Conclusion | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_state(cls, name: str, state: StudyState) -> StudyFacts:
+        """The facts of a stored study."""
+        return cls(name, state.settings, state.history(), concluded(state))
 
     @classmethod
     def of_result(cls, result: Result, name: str) -> StudyFacts:
         """The facts of a result, which need not be stored anywhere."""
         settings = settings_of(result.problem, result.strategy, name, {}, None, result.evaluation)
-        return cls(name, settings, result.history)
+        return cls(name, settings, result.history, conclusion_of(result))
 
     @property
     def sense(self) -> int:
@@ -123,13 +132,16 @@ class StudyFacts:
     def went(self) -> Convergence:
         """How best value, bound and violations went."""
         costs = {name: float(box.get("cost", 1.0)) for name, box in self.boxes.items()}
-        return convergence(self.history, self.sense, costs)
+        went = convergence(self.history, self.sense, costs, learned_of(self.settings))
+        if self.concluded is None or not self.concluded.is_believed:
+            return went
+        # The luckiest of noisy answers is no best value: what is believed now is.
+        return replace(went, best=np.full(len(went.best), self.sense * self.concluded.objective))
 
     @cached_property
     def best(self) -> Trial | None:
-        """The trial with the best feasible value, as observed; None if none was feasible."""
-        feasible = [t for t in self.history if t.violation == 0 and np.isfinite(t.objective)]
-        return min(feasible, key=lambda t: t.objective, default=None)
+        """The trial with the best feasible value, as it is believed; None if none was feasible."""
+        return self.history.best() if self.concluded is None else self.concluded.best
 
     @cached_property
     def least_violation(self) -> Trial | None:

@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,9 +31,11 @@ from grisaille.pages.rendering import render
 from grisaille.pages.study_charts import convergence_chart, gap_chart
 from grisaille.records import untested
 from grisaille.study.one_thread import one_thread
+from grisaille.study.readable_study import ReadableStudy
 from grisaille.study.result import Assurance, Result
 from grisaille.study.stored_studies import Stored
 from grisaille.study.study import Study
+from grisaille.study.study_summary import conclusion_of
 
 if TYPE_CHECKING:
     from grisaille.pages.study_page import StudyPage
@@ -99,7 +101,7 @@ def stored_report(stored: Stored, open_study: Callable[[], Study]) -> str:
         open_study: Opens it with its problem. Where that is not possible, the report shows what is
             recorded, and says why it shows no more.
     """
-    facts = StudyFacts(stored.name, stored.state.settings, stored.state.history())
+    facts = StudyFacts.of_state(stored.name, stored.state)
     command = f"grisaille report {shlex.quote(stored.name)}"
     try:
         study = open_study()
@@ -116,7 +118,7 @@ def study_report(page: StudyPage) -> str:
     result = None
     if page.study is not None and page.at is None:
         with one_thread():
-            result = page.study.result()
+            result = ReadableStudy.result(page.study)  # a page that is read records nothing
     command = f"grisaille report {shlex.quote(page.name)}"
     return _filled(page.facts, result, _learnt(page.inspection), command)
 
@@ -137,6 +139,8 @@ def _learnt(inspection_of: Callable[[], Inspection]) -> Learnt:
 
 
 def _filled(facts: StudyFacts, result: Result | None, learnt: Learnt, command: str) -> str:
+    if result is not None:  # it is newer than what is recorded
+        facts = replace(facts, concluded=conclusion_of(result))
     counts = facts.history.counts()
     notes = {box: [answers_text(counts.get(box, 0), 0)] for box in facts.boxes}
     return render(

@@ -10,7 +10,7 @@ import numpy as np
 from grisaille.errors import counted
 from grisaille.pages.facts import StudyFacts, number
 from grisaille.study.state import StudyState
-from grisaille.study.study_summary import RecordedBound, is_finished, last_bound
+from grisaille.study.study_summary import Conclusion, concluded, is_finished
 from grisaille.study.trials_and_queries import TrialState
 
 # The time of the next suggestion is judged by so many of the latest ones.
@@ -41,14 +41,14 @@ class Status:
 
 def status_of(facts: StudyFacts, state: StudyState) -> Status:
     """How a study stands, as it is recorded."""
-    best, bound = facts.best, last_bound(state)
-    gap = None if best is None or bound is None else max(best.objective - bound.value, 0.0)
+    found = facts.concluded or concluded(state)
+    best, bound, gap = found.best, found.bound, found.gap
     open_questions = sum(
         query.is_open and state.trials[query.trial].state is TrialState.PENDING
         for query in state.queries.values()
     )
     finished = is_finished(state)
-    parts = [_best(facts), _bound(facts, bound, gap), _trials(facts, state, finished)]
+    parts = [_best(facts, found), _bound(facts, found), _trials(facts, state, finished)]
     if open_questions:
         verb = "is" if open_questions == 1 else "are"
         parts.append(f"{counted(open_questions, 'question')} {verb} open.")
@@ -58,16 +58,19 @@ def status_of(facts: StudyFacts, state: StudyState) -> Status:
     return Status(
         " ".join(filter(None, parts)),
         word,
-        "–" if best is None else facts.value(best.objective),
+        "–" if best is None else facts.value(found.objective),
         "–" if bound is None else facts.value(bound.value),
         number(gap, 3),
     )
 
 
-def _best(facts: StudyFacts) -> str:
-    best, least = facts.best, facts.least_violation
+def _best(facts: StudyFacts, found: Conclusion) -> str:
+    best, least = found.best, facts.least_violation
     if best is not None:
-        return f"The best value so far is {facts.value(best.objective)}, in trial {best.number}."
+        value = facts.value(found.objective)
+        if found.is_believed:
+            return f"The best value so far is believed to be {value}, in trial {best.number}."
+        return f"The best value so far is {value}, in trial {best.number}."
     if least is None:
         return "No trial is complete yet."
     return (
@@ -76,7 +79,8 @@ def _best(facts: StudyFacts) -> str:
     )
 
 
-def _bound(facts: StudyFacts, bound: RecordedBound | None, gap: float | None) -> str:
+def _bound(facts: StudyFacts, found: Conclusion) -> str:
+    bound, gap = found.bound, found.gap
     if bound is None:
         return "There is no bound on the optimum yet." if len(facts.history) else ""
     how = "certified, given the bands" if bound.certified else "estimated"
@@ -84,9 +88,7 @@ def _bound(facts: StudyFacts, bound: RecordedBound | None, gap: float | None) ->
     side = "below" if facts.sense == 1 else "above"
     if gap is None:
         return f"The optimum does not lie {side} {facts.value(bound.value)} {how}."
-    best = facts.best
-    assert best is not None
-    ends = sorted([facts.sense * best.objective, facts.sense * bound.value])
+    ends = sorted([facts.sense * found.most, facts.sense * bound.value])
     between = f"{number(ends[0], 8)} and {number(ends[1], 8)}{facts.unit}"
     return f"The optimum lies between {between}, a gap of {number(gap, 3)} {how}."
 

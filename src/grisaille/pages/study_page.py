@@ -23,6 +23,7 @@ from grisaille.pages.studies import Studies
 from grisaille.pages.study_charts import convergence_chart, parallel_chart
 from grisaille.pages.study_log import StudyLog
 from grisaille.study.one_thread import one_thread
+from grisaille.study.readable_study import ReadableStudy
 from grisaille.study.state import StudyState
 from grisaille.study.study import Study
 
@@ -74,9 +75,7 @@ class StudyPage:
         self.at = at if at is not None and 1 <= at < self.last else None
         self.form = "" if self.at else form
         self.read_only = read_only
-        self.facts = log.look(
-            self.at, lambda state: StudyFacts(log.name, state.settings, state.history())
-        )
+        self.facts = log.look(self.at, lambda state: StudyFacts.of_state(log.name, state))
 
     @property
     def address(self) -> str:
@@ -184,7 +183,7 @@ class StudyPage:
         if self.study is None:
             raise ModelError(self.no_problem)
         with one_thread():
-            certificate = self.study.result().certificate
+            certificate = ReadableStudy.result(self.study).certificate
             return [] if certificate is None else certificate.blame()
 
     # --- exports -----------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def constraint_lines(
     """
     violated = violations(constraints, 0.0 if allowed is None else allowed)
     tight = tightness(constraints, history)
-    tolerances = problem.tolerances
+    tolerances, lenience = problem.tolerances, problem.lenience
     names, units = problem.constraint_names, problem.constraint_units
     partners = equality_partners(problem)
     shown = np.array([k for k in range(len(constraints)) if k not in partners.values()])
@@ -58,6 +58,10 @@ def constraint_lines(
             name, amount = name.replace(TOO_LARGE, ""), f"missed by {abs(slack):.4g}"
             met = max(violated[k], violated[partners[k]]) <= 0
             remark = f"{'' if met else 'violated, '}tolerance {tolerances[k]:g}"
+            if lenience is not None and lenience[k] and constraints[[k, partners[k]]].max() > 0:
+                reach = tolerances[k] + lenience[k]
+                verb = "counts" if met else "violated, would count"
+                remark = f"{verb} as closed up to {reach:g}; searches aim at {tolerances[k]:g}"
         name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
         rows.append((name, f"{amount}{f' {units[k]}' if units[k] else ''}", remark))
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]

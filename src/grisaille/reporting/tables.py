@@ -11,9 +11,10 @@ from grisaille.errors import counted, printable
 from grisaille.language.declared_unit import unit_text
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
+from grisaille.language.unknowns import names_at_bounds
 from grisaille.language.value_kinds import design_kinds
 from grisaille.markup import labelled
-from grisaille.records import History, Trial, untested
+from grisaille.records import REFUTED, History, Trial, first_tested, untested
 from grisaille.reporting.constraint_table import constraint_lines, tightness
 from grisaille.reporting.trial_data import trial_data
 
@@ -55,8 +56,16 @@ def outcome_text(problem: Problem, trial: Trial) -> str:
     return f"{name} {problem.sense * trial.objective:.6g}{unit}{violated}"
 
 
-def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
-    """One row per trial, objective and bound in the user's sense."""
+def trials_table(
+    problem: Problem, history: History, learned: Iterable[str] = ()
+) -> pandas.DataFrame:
+    """One row per trial, objective and bound in the user's sense.
+
+    Args:
+        problem: The problem.
+        history: The trials.
+        learned: Black boxes whose bands are learned, and certify nothing until they are tested.
+    """
     import pandas
 
     entries, boxes = design_names(problem), [box.name for box in problem.boxes]
@@ -67,6 +76,7 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
     taken = {"trial", "kind", *entries, *last, *counts, *seconds}
     columns = distinct_names(_constraint_columns(problem), taken)
     rows: list[dict[str, Any]] = []
+    since = first_tested(learned, history)
     for trial in history:
         answered = [seen.box for seen in trial.observations]
         data = trial_data(
@@ -77,6 +87,7 @@ def trials_table(problem: Problem, history: History) -> pandas.DataFrame:
             entries=entries,
             kinds=kinds,
             boxes=boxes,
+            tested=trial.number >= since,
         )
         row: dict[str, Any] = {"trial": trial.number, "kind": data.kind, **(data.x or {})}
         row["objective"] = data.objective
@@ -135,7 +146,8 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         tightest = int(np.argmax(tightness(result.constr, result.history)))
         named = problem.constraint_names[tightest]
         rows.append(("violation", f"{result.maxcv:.3g}   (tightest: {named})"))
-        allowed = result.history.trials[result["best_trial"]].allowed
+        best = result.history.trials[result["best_trial"]]
+        allowed = best.allowed if best.lenient is None else best.lenient
         table = constraint_lines(problem, result.constr, result.history, allowed)
         rows += [("" if k else "constraints", line) for k, line in enumerate(table)]
     if problem.causal is not None:
@@ -148,6 +160,8 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         value = np.array2string(np.asarray(found), precision=6, max_line_width=90)
         shown = found if isinstance(found, str) else f"{value}{unit_text(variable.unit)}"
         solved = "   (unknown, solves the equations)" if variable.is_unknown else ""
+        if variable.is_unknown and any(names_at_bounds([variable], np.ravel(found))):
+            solved = "   (unknown, at its bound)"
         rows.append((variable.name, f"{shown}{solved}"))
     counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
     rows.append(("evaluations", f"{counts or 'none needed'} in {counted(result.nit, 'trial')}"))
@@ -166,7 +180,9 @@ def _calibration_rows(calibration: Sequence[Any]) -> list[tuple[str, str]]:
     answers = sum(row.answers for row in calibration)
     if answers:
         text = f"{sum(row.inside for row in calibration)} of {answers} answers were inside"
-        wider = [f"{row.box} by {row.factor:.2g}" for row in calibration if row.factor > 1]
+        wider = [
+            f"{row.box} by {row.factor:.2g}" for row in calibration if 1 < row.factor <= REFUTED
+        ]
         if wider:
             text += f"; the bound widens those of {', '.join(wider)}"
         text = "; ".join([text, *(row.complaint for row in calibration if row.complaint)])

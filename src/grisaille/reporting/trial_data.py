@@ -22,7 +22,8 @@ class TrialData:
         constraints: The constraint bodies as observed, met when <= 0.
         violation: Largest violation of a constraint as observed.
         bound: The estimated bound of the decision, in the user's sense.
-        certified_bound: The proved bound of the decision, in the user's sense.
+        certified_bound: The proved bound of the decision, in the user's sense; None while its
+            bands were untested.
         evaluations: How often each black box answered.
     """
 
@@ -45,6 +46,7 @@ def trial_data(
     entries: Sequence[str],
     kinds: Sequence[ValueKind],
     boxes: Iterable[str],
+    tested: bool = True,
 ) -> TrialData:
     """The data of a trial, whatever its state.
 
@@ -56,6 +58,7 @@ def trial_data(
         entries: Names of the entries of a design point.
         kinds: What each of them can be.
         boxes: Names of the black boxes.
+        tested: Whether the bands of the decision were tested, so that a proof certifies a bound.
     """
 
     def user_value(minimized: float | None) -> float | None:
@@ -70,6 +73,6 @@ def trial_data(
         constraints=None if outcome is None else outcome.constraints.tolist(),
         violation=None if outcome is None else outcome.violation,
         bound=user_value(suggestion.bound.estimated),
-        certified_bound=user_value(suggestion.bound.proved),
+        certified_bound=user_value(suggestion.bound.proved) if tested else None,
         evaluations={box: counts[box] for box in boxes},
     )

@@ -16,7 +16,7 @@ from grisaille.confidence.incumbent import Incumbent
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
-from grisaille.records import NO_BOUND, Bound, Probe, Refutation, Situation, Suggestion, TrialKind
+from grisaille.records import Bound, Probe, Refutation, Situation, Suggestion, TrialKind
 from grisaille.solvers.multistart import MultiStart
 from grisaille.solvers.search_problem import Solution, Solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
@@ -110,7 +110,8 @@ class Optimistic:
             if not plan.is_final:
                 plan = step(plan, knowledge)
         if knowledge.contradiction:  # then bands prove nothing
-            return replace(plan.suggestion, bound=NO_BOUND, refutation=None)
+            withheld = Bound(reason=knowledge.contradiction, withheld=True)
+            return replace(plan.suggestion, bound=withheld, refutation=None)
         return plan.suggestion
 
     def bound(self, situation: Situation) -> Bound:

@@ -61,7 +61,7 @@ def incumbent_of(strategy: Strategy, situation: Situation) -> Incumbent | None:
     if elimination is None:
         return found
     if found is None:  # no trial meets the equalities
-        return find_incumbent(situation.history, None)
+        return find_incumbent(situation.history, None, situation.is_answer)
     met = [i for i, trial in enumerate(situation.history) if elimination.is_met(trial.x)]
     return replace(found, position=met[found.position])
 
@@ -92,6 +92,7 @@ def _reduced_trial(elimination: Elimination, trial: Trial) -> Trial:
         constraints=elimination.constraints_at(trial.x, trial.constraints),
         chain=_with_fewer_calls(elimination, trial.chain),
         allowed=elimination.allowed_at(trial.x, trial.allowed),
+        lenient=None if trial.lenient is None else elimination.allowed_at(trial.x, trial.lenient),
     )
 
 

@@ -27,6 +27,8 @@ from grisaille.study.trials_and_queries import QueryEntry
 if TYPE_CHECKING:
     import pandas
 
+    from grisaille.study.result import Result
+
 
 class AnsweredStudy(ReadableStudy):
     """A study that records what it is told. `Study` is the whole: it also suggests and runs."""
@@ -40,6 +42,12 @@ class AnsweredStudy(ReadableStudy):
         news = {name: value for name, value in settings.items() if known.get(name) != value}
         if news:
             self._session.write(lambda writer: writer.append(Kind.CHANGED, news))
+
+    def result(self) -> Result:
+        """What has been found so far. It is recorded, so that other views show the same."""
+        found = super().result()
+        self._session.conclude(found)
+        return found
 
     def tell_trials(self, told: Iterable[ChainAnswers]) -> None:
         """Record the answers along the chains of trials: all of them, or none if there is an error.

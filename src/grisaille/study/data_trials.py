@@ -212,7 +212,8 @@ def _trials(
             continue
         chain = np.concatenate([answers[call.key][place] for call in problem.program.calls])
         objective, constraints, allowed = found
-        outcome = outcome_to_plain(objective, constraints, chain, allowed)
+        lenient = problem.allowances.lenient(constraints, allowed)
+        outcome = outcome_to_plain(objective, constraints, chain, allowed, lenient)
         rows = list(dict.fromkeys(names))
         taken.update(rows)
         trials.append({"x": to_plain(points[place]), "rows": rows, **outcome})

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.confidence.incumbent import Incumbent
 from grisaille.language.value_kinds import Value
-from grisaille.records import Bound, Probe, Suggestion, TrialKind
+from grisaille.records import Bound, History, Probe, Suggestion, TrialKind
 from grisaille.storage.event_log import Data
 
 
@@ -39,7 +40,11 @@ def from_plain(plain: Iterable[float | str]) -> Array:
 
 
 def outcome_to_plain(
-    objective: float, constraints: Array, chain: Array, allowed: Array | None = None
+    objective: float,
+    constraints: Array,
+    chain: Array,
+    allowed: Array | None = None,
+    lenient: Array | None = None,
 ) -> dict[str, Any]:
     """The outcome of a chain as plain data."""
     return {
@@ -47,6 +52,7 @@ def outcome_to_plain(
         "constraints": to_plain(constraints),
         "chain": to_plain(chain),
         **({} if allowed is None else {"allowed": to_plain(allowed)}),
+        **({} if lenient is None else {"lenient": to_plain(lenient)}),
     }
 
 
@@ -62,6 +68,17 @@ def suggestion_to_plain(suggestion: Suggestion) -> dict[str, Any]:
         "proved": number_to_plain(suggestion.bound.proved),
         "pending": suggestion.pending,
         "chain": suggestion.chain,
+        **({"withheld": True} if suggestion.bound.withheld else {}),
+    }
+
+
+def believed_to_plain(best: Incumbent, history: History) -> dict[str, Any]:
+    """The best trial of a history, as a strategy judges, as plain data."""
+    return {
+        "trial": history.trials[best.position].number,
+        "objective": number_to_plain(best.objective),
+        "most": number_to_plain(best.most),
+        "feasible": best.feasible,
     }
 
 
@@ -72,7 +89,11 @@ def suggestion_from_plain(data: Data) -> Suggestion:
         kind=TrialKind(data["kind"]),
         x=from_plain(data["x"]),
         probes=tuple(Probe(p["call"], from_plain(p["inputs"])) for p in data["probes"]),
-        bound=Bound(_number_or_none(data["promise"]), _number_or_none(data["proved"])),
+        bound=Bound(
+            _number_or_none(data["promise"]),
+            _number_or_none(data["proved"]),
+            withheld=data.get("withheld") is True,
+        ),
         optimum=None if optimum is None else (from_plain(optimum[0]), from_plain(optimum[1])),
         pending=data["pending"],
         chain=data["chain"],

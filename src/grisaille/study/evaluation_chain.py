@@ -54,10 +54,12 @@ class Chain:
             found[number] = inputs
         return found
 
-    def outcome(self, x: Array, answers: Answers) -> tuple[float, Array, Array, Array | None]:
+    def outcome(
+        self, x: Array, answers: Answers
+    ) -> tuple[float, Array, Array, Array | None, Array | None]:
         """Minimized objective, constraints and all outputs along a chain that is answered.
 
-        Last, how far each constraint may be violated (`Trial.allowed`).
+        Last, how far each constraint may be violated (`Trial.allowed` and `Trial.lenient`).
 
         Raises:
             EvaluationError: A white box failed.
@@ -68,8 +70,10 @@ class Chain:
         chain = np.concatenate(along) if along else np.zeros(0)
         bodies = constraints.numpy().copy()
         point = torch.tensor(x).unsqueeze(0)
-        (allowed,) = self._problem.allowances.needed(point, self._resolve(answers), bodies)
-        return float(objective[0]), bodies[0], chain, allowed
+        allowances = self._problem.allowances
+        (allowed,) = allowances.needed(point, self._resolve(answers), bodies)
+        lenient = allowances.lenient(bodies[0], allowed)
+        return float(objective[0]), bodies[0], chain, allowed, lenient
 
     def _run(self, program: Program, x: Array, answers: Answers) -> list[Tensor]:
         with torch.no_grad():
@@ -101,5 +105,14 @@ def evaluated(problem: Problem, suggestion: Suggestion, number: int) -> Trial:
         answers |= {call: ask(call, inputs) for call, inputs in ready.items()}
     for probe in suggestion.probes:
         ask(probe.call, probe.inputs)
-    objective, constraints, along, allowed = chain.outcome(suggestion.x, answers)
-    return Trial(number, suggestion, objective, constraints, along, tuple(seen), allowed=allowed)
+    objective, constraints, along, allowed, lenient = chain.outcome(suggestion.x, answers)
+    return Trial(
+        number,
+        suggestion,
+        objective,
+        constraints,
+        along,
+        tuple(seen),
+        allowed=allowed,
+        lenient=lenient,
+    )

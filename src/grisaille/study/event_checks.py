@@ -167,13 +167,14 @@ def _assembly_misfit(state: StudyState, trials: Iterable[Data]) -> str:
         if lengths != (len(settings["entries"]), len(settings["constraints"])):
             return "has other variables or constraints than the problem"
         if not _allowed_fits(trial):
-            return "has 'allowed' that is not one number for each constraint"
+            return "has 'allowed' or 'lenient' that is not one number for each constraint"
     return ""
 
 
 def _allowed_fits(data: Data) -> bool:
-    allowed = data.get("allowed", data["constraints"])
-    return list_of(is_number)(allowed) and len(allowed) == len(data["constraints"])
+    constraints = data["constraints"]
+    given = [data.get(name, constraints) for name in ("allowed", "lenient")]
+    return all(list_of(is_number)(own) and len(own) == len(constraints) for own in given)
 
 
 def _reuse_misfit(trial: TrialEntry, data: Data) -> str:
@@ -198,7 +199,7 @@ def _outcome_misfit(state: StudyState, trial: TrialEntry, data: Data) -> str:
     if len(data["constraints"]) != len(state.settings["constraints"]):
         return f"has {len(data['constraints'])} constraints, unlike the problem"
     if not _allowed_fits(data):
-        return "has 'allowed' that is not one number for each constraint"
+        return "has 'allowed' or 'lenient' that is not one number for each constraint"
     if state.changed:  # computed again, perhaps from answers of other trials
         return ""
     if trial.record is not None:

@@ -124,6 +124,11 @@ _LABELS = _record(
     tolerances=list_of(_amount),
 )
 _NODE = _record(kind=_text, label=_text, reads=list_of(_count), box=_text)
+# The best trial as a strategy judges: its number, its objective, and the most that this can be.
+_BELIEVED = _record(trial=_count, objective=is_number, most=is_number, feasible=_flag)
+_CONCLUDED = _record(
+    known=_count, best=_or_none(_BELIEVED), bound=_or_none(is_number), assurance=_text
+)
 # Names and units; what pages show of the problem; and what the command line keeps with a study.
 _MORE_SETTINGS: dict[str, Check] = {
     "labels": _or_none(_LABELS),
@@ -135,6 +140,7 @@ _MORE_SETTINGS: dict[str, Check] = {
     "max_cost": _or_none(is_number),
     "gap_tol": _or_none(is_number),
     "workers": _or_none(_count),
+    "concluded": _or_none(_CONCLUDED),
 }
 _ASSEMBLED = _record(
     x=list_of(_finite),
@@ -189,8 +195,12 @@ FIELDS: dict[Kind, list[Field]] = {
             "seconds": _amount,
             "queries": _QUERIES,
         },
-        # Version 0.1 recorded neither, version 0.2 not the machine.
-        {"gap_tol": _or_none(is_number), "made_on": _by_name(_text)},
+        # Version 0.1 recorded none of these, version 0.2 the first one only.
+        {
+            "gap_tol": _or_none(is_number),
+            "made_on": _by_name(_text),
+            "believed": _or_none(_BELIEVED),
+        },
     ),
     Kind.ASKED: _fields({"query": _text, "holder": _or_none(_text), "until": _or_none(_amount)}),
     Kind.TOLD: _fields(

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import EvaluationError, ModelError, ProtocolError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, Trial
 from grisaille.storage.event_log import DamagedError, Kind, Turn
 from grisaille.study.declared_ranges import check_range, refusal
-from grisaille.study.encoding import outcome_to_plain, suggestion_to_plain, to_plain
+from grisaille.study.encoding import (
+    believed_to_plain,
+    outcome_to_plain,
+    suggestion_to_plain,
+    to_plain,
+)
 from grisaille.study.evaluation_chain import Chain
 from grisaille.study.identity import has_box
 from grisaille.study.loop_rounds import is_closed
@@ -45,6 +51,7 @@ class Decision:
         known: Number of the last event that the situation includes.
         seconds: What the decision took.
         made_on: The machine that decided. Looking at it takes up to 0.5 s, once in a process.
+        believed: The best trial as the strategy judges; None if it was observed without noise.
     """
 
     suggestion: Suggestion
@@ -52,6 +59,7 @@ class Decision:
     known: int
     seconds: float
     made_on: Mapping[str, str] = field(default_factory=lambda: this_machine())
+    believed: Incumbent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,8 @@ class Writer:
             "queries": queries,
             "made_on": decision.made_on,
         }
+        if decision.believed is not None:
+            data["believed"] = believed_to_plain(decision.believed, situation.history)
         self.append(Kind.SUGGESTED, data)
         if reason:
             self.append(Kind.ABANDONED, {"trial": number, "reason": reason})

@@ -68,7 +68,7 @@ class PicturedResult(OptimizeResult):  # type: ignore[misc]
             from grisaille.inspection.pictures.convergence import draw_convergence
 
             costs = {box.name: box.cost for box in self.problem.boxes}
-            went = convergence(self.history, self.problem.sense, costs)
+            went = convergence(self.history, self.problem.sense, costs, self["learned"])
             return draw_convergence(
                 self.problem,
                 went,

@@ -43,7 +43,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     knowledge = Knowledge(Situation(problem, History(), seed))
     x = design_of(settled(box, solution, knowledge), knowledge)
     found = expanded(Suggestion(TrialKind.RECOMMENDED, x), Situation(written, History(), seed))
-    objective, constraints, chain, allowed = Chain(written).outcome(found.x, {})
+    objective, constraints, chain, allowed, _ = Chain(written).outcome(found.x, {})
     trial = Trial(1, found, objective, constraints, chain, (), allowed=allowed)
     summary = ProgressSummary(Optimistic(), Situation(written, History((trial,)), seed))
     if proof.status is ProofStatus.INFEASIBLE and trial.violation > 0:

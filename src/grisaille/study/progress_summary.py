@@ -11,6 +11,7 @@ import numpy as np
 from grisaille.certification.certificate import Certificate
 from grisaille.confidence.incumbent import Incumbent, find_incumbent
 from grisaille.errors import counted
+from grisaille.language.unknowns import names_at_bounds, unknowns_of
 from grisaille.records import NO_BOUND, Bound, Refutation, Situation, Trial, Untested, untested
 from grisaille.reporting.progress import Row, certainty
 from grisaille.solvers.certified import Certified
@@ -22,7 +23,7 @@ _REASON = {
     Status.OPTIMAL: "best value and proved bound are as close as was asked for",
     Status.INFEASIBLE: "no point is feasible: proved, while the declared constants hold",
     Status.LIKELY_INFEASIBLE: "no point is feasible, even for bands twice as wide as the answers "
-    "ask for: result.certificate.blame() names the constraints to relax",
+    "ask for and one deviation more: result.certificate.blame() names the constraints to relax",
     Status.RUNNING: "the study has not stopped",
     Status.MAX_TRIALS: "all trials were made",
     Status.MAX_COST: "another trial would cost more than max_cost leaves",
@@ -53,9 +54,9 @@ class ProgressSummary:
     def incumbent(self) -> Incumbent | None:
         """The best point tried; None before the first trial."""
         if self.as_observed:
-            return find_incumbent(self.situation.history, None)
+            return find_incumbent(self.situation.history, None, is_answer=True)
         # Asked for once: with noise, finding it learns every Gaussian process again.
-        return incumbent_of(self.strategy, self.situation)
+        return incumbent_of(self.strategy, replace(self.situation, is_answer=True))
 
     @property
     def best(self) -> float:
@@ -75,10 +76,11 @@ class ProgressSummary:
     def last_bound(self) -> Bound:
         """The bound of the latest trial that has one.
 
-        Trials that were decided while others were pending, or with narrower bands, have none.
+        Trials that were decided while others were pending, or with narrower bands, have none. One
+        that withheld it leaves none of earlier trials.
         """
         for trial in reversed(self.situation.history.trials):
-            if trial.suggestion.has_bound:
+            if trial.suggestion.has_bound or trial.suggestion.bound.withheld:
                 return trial.suggestion.bound
         return NO_BOUND
 
@@ -88,9 +90,11 @@ class ProgressSummary:
         "optimal" needs bands that hold by declaration: for others a closed gap is a guess, and none
         at all while too few answers have tested them.
         """
-        bound = self._tenable(bound)
+        bound, best = self._tenable(bound), self.incumbent
         if self._untested(bound) is not None:
             return None
+        if best is not None and self.situation.history.trials[best.position].openness:
+            return None  # an open loop closes no gap
         if self._gap(bound.proved) <= gap_tol:
             return Status.OPTIMAL if bound.is_declared else Status.GAP_TOL
         if not self._wants_proofs and self._gap(bound.estimated) <= gap_tol:
@@ -144,6 +148,8 @@ class ProgressSummary:
                 refutation.problem, refutation.history, refutation.beta, refutation.regions
             )
         text = (message or _REASON[status]) + self._shortfall(shown is None and refutation is None)
+        if trial is not None:
+            text += self._at_bounds(trial)
         if best is None and status is not Status.FAILED:  # else the message says it
             text += self._failed()
         if bound.reason and not certified and refutation is None:
@@ -191,6 +197,7 @@ class ProgressSummary:
             else "; no point tried meets all constraints surely, because of noise: x meets them on "
             "average, and more trials near it would tell"
         )
+        text += self._open_loops()
         searched = self.situation.history.trials[-1].suggestion.optimum is not None
         if without_bound and searched:
             text += (
@@ -198,6 +205,46 @@ class ProgressSummary:
                 "none exists): check the constraints, or relax one"
             )
         return text
+
+    def _open_loops(self) -> str:
+        """What a message adds when trials miss equations of unknowns, and nothing else."""
+        problem, history = self.situation.problem, self.situation.history
+        rows = problem.row_equalities
+        is_loop = np.array(
+            [e is not None and bool(unknowns_of(e.residual)) for e in rows], dtype=bool
+        )
+        excess = [t.violations for t in history if len(t.constraints) == len(rows)]
+        only = [v for v in excess if v[is_loop].any() and not v[~is_loop].any()]
+        if not only:
+            return ""
+        least = min(only, key=lambda v: float(v.max()))
+        worst = int(least.argmax())
+        equation = rows[worst]
+        assert equation is not None
+        missed = _rounded_up(float(least[worst] + problem.tolerances[worst]))
+        name = equation.name or "loop"
+        naming = "" if equation.name else f"name it (equations={{{name!r}: ...}}) and "
+        return (
+            f"; {counted(len(only), 'trial')} of {len(history)} miss nothing but equations of "
+            f"unknowns, the best of them {equation!r} by {missed:g}: if that is closed for you, "
+            f"{naming}pass feasibility_tol={{{name!r}: {missed:g}}}"
+        )
+
+    def _at_bounds(self, trial: Trial) -> str:
+        """What a message adds when an unknown of the answer lies at its bound."""
+        variables = self.situation.problem.variables
+        found = names_at_bounds(variables, trial.x) if self._has_unknowns else []
+        if not found:
+            return ""
+        noun = "unknowns" if len(found) > 1 else "unknown"
+        return (
+            f"; {noun} {', '.join(found)}: better points may lie beyond, so widen the bound unless "
+            "nothing can be there"
+        )
+
+    @property
+    def _has_unknowns(self) -> bool:
+        return any(v.is_unknown for v in self.situation.problem.variables)
 
     def _failed(self) -> str:
         """What a message adds when evaluations failed and no trial is complete."""
@@ -266,6 +313,14 @@ class ProgressSummary:
             if estimated - proved > enough:
                 return estimated, False
         return proved, True
+
+
+def _rounded_up(value: float) -> float:
+    """A number with two digits that is not below `value`."""
+    if not (np.isfinite(value) and value > 0):
+        return value
+    unit = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(f"{np.ceil(value / unit) * unit:.3g}")
 
 
 def _assurance(

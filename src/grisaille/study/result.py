@@ -202,7 +202,7 @@ class Result(PicturedResult):
         """One row per trial: point, objective, constraints, bound, evaluations, seconds."""
         from grisaille.reporting.tables import trials_table
 
-        return trials_table(self.problem, self.history)
+        return trials_table(self.problem, self.history, self["learned"])
 
     @property
     def confidence(self) -> pandas.DataFrame:

@@ -93,6 +93,7 @@ def run(
             with session.cleaning_up():
                 _attach_result(error, session.summary(limits))
             raise
+    session.conclude(result)
     result.message += _changed_gap(table.shown_gap, result.gap)
     if table.trouble:
         result.message += f"; the view was switched off: {table.trouble}"

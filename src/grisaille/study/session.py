@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from grisaille.array_types import Array
+from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.problem import Problem
-from grisaille.records import Bound, Situation, Trial
+from grisaille.records import Bound, Situation, Suggestion, Trial
 from grisaille.storage.event_log import Data, Event, Kind, Turn
 from grisaille.storage.heartbeat import Heartbeat, this_worker
 from grisaille.storage.memory import MemoryLog
@@ -29,8 +30,9 @@ from grisaille.study.one_thread import one_thread
 from grisaille.study.problem_changes import recompute
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.query import Query
-from grisaille.study.result import Status
+from grisaille.study.result import Result, Status
 from grisaille.study.state import StudyState
+from grisaille.study.study_summary import conclusion_to_plain
 from grisaille.study.suggestion_check import suggestion_of
 from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialEntry, TrialState
 from grisaille.study.waiting import Waiting
@@ -250,6 +252,7 @@ class Session:
         try:
             with one_thread():
                 suggestion = interruptible(partial(suggestion_of, self.strategy, begun[0]))
+                believed = interruptible(partial(self._believed, suggestion, begun[0]))
         except BaseException:
             with self.cleaning_up():
                 self.drop_decision()
@@ -257,7 +260,32 @@ class Session:
         seconds = time.perf_counter() - started
         if suggestion.refutation is not None:
             self.drop_decision()
-        return Decision(suggestion, *begun, seconds)
+        return Decision(suggestion, *begun, seconds, believed=believed)
+
+    def _believed(self, suggestion: Suggestion, situation: Situation) -> Incumbent | None:
+        """The best trial as the strategy judges; None if it was observed without noise.
+
+        Views that do not have the problem show it: the best observed value may be the luckiest.
+        """
+        if self.problem.is_exact or not suggestion.kind.is_chosen or not len(situation.history):
+            return None
+        best = ProgressSummary(self.strategy, situation).incumbent
+        return None if best is None or best.upper is None else best
+
+    def conclude(self, result: Result) -> None:
+        """Record a result, so that every view shows it until there is another answer.
+
+        It is left out if it cannot be recorded, or if it is no longer new.
+        """
+
+        def record(writer: Writer) -> None:
+            state = writer.state
+            data = {"known": state.learned, **conclusion_to_plain(result)}
+            if state.history() is result.history and state.settings.get("concluded") != data:
+                writer.append(Kind.CHANGED, {"concluded": data})
+
+        with self.cleaning_up():
+            self.write(record)
 
     def start(self, decision: Decision) -> bool:
         """Record a decision as the next trial; False if it no longer counts."""

@@ -20,12 +20,14 @@ from grisaille.records import (
     Pending,
     Suggestion,
     TrialKind,
+    first_tested,
 )
 from grisaille.reporting.trial_data import TrialData, trial_data
 from grisaille.storage.event_log import Data, Event, Kind
 from grisaille.study.encoding import from_plain, suggestion_from_plain
 from grisaille.study.event_checks import check_event
 from grisaille.study.event_fields import LAST_MOMENT
+from grisaille.study.identity import learned_of
 from grisaille.study.trial_outcomes import TrialOutcomes, observation
 from grisaille.study.trials_and_queries import (
     QueryEntry,
@@ -36,6 +38,9 @@ from grisaille.study.trials_and_queries import (
     probe_of,
 )
 
+# Events after which a result is the same.
+_TEACH_NOTHING = (Kind.SUGGESTED, Kind.ASKED, Kind.RELEASED, Kind.READY)
+
 
 class StudyState:
     """The state of a study after some of its events.
@@ -45,6 +50,9 @@ class StudyState:
         settings: What the study was created with, as changed since.
         trials, queries: All trials by number, all queries by id.
         changed: Number of the event that last changed problem or strategy; 0 if none did.
+        learned: Number of the last event that a result depends on.
+        believed: What the latest decision believed of the best trial; None if it was observed
+            without noise.
         failed_attempts: How many attempts failed or were lost, by black box.
         last_seen: When each worker last took or answered a query, in seconds since 1970.
     """
@@ -53,6 +61,8 @@ class StudyState:
         self.position = 0
         self.settings: Data = {}
         self.changed = 0
+        self.learned = 0
+        self.believed: Data | None = None
         self.trials: dict[int, TrialEntry] = {}
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
@@ -60,6 +70,7 @@ class StudyState:
         self._outcomes = TrialOutcomes(self.trials, self.queries)
         self._failures: list[Failure] = []
         self._history: History | None = None
+        self._tested: tuple[History, float] | None = None
         self.apply(events)
 
     def apply(self, events: Iterable[Event]) -> None:
@@ -72,8 +83,12 @@ class StudyState:
             if event.number > self.position:
                 check_event(self, event)
                 self._apply(event)
-                self._history = None
                 self.position = event.number
+                if event.kind is Kind.CHANGED and "problem" not in event.data:
+                    continue  # names and limits change nothing that was observed
+                self._history = None
+                if event.kind not in _TEACH_NOTHING:
+                    self.learned = event.number
 
     def history(self) -> History:
         """Everything observed; the same object until another event is included."""
@@ -128,7 +143,15 @@ class StudyState:
             entries=self.settings["entries"],
             kinds=kinds_from_plain(self.settings.get("kinds"), len(self.settings["entries"])),
             boxes=self.box_names(),
+            tested=trial.number >= self._tested_since(),
         )
+
+    def _tested_since(self) -> float:
+        """The number of the trial after which bands are tested; worked out once for a history."""
+        history = self.history()
+        if self._tested is None or self._tested[0] is not history:
+            self._tested = history, first_tested(learned_of(self.settings), history)
+        return self._tested[1]
 
     def readable_inputs(self, box: str, inputs: Array) -> list[Value]:
         """Inputs of a black box as people read them: with labels and whole numbers."""
@@ -203,8 +226,10 @@ class StudyState:
             case Kind.MOVED:
                 self._outcomes.move(data)
             case Kind.CORRECTED:
+                self.believed = None  # it rests on what was wrong
                 self._outcomes.correct(data)
             case Kind.RETRACTED:
+                self.believed = None
                 self._outcomes.retract(data)
             case Kind.REOPENED:
                 self._reopened(data)
@@ -221,7 +246,7 @@ class StudyState:
         self.settings = {**self.settings, **event.data, "boxes": boxes}
         if "problem" not in event.data:
             return
-        self.changed = event.number
+        self.changed, self.believed = event.number, None
         for entry in self.trials.values():  # their bounds were for another problem
             suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
             self._outcomes.with_suggestion(entry, suggestion)
@@ -240,6 +265,8 @@ class StudyState:
             made_on=data.get("made_on"),  # nor did version 0.2 this
         )
         self.trials[entry.number] = entry
+        if entry.suggestion.kind.is_chosen:
+            self.believed = data.get("believed")
         self._make_ready(entry, data["queries"])
 
     def _make_ready(self, entry: TrialEntry, queries: Iterable[Data]) -> None:

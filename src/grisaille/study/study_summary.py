@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grisaille.records import Untested, untested
+from grisaille.records import History, Untested, untested
+from grisaille.storage.event_log import Data
 from grisaille.study.budget import spent
 from grisaille.study.encoding import number_to_plain, to_plain, values_to_plain
 from grisaille.study.identity import learned_of
@@ -18,13 +20,17 @@ from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialStat
 
 if TYPE_CHECKING:
     from grisaille.records import Trial
+    from grisaille.study.result import Result
     from grisaille.study.stored_studies import Stored
+
+# Settings that are no one's to read: the problem's fingerprint, and what is shown elsewhere.
+_NOT_SHOWN = ("problem", "concluded")
 
 
 def summarize(stored: Stored) -> dict[str, Any]:
     """The line of a study in a table of studies."""
     state, sense = stored.state, int(stored.state.settings.get("sense", 1))
-    best, bound = best_trial(state), last_bound(state)
+    found = concluded(state)
     history = state.history()
     counts = history.counts()
     made = Counter(entry.state for entry in state.trials.values() if not entry.is_data)
@@ -40,13 +46,14 @@ def summarize(stored: Stored) -> dict[str, Any]:
             "broken": made[TrialState.BROKEN],
             "wanted": state.settings.get("trials"),
         },
-        "best": None if best is None else sense * best.objective,
-        "bound": None if bound is None else sense * bound.value,
-        "certified": None if bound is None else bound.certified,
+        "best": None if found.best is None else sense * found.objective,
+        "believed": found.is_believed,
+        "bound": None if found.bound is None else sense * found.bound.value,
+        "certified": None if found.bound is None else found.bound.certified,
         "untested": None
-        if bound is None or bound.untested is None
-        else {"box": bound.untested.box, "predicted": bound.untested.predicted},
-        "gap": None if bound is None or best is None else max(best.objective - bound.value, 0.0),
+        if found.bound is None or found.bound.untested is None
+        else {"box": found.bound.untested.box, "predicted": found.bound.untested.predicted},
+        "gap": found.gap,
         "failures": len(history.failures),
         "cured": cured_attempts(state),
         "cost": spent(state),
@@ -59,9 +66,9 @@ def describe(stored: Stored, last: int | None) -> dict[str, Any]:
     """Everything that `show` prints of a study, with its `last` latest trials; None for all."""
     state = stored.state
     trials = state.history().trials
-    best = best_trial(state)
+    best = concluded(state).best
     least = min(trials, key=lambda t: t.violation, default=None) if best is None else None
-    settings = {name: value for name, value in state.settings.items() if name != "problem"}
+    settings = {name: value for name, value in state.settings.items() if name not in _NOT_SHOWN}
     return {
         **summarize(stored),
         "storage": stored.where,
@@ -99,15 +106,9 @@ def cured_attempts(state: StudyState) -> int:
     return sum(query.attempts + query.losses for query in told)
 
 
-def best_trial(state: StudyState) -> Trial | None:
-    """The complete trial with the best feasible value, as observed; None if none was feasible."""
-    feasible = [t for t in state.history() if t.violation == 0 and np.isfinite(t.objective)]
-    return min(feasible, key=lambda t: t.objective, default=None)
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedBound:
-    """A bound on the minimized objective that a decision recorded.
+    """A bound on the minimized objective that was recorded.
 
     Attributes:
         value: The bound.
@@ -120,16 +121,106 @@ class RecordedBound:
     untested: Untested | None
 
 
-def last_bound(state: StudyState) -> RecordedBound | None:
-    """Return the latest bound; None if there is none.
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What is recorded of the answer; every view without the problem shows this.
+
+    Objectives are minimized.
+
+    Attributes:
+        best: The best trial; None if none was feasible.
+        objective: Its objective as it is believed, which with noise is not what was observed.
+        most: The most that the optimum can be: with noise, the far end of what is believed.
+        is_believed: Whether noise makes a difference between what is believed and observed.
+        bound: The bound; None if there is none.
+    """
+
+    best: Trial | None
+    objective: float
+    most: float
+    is_believed: bool
+    bound: RecordedBound | None
+
+    @property
+    def gap(self) -> float | None:
+        """The distance from the bound to the most that the optimum can be; None without them."""
+        if self.best is None or self.bound is None:
+            return None
+        return max(self.most - self.bound.value, 0.0)
+
+
+def conclusion_to_plain(result: Result) -> dict[str, Any]:
+    """A result as it is stored with a study, objectives minimized."""
+    sense, best = result.problem.sense, None
+    if result.x is not None:
+        best = {
+            "trial": result.history.trials[result["best_trial"]].number,
+            "objective": number_to_plain(sense * result.fun),
+            "most": number_to_plain(result.upper_bound if sense == 1 else -result.lower_bound),
+            "feasible": result.success,
+        }
+    bound = result.lower_bound if sense == 1 else -result.upper_bound
+    return {
+        "best": best,
+        "bound": number_to_plain(bound) if np.isfinite(bound) else None,
+        "assurance": str(result.assurance),
+    }
+
+
+def conclusion_of(result: Result) -> Conclusion:
+    """A result as views show it that have no more than what is recorded."""
+    plain = conclusion_to_plain(result)
+    return _conclusion(plain, result.history, result.learned)
+
+
+def concluded(state: StudyState) -> Conclusion:
+    """Return the answer as far as it is recorded.
+
+    That is the latest result, if no answer came after it. Else, it is what the latest decision
+    believed, and its bound; of answers without noise, what was observed.
+    """
+    stored = state.settings.get("concluded")
+    if stored is not None and stored["known"] >= state.learned:
+        return _conclusion(stored, state.history(), learned_of(state.settings))
+    best, objective, most, is_believed = _best(state.history(), state.believed)
+    return Conclusion(best, objective, most, is_believed, _last_bound(state, most))
+
+
+def _conclusion(plain: Data, history: History, learned: Iterable[str]) -> Conclusion:
+    """A result that was stored."""
+    bound = None
+    if plain["bound"] is not None:
+        how = plain["assurance"]
+        doubted = untested(learned, history) if how == "untested" else None
+        bound = RecordedBound(float(plain["bound"]), how in ("certified", "proved"), doubted)
+    return Conclusion(*_best(history, plain["best"]), bound)
+
+
+def _best(history: History, believed: Data | None) -> tuple[Trial | None, float, float, bool]:
+    """The best trial, its objective, the most of it, and whether this is a belief."""
+    trials = {trial.number: trial for trial in history}
+    if believed is None or believed["trial"] not in trials:
+        found = history.best()
+        value = np.inf if found is None else found.objective
+        return found, value, value, False
+    trial = trials[believed["trial"]]
+    objective, most = float(believed["objective"]), float(believed["most"])
+    if not believed["feasible"]:
+        return None, np.inf, np.inf, False
+    return trial, objective, most, objective != trial.objective
+
+
+def _last_bound(state: StudyState, most: float) -> RecordedBound | None:
+    """Return the bound of the latest decision that has one; None if there is none.
 
     As in the table of a running study, decisions made while others were pending give none, and a
     best value refutes a bound above it.
     """
-    best = best_trial(state)
-    most = np.inf if best is None else best.objective + 1e-9 * (1 + abs(best.objective))
+    most = most + 1e-9 * (1 + abs(most))
     for trial in reversed(state.history().trials):
         asked = trial.suggestion
+        if asked.bound.withheld:
+            return None
         for bound, certified in ((asked.bound.proved, True), (asked.bound.estimated, False)):
             if bound is not None and not asked.pending and np.isfinite(bound) and bound <= most:
                 doubted = untested(learned_of(state.settings), state.history())

@@ -61,6 +61,7 @@ class TrialOutcomes:
             (entry.seconds, entry.seconds_evaluating),
             entry.known,
             from_plain(outcome["allowed"]) if "allowed" in outcome else None,
+            from_plain(outcome["lenient"]) if "lenient" in outcome else None,
         )
         self.complete.append(entry.record)
         for query in entry.told:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from grisaille.confidence.audit import DOUBT, Audited
+from grisaille.confidence.audit import DOUBT, MARGIN, Audited
 from grisaille.confidence.knowledge import Knowledge
 from grisaille.confidence.plausible_set import BandRule, PlausibleSet
 from grisaille.records import TESTED, Refutation, TrialKind
@@ -49,16 +49,17 @@ def widen_bands(plan: Plan, knowledge: Knowledge) -> Plan:
 def doubted_refutation(knowledge: Knowledge, solver: Solver | None) -> Refutation | None:
     """Proof that no point is feasible, also for bands twice as wide as their audit asks for.
 
-    Bands that hold by declaration are not doubted. None if there is no proof, if too few answers
-    were predicted (bands that nothing has tested say nothing), or if answers speak against a
-    declared noise.
+    There must be a margin of one standard deviation beyond these. Bands that hold by declaration
+    are not doubted. None if there is no proof, if too few answers were predicted (bands that
+    nothing has tested say nothing), or if answers speak against a declared noise.
     """
     situation, beta = knowledge.situation, knowledge.beta
     audited = knowledge.audited
     if not isinstance(beta, BandRule):
         if knowledge.complaint or any(row.answers < TESTED for row in knowledge.calibration):
             return None
-        audited, beta = audited.scaled(DOUBT), Audited(beta, DOUBT * situation.widening)
+        audited = audited.scaled(DOUBT).widened(MARGIN)
+        beta = Audited(beta, DOUBT * situation.widening, MARGIN)
     solution = try_to_refute(audited, knowledge, solver)
     if solution.proof is None or not is_refuted(solution):
         return None

@@ -123,7 +123,7 @@ def relative_gap(history: History, incumbent: Incumbent | None, promise: float |
 
 def stalled(history: History, incumbent: Incumbent | None, promise: float | None) -> bool:
     """Whether the latest trials gained next to nothing of the gap, or of what others missed by."""
-    earlier = [t.objective for t in history.trials[:-_LATEST] if t.violation <= 0]
+    earlier = [t.objective for t in history.trials[:-_LATEST] if not t.missed.any()]
     if incumbent is None or promise is None or not earlier:
         return True
     gained = min(earlier) - incumbent.objective
