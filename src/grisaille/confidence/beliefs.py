@@ -310,7 +310,9 @@ def input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Ar
     unknown = np.isnan(lower) | np.isnan(upper)
     lower = np.where(unknown, seen.min(0), lower)
     upper = np.where(unknown, seen.max(0), upper)
-    return lower, np.where(upper > lower, upper, lower + 1.0)
+    # Beside a large number, 1 is lost to rounding.
+    wide = np.where(lower + 1.0 > lower, lower + 1.0, lower + np.abs(lower))
+    return lower, np.where(upper > lower, upper, wide)
 
 
 def input_domain(program: Program, box: BlackBox) -> tuple[Array, Array]:

@@ -36,6 +36,16 @@ from grisaille.study.trials_and_queries import (
     probe_of,
 )
 
+# What changes which trials the rows make that were observed elsewhere.
+_CHANGES_OF_ROWS = {
+    Kind.CREATED,
+    Kind.CHANGED,
+    Kind.OBSERVED,
+    Kind.ASSEMBLED,
+    Kind.CORRECTED,
+    Kind.RETRACTED,
+}
+
 
 class StudyState:
     """The state of a study after some of its events.
@@ -45,6 +55,7 @@ class StudyState:
         settings: What the study was created with, as changed since.
         trials, queries: All trials by number, all queries by id.
         changed: Number of the event that last changed problem or strategy; 0 if none did.
+        rows_changed: Number of the event that last changed answers made elsewhere or their trials.
         failed_attempts: How many attempts failed or were lost, by black box.
         last_seen: When each worker last took or answered a query, in seconds since 1970.
     """
@@ -53,6 +64,7 @@ class StudyState:
         self.position = 0
         self.settings: Data = {}
         self.changed = 0
+        self.rows_changed = 0
         self.trials: dict[int, TrialEntry] = {}
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
@@ -74,11 +86,16 @@ class StudyState:
                 self._apply(event)
                 self._history = None
                 self.position = event.number
+                if event.kind in _CHANGES_OF_ROWS:
+                    self.rows_changed = event.number
 
     def history(self) -> History:
         """Everything observed; the same object until another event is included."""
         if self._history is None:
-            trials, loose = tuple(self._outcomes.complete), tuple(self._outcomes.loose.values())
+            trials, loose = (
+                tuple(self._outcomes.complete.values()),
+                tuple(self._outcomes.loose.values()),
+            )
             self._history = History(trials, loose, tuple(self._failures))
         return self._history
 
@@ -105,6 +122,14 @@ class StudyState:
     def rows(self) -> dict[str, Observation]:
         """All rows that were observed elsewhere, by their names, such as `12/1`."""
         return self._outcomes.rows()
+
+    def has_row(self, name: str) -> bool:
+        """Return whether a name is one of `rows`."""
+        return self._outcomes.has_row(name)
+
+    def free_rows(self) -> dict[str, Observation]:
+        """Those of `rows` that belong to no trial: each of them can begin one."""
+        return self._outcomes.free_rows()
 
     def elsewhere(self) -> list[Observation]:
         """The answers that were made elsewhere and belong to no query."""
