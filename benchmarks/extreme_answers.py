@@ -349,8 +349,8 @@ def use_study(calls: Calls, study: gs.Study, points: np.ndarray) -> None:
         calls.make(part, getattr(study, part))
     for part in ("cost", "failures", "history", "pending", "situation", "state"):
         calls.make(part, partial(getattr, study, part))
-    for part in (str, repr):
-        calls.make(f"{part.__name__} of a study", partial(part, study))
+    for shown in (str, repr):
+        calls.make(f"{shown.__name__} of a study", partial(shown, study))
     for trial in list(study.state.trials)[-1:]:
         calls.make("replay", partial(study.replay, trial))
     calls.make("predict", partial(study.predict, points))

@@ -182,24 +182,30 @@ def test_ctrl_c_while_rows_become_trials_leaves_nothing_behind(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("times", [1, 100])
-@pytest.mark.parametrize("what", ["a question", "rows"])
+@pytest.mark.parametrize("what", ["a question", "a setting", "rows"])
 def test_rows_become_trials_whatever_others_record_meanwhile(tmp_path, monkeypatch, times, what):
     study, other, recorded = stored(tmp_path), stored(tmp_path), []
-    is_recording = []
+    is_recording, does = (
+        [],
+        {
+            "a question": other.ask,
+            "a setting": lambda: other.record_settings(trials=len(recorded)),
+            "rows": lambda: other.observe("f", [[-len(recorded) / 100]], [4.0]),
+        },
+    )
 
     def record():
         if len(recorded) < times and not is_recording and not is_locked(tmp_path):
             recorded.append(True)
             is_recording.append(True)  # its rows become trials, too
-            other.ask() if what == "a question" else other.observe(
-                "f", [[-len(recorded) / 100]], [4.0]
-            )
+            does[what]()
             is_recording.clear()
 
     while_assembling(monkeypatch, record)
     study.observe("f", ROWS, ANSWERS)
     assert recorded
-    assert len(recorded) < 10  # at last, nobody else can record anything
+    # Only rows make it begin again; at last, nobody else can record anything.
+    assert len(recorded) == 1 if what != "rows" else len(recorded) < 10
     assert [t.objective for t in study.history][-3:] == [1.5, 0.5, 2.75]
     again = StudyState(study.events())
     assert list(again.rows()) == list(study.state.rows()) == list(other.state.rows())

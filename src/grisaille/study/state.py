@@ -36,15 +36,8 @@ from grisaille.study.trials_and_queries import (
     probe_of,
 )
 
-# What changes which trials the rows make that were observed elsewhere.
-_CHANGES_OF_ROWS = {
-    Kind.CREATED,
-    Kind.CHANGED,
-    Kind.OBSERVED,
-    Kind.ASSEMBLED,
-    Kind.CORRECTED,
-    Kind.RETRACTED,
-}
+# What changes which trials the rows make that were observed elsewhere; a changed problem does, too.
+_CHANGES_OF_ROWS = {Kind.OBSERVED, Kind.ASSEMBLED, Kind.CORRECTED, Kind.RETRACTED}
 
 
 class StudyState:
@@ -246,7 +239,7 @@ class StudyState:
         self.settings = {**self.settings, **event.data, "boxes": boxes}
         if "problem" not in event.data:
             return
-        self.changed = event.number
+        self.changed = self.rows_changed = event.number
         for entry in self.trials.values():  # their bounds were for another problem
             suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
             self._outcomes.with_suggestion(entry, suggestion)
