@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import Any
 
 import grisaille as gs
 from grisaille.storage import heartbeat, worker_table
+from grisaille.storage.database_log import DatabaseLog
 from grisaille.study import session
 from grisaille.study.budget import Limits
 from grisaille.study.event_writer import Decision
@@ -63,3 +67,25 @@ def shorten_leases(lease: float, from_thread: bool) -> None:
     worker_table.this_host = lambda: f"elsewhere, beside {os.getpid()}"
     if from_thread:
         heartbeat._start_process = lambda *_: None
+
+
+@contextmanager
+def timed_turns() -> Iterator[list[tuple[float, float]]]:
+    """Note when each turn to write in this process ended, and the CPU time that it took."""
+    found: list[tuple[float, float]] = []
+    turn = DatabaseLog.turn
+
+    @contextmanager
+    def timed(*arguments: Any) -> Iterator[Any]:
+        with ExitStack() as stack:
+            entered = stack.enter_context(turn(*arguments))
+            began = time.thread_time()
+            yield entered
+            stack.close()
+            found.append((time.time(), time.thread_time() - began))
+
+    DatabaseLog.turn = timed  # type: ignore[assignment, method-assign]
+    try:
+        yield found
+    finally:
+        DatabaseLog.turn = turn  # type: ignore[method-assign]

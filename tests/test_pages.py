@@ -220,4 +220,5 @@ def test_own_things_of_the_pages_work_with_one_another(belief: str, known: str, 
     assert len(result.history) == 5
     assert "status" in str(result)
     assert len(study.predict(result.x)) == 1
+    assert "black box 'f'" in repr(study.model("f"))
     assert study.replay(5).x.tolist() == study.history.trials[-1].suggestion.x.tolist()

@@ -60,6 +60,24 @@ def test_long_tables_are_predicted_in_parts_and_say_the_same(monkeypatch):
     pandas.testing.assert_frame_equal(study.model("reactor").predict(points), model, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "columns"),
+    [
+        (gs.Linear().on(1) + gs.Matern().on(0), ["T", "c"]),
+        (gs.Matern() + gs.Linear().on(0), ["c, part 1", "T, part 1", "c, part 2"]),
+        (gs.Matern().on(0) * gs.Matern(), ["c, part 1", "c, part 2", "T, part 2"]),
+    ],
+)
+def test_each_part_of_a_kernel_has_its_own_length_scales(kernel, columns):
+    study = study_of(kernel=kernel)
+    model = study.model("reactor")
+    scales = model.lengthscales
+    assert list(scales.columns) == columns
+    learned = believe(study.problem.program, study.history)["reactor"].hyperparameters
+    np.testing.assert_array_equal(scales, learned.lengthscale)
+    assert f"{columns[-1]} {scales.loc['A', columns[-1]]:.3g}" in repr(model)
+
+
 def test_hyper_parameters_are_in_the_users_units():
     model = study_of().model("reactor")
     scales = model.lengthscales

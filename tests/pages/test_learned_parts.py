@@ -8,6 +8,7 @@ import pytest
 import grisaille as gs
 from grisaille.inspection.box_overview import BoxOverview
 from grisaille.inspection.influence import BoxInfluence
+from grisaille.inspection.inspection import Inspection
 from grisaille.pages.learned_parts import (
     Learned,
     box_part,
@@ -30,6 +31,14 @@ def test_a_black_box_shows_the_output_that_was_chosen():
     assert len(part.slices) == 2
     assert [name for name, _ in part.lengthscales] == ["kind=flat", "kind=steep", "x"]
     assert part.calibration is not None
+
+
+def test_a_given_kernel_without_any_answer_has_nothing_to_show_yet():
+    x = gs.Variable("x", lower=0, upper=1)
+    f = gs.BlackBox(None, name="f", kernel=gs.Matern(lengthscale=1, variance=1), noise=0)
+    study = gs.Study(gs.Problem(minimize=f(x)), strategy=QUICK)
+    with pytest.raises(gs.ModelError, match="no trial is complete"):
+        box_part(Inspection(study.problem, study.history, study.strategy), "f")
 
 
 def test_notes_of_the_graph_say_answers_bands_audit_and_share():

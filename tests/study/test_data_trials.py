@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+
 import numpy as np
 import pytest
 
 import grisaille as gs
+from grisaille.study import corrections, data_trials
+from grisaille.study.state import StudyState
 from tests.study.study_helpers import nested, parabola
 
 CHANCE = gs.RandomSearch()
@@ -119,3 +125,106 @@ def test_data_trials_survive_in_a_stored_study(tmp_path):
     with gs.Study(parabola(), **options) as study:
         assert [t.objective for t in study.history] == [1.5, 0.5]
         assert study.run(1, progress=False).fun == 0.5
+
+
+ROWS, ANSWERS = [[0.0], [1.0], [2.5]], [1.0, 0.0, 2.25]
+
+
+def while_assembling(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+    """Let something happen whenever the trials that rows make are worked out."""
+    outcomes = data_trials._outcomes
+
+    def patched(*args):
+        do()
+        return outcomes(*args)
+
+    monkeypatch.setattr(data_trials, "_outcomes", patched)
+
+
+def stored(tmp_path, name: str = "s") -> gs.Study:
+    return gs.Study(parabola(), strategy=CHANCE, storage=f"sqlite:///{tmp_path}/s.db", name=name)
+
+
+def is_locked(tmp_path) -> bool:
+    """Whether nobody else can write now."""
+    with closing(sqlite3.connect(tmp_path / "s.db", timeout=0, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        connection.execute("ROLLBACK")
+        return False
+
+
+def test_nobody_waits_while_rows_become_trials(tmp_path, monkeypatch):
+    study, locked = stored(tmp_path), []
+    while_assembling(monkeypatch, lambda: locked.append(is_locked(tmp_path)))
+    study.observe("f", ROWS, ANSWERS)
+    assert locked == [False]
+    assert [t.objective for t in study.history] == [1.5, 0.5, 2.75]
+    study.close()
+
+
+def test_ctrl_c_while_rows_become_trials_leaves_nothing_behind(tmp_path, monkeypatch):
+    study, interrupts = stored(tmp_path), [KeyboardInterrupt]
+
+    def interrupt():
+        while interrupts:
+            raise interrupts.pop()
+
+    while_assembling(monkeypatch, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        study.observe("f", ROWS, ANSWERS)
+    assert not len(study.answers())
+    study.observe("f", ROWS, ANSWERS)
+    assert len(study.history) == 3
+    study.close()
+
+
+@pytest.mark.parametrize("times", [1, 100])
+@pytest.mark.parametrize("what", ["a question", "a setting", "rows"])
+def test_rows_become_trials_whatever_others_record_meanwhile(tmp_path, monkeypatch, times, what):
+    study, other, recorded = stored(tmp_path), stored(tmp_path), []
+    is_recording, does = (
+        [],
+        {
+            "a question": other.ask,
+            "a setting": lambda: other.record_settings(trials=len(recorded)),
+            "rows": lambda: other.observe("f", [[-len(recorded) / 100]], [4.0]),
+        },
+    )
+
+    def record():
+        if len(recorded) < times and not is_recording and not is_locked(tmp_path):
+            recorded.append(True)
+            is_recording.append(True)  # its rows become trials, too
+            does[what]()
+            is_recording.clear()
+
+    while_assembling(monkeypatch, record)
+    study.observe("f", ROWS, ANSWERS)
+    assert recorded
+    # Only rows make it begin again; at last, nobody else can record anything.
+    assert len(recorded) == 1 if what != "rows" else len(recorded) < 10
+    assert [t.objective for t in study.history][-3:] == [1.5, 0.5, 2.75]
+    again = StudyState(study.events())
+    assert list(again.rows()) == list(study.state.rows()) == list(other.state.rows())
+    assert not again.free_rows()
+    (event,) = [e.number for e in study.events() if len(e.data.get("inputs", ())) == 3]
+    made = [trial.rows for trial in study.state.trials.values() if trial.is_data]
+    assert made[-3:] == [(f"{event}/{row}",) for row in (1, 2, 3)]
+    study.close()
+    other.close()
+
+
+def test_rows_that_are_retracted_together_are_looked_through_once(monkeypatch):
+    study, calls = gs.Study(nested(noise=0), strategy=CHANCE), []
+    study.observe("first", [[0.5, 0.5], [-0.25, 1.0], [0.0, 0.0]], [[0.75, 0.25]] * 3)
+    study.observe("first", [[0.1, 0.5]], [[0.35, 0.25]])
+    assembled = corrections.assembled
+    monkeypatch.setattr(
+        corrections, "assembled", lambda *args: calls.append(True) or assembled(*args)
+    )
+    study.retract("2")
+    assert list(study.answers()["id"]) == ["3/1"]
+    assert len(calls) == 1

@@ -402,3 +402,21 @@ def test_a_narrow_peak_with_a_plateau_of_next_to_nothing_is_learned(sign, place)
     result = study.run(7, progress=False)
     assert np.isfinite(result.lower_bound)
     assert "f" in str(result)
+
+
+@pytest.mark.parametrize("size", [1e17, -1e100, 1e149])
+def test_a_black_box_that_reads_one_large_number_is_learned(size):
+    x = gs.Variable("x", lower=0, upper=1)
+    first = gs.BlackBox(lambda x: size, name="first", noise=0)
+    second = gs.BlackBox(lambda y: 2.0, name="second")
+    study = gs.Study(gs.Problem(minimize=second(first(x)) + x), strategy=gs.RandomSearch())
+    study.run(4, progress=False)
+    assert study.model("second").leave_one_out()["second"].tolist() == [2.0] * 4
+    assert np.isfinite(study.predict([[0.5]]).to_numpy()).all()
+
+
+@pytest.mark.parametrize("ask", ["bound_sources", "discrepancy_bounds", "regret_bound"])
+def test_bounds_on_regret_without_any_answer_get_a_sentence(ask):
+    result = gs.Study(parabola(), strategy=QUICK).result()
+    with pytest.raises(gs.ModelError, match="black box 'f' has no answer"):
+        getattr(result, ask)()

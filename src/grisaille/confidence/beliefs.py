@@ -45,6 +45,8 @@ Beliefs = dict[str, Surrogate]
 """A surrogate for each black box, by name."""
 
 DEFAULT_KERNEL = Matern(2.5)
+# Inputs that differ by less count as one: what is a band away from them has no square.
+_LEAST_WIDTH = 1e-140
 
 # Rows of a disturbed mechanism beyond which its surrogate is condensed, and how many of them its
 # hyper-parameters are learned from.
@@ -310,7 +312,9 @@ def input_range(program: Program, box: BlackBox, seen: Array) -> tuple[Array, Ar
     unknown = np.isnan(lower) | np.isnan(upper)
     lower = np.where(unknown, seen.min(0), lower)
     upper = np.where(unknown, seen.max(0), upper)
-    return lower, np.where(upper > lower, upper, lower + 1.0)
+    # Beside a large number, 1 is lost to rounding.
+    wide = np.where(lower + 1.0 > lower, lower + 1.0, lower + np.abs(lower))
+    return lower, np.where(upper - lower > _LEAST_WIDTH, upper, wide)
 
 
 def input_domain(program: Program, box: BlackBox) -> tuple[Array, Array]:

@@ -32,6 +32,7 @@ from grisaille.markup import labelled
 from grisaille.records import History
 from grisaille.strategies.causal.mechanism_history import mechanism_history
 from grisaille.strategies.strategy import Strategy
+from grisaille.surrogates.composite import Composite
 from grisaille.surrogates.constant_process import ConstantProcess
 from grisaille.surrogates.hyperparameters import Hyperparameters
 from grisaille.surrogates.kernel import Kernel
@@ -128,12 +129,22 @@ class LearnedModel:
         """How far each input must move for each output to change: rows outputs, columns inputs.
 
         A choice has one per label, in columns such as `catalyst=A`: the shorter it is, the more
-        the outputs of this label differ from those of others.
+        the outputs of this label differ from those of others. Where several parts of a kernel read
+        an input, each part has a length-scale, in columns such as `x[0], part 2`.
         """
         import pandas
 
         scales = self._hyperparameters("length-scales").lengthscale.numpy()
-        return pandas.DataFrame(scales, index=self.output_names, columns=self._number_names)
+        return pandas.DataFrame(scales, index=self.output_names, columns=self._scale_names())
+
+    def _scale_names(self) -> list[str]:
+        names, kernel = self._number_names, self.kernel
+        if not isinstance(kernel, Composite):
+            return names
+        if len(set(kernel.columns)) == len(kernel.columns):
+            return [names[i] for i in kernel.columns]
+        parts = enumerate(kernel.parts, 1)
+        return [f"{names[i]}, part {number}" for number, part in parts for i in part.inputs]
 
     @property
     def variance(self) -> pandas.Series:
@@ -293,7 +304,7 @@ class LearnedModel:
             if shared:
                 rows.append(("all outputs", self._shared_text(deviations.to_numpy())))
             for name in [] if shared else self.output_names:
-                row = zip(self._number_names, self.lengthscales.loc[name], strict=True)
+                row = self.lengthscales.loc[name].items()
                 scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
                 text = f"varies by {deviations[name]:.3g}, noise {self.noise[name]:.3g}, "
                 rows.append((name, f"{text}length-scales {scales}"))
@@ -308,7 +319,7 @@ class LearnedModel:
     def _shared_text(self, deviations: Array) -> str:
         """One line about all outputs of a shared kernel."""
         assert isinstance(self._surrogate, SharedPosterior)
-        row = zip(self._number_names, self.lengthscales.iloc[0], strict=True)
+        row = self.lengthscales.iloc[0].items()
         scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
         patterns = counted(self._surrogate.patterns.shape[1], "pattern")
         noises = self.noise.to_numpy()

@@ -80,6 +80,11 @@ def checked_answer(
     return array.reshape(-1)
 
 
+def is_too_large(outputs: Array) -> bool:
+    """Return whether an answer is too large for anything to be learned from it."""
+    return bool((np.abs(outputs) > LARGEST_ANSWER).any())
+
+
 def check_size(outputs: Array, where: str) -> None:
     """Raise EvaluationError if an answer is too large for anything to be learned from it.
 
@@ -87,7 +92,7 @@ def check_size(outputs: Array, where: str) -> None:
         outputs: The outputs, flat.
         where: Which black box at which inputs.
     """
-    if (np.abs(outputs) > LARGEST_ANSWER).any():
+    if is_too_large(outputs):
         raise EvaluationError(
             f"{where} answered {shortened(outputs.tolist())}: beyond ±{LARGEST_ANSWER:g}, nothing "
             "can be learned. If this stands for a failure, raise an exception in the function, or "

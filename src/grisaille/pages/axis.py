@@ -65,7 +65,7 @@ class Axis:
                 return self.start
             part = math.log(value / self.low) / math.log(self.high / self.low)
         else:
-            part = (value - self.low) / (self.high - self.low)
+            part = (float(value) - self.low) / (self.high - self.low)
         return self.start + min(max(part, 0.0), 1.0) * (self.end - self.start)
 
     def ticks(self) -> list[tuple[float, str]]:

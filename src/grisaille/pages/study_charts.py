@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.errors import ModelError
 from grisaille.inspection.learned_model import LearnedModel
 from grisaille.inspection.slices import Slice
 from grisaille.pages.chart import Chart
@@ -141,6 +142,8 @@ def calibration_chart(model: LearnedModel, output: str) -> Chart:
         ModelError: The model has no such predictions.
     """
     table = model.leave_one_out()
+    if table.empty:
+        raise ModelError(f"{output} has no answer yet")
     answers, means = table[output].to_numpy(), table[f"{output} mean"].to_numpy()
     deviation = table[f"{output} deviation"].to_numpy()
     spread = np.concatenate([answers, means])

@@ -172,10 +172,13 @@ class DatabaseTurn:
                 "the study no longer holds what was read of it: somebody deleted or replaced it"
             )
         self.appended: list[Event] = []
+        self._texts: dict[int, str] = {}
 
-    def append(self, kind: Kind, data: Data) -> Event:
+    def append(self, kind: Kind, data: Data, text: str | None = None) -> Event:
         """Record one more event."""
         number = self._length + len(self.appended) + 1
+        if text is not None:
+            self._texts[number] = text
         self.appended.append(Event(number, kind, data, self.now()))
         return self.appended[-1]
 
@@ -197,7 +200,10 @@ class DatabaseTurn:
         """Write what was appended."""
         changes: dict[str, Any] = {}
         if self.appended:
-            rows = [row_of(event, self._study, self._batch) for event in self.appended]
+            rows = [
+                row_of(event, self._study, self._batch, self._texts.get(event.number))
+                for event in self.appended
+            ]
             self._connection.execute(sa.insert(EVENTS), rows)
             changes["events"] = self.appended[-1].number
         if self.decider != self._before:

@@ -7,6 +7,7 @@ again from the events before it.
 
 from __future__ import annotations
 
+import json
 import shlex
 import threading
 from collections.abc import Mapping, Sequence
@@ -88,6 +89,11 @@ class Event:
     time: float
 
 
+def text_of(data: Data) -> str:
+    """Return the data of an event as JSON, as it is stored."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":"))
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """A process that holds queries.
@@ -115,8 +121,14 @@ class Turn(Protocol):
     appended: list[Event]
     """The events of this turn, which are recorded when it ends."""
 
-    def append(self, kind: Kind, data: Data) -> Event:
-        """Record one more event."""
+    def append(self, kind: Kind, data: Data, text: str | None = None) -> Event:
+        """Record one more event.
+
+        Args:
+            kind: What happened.
+            data: The details.
+            text: `text_of` the details, if they are long and it was written before the turn.
+        """
         ...
 
     def arrived(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from grisaille.storage.event_log import Event, Kind
+from grisaille.storage.event_log import Event, Kind, text_of
 from grisaille.storage.schema import EVENTS
 
 # The last second of the year 9999, which ends what dates can show.
@@ -30,14 +30,14 @@ class Damage:
     complaint: str
 
 
-def row_of(event: Event, study: int, batch: str) -> dict[str, Any]:
-    """An event as a row of the table of events."""
+def row_of(event: Event, study: int, batch: str, text: str | None = None) -> dict[str, Any]:
+    """An event as a row of the table of events; `text` is that of its data, if it is known."""
     row = {
         "study": study,
         "number": event.number,
         "kind": str(event.kind),
         "time": event.time,
-        "data": json.dumps(event.data, allow_nan=False, separators=(",", ":")),
+        "data": text_of(event.data) if text is None else text,
         "batch": batch,
     }
     return {**row, "checksum": _checksum(row)}

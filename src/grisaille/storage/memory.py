@@ -51,7 +51,7 @@ class MemoryTurn:
         self.appended: list[Event] = []
         self._length = length
 
-    def append(self, kind: Kind, data: Data) -> Event:
+    def append(self, kind: Kind, data: Data, text: str | None = None) -> Event:
         """Record one more event."""
         number = self._length + len(self.appended) + 1
         self.appended.append(Event(number, kind, data, time.time()))

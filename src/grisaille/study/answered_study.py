@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -16,7 +17,8 @@ from grisaille.records import History, Observation, Situation, Suggestion, Trial
 from grisaille.storage.event_log import Kind
 from grisaille.strategies.likely_unknowns import with_likely_unknowns
 from grisaille.study.argument_checks import check_seconds, id_of
-from grisaille.study.corrections import assemble, correct, no_answer, retract
+from grisaille.study.corrections import correct, no_answer, observe, retract
+from grisaille.study.data_trials import NewRows
 from grisaille.study.declared_ranges import check_range
 from grisaille.study.event_writer import ChainAnswers, Decision, Writer
 from grisaille.study.query import Query
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
     import pandas
 
     from grisaille.study.result import Result
+
+
+# How often the trials that observed rows make are worked out outside of any turn, while others
+# record rows, too; the last time is in the turn.
+_ATTEMPTS = 4
 
 
 class AnsweredStudy(ReadableStudy):
@@ -178,8 +185,7 @@ class AnsweredStudy(ReadableStudy):
 
         def record(writer: Writer) -> None:
             rows = [row for row in writer.state.rows() if row.split("/")[0] == name]
-            for one in rows or [name]:
-                retract(writer, one, reason.strip())
+            retract(writer, rows or [name], reason.strip())
 
         self._session.write(record)
 
@@ -290,14 +296,14 @@ class AnsweredStudy(ReadableStudy):
         for row, answer in zip(x, y, strict=True):
             check_range(known, row, answer, before)
 
-        def record(writer: Writer) -> Mapping[str, Observation]:
-            earlier = writer.state.rows()
-            writer.observe(known.name, x, y)
-            assemble(writer)
-            return earlier
-
-        earlier = self._session.write(record)
-        _warn(remarks_on_rows(self.problem, known, x, y, earlier))
+        new, session = NewRows(self.problem, known, x, y), self._session
+        for attempt in range(1, _ATTEMPTS + 1):
+            position, earlier, free = session.look(lambda s: (s.position, s.rows(), s.free_rows()))
+            new.assemble(position, earlier, free if session.makes_trials else None)
+            last = attempt == _ATTEMPTS
+            if session.write(partial(observe, new=new, at_all_costs=last)):
+                break
+        _warn(remarks_on_rows(self.problem, known, x, y, new.earlier))
         return len(x)
 
 

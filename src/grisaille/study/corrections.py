@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from grisaille.language.black_box import BlackBox
 from grisaille.records import Trial
 from grisaille.storage.event_log import Kind
 from grisaille.study.assignment import Assignment, KnownAnswers, are_same, assign, same_inputs
-from grisaille.study.data_trials import assembled
+from grisaille.study.data_trials import NewRows, assembled
 from grisaille.study.encoding import to_plain
 from grisaille.study.event_writer import Writer
 from grisaille.study.really_done import really_tried
@@ -53,31 +54,54 @@ def correct(writer: Writer, name: str, outputs: Array, inputs: Array | None) -> 
     return writer.finish(trial)
 
 
-def retract(writer: Writer, name: str, reason: str) -> None:
-    """Take an answer back: nothing is learned from it, and no objective rests on it."""
-    if writer.state.answer(name) is None:
-        raise no_answer(writer, name)
-    query = writer.state.queries.get(name)
-    writer.append(Kind.RETRACTED, {"answer": name, "reason": reason})
-    trial = None if query is None else writer.state.trials[query.trial]
-    if query is not None and trial is not None and trial.state is TrialState.PENDING:
-        if query.calls:
-            why = f"the answer to query {name} was retracted: {reason}"
-            writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": why})
-        else:
-            writer.finish(trial)
+def retract(writer: Writer, names: Iterable[str], reason: str) -> None:
+    """Take answers back: nothing is learned from them, and no objective rests on them."""
+    for name in names:
+        if writer.state.answer(name) is None:
+            raise no_answer(writer, name)
+        query = writer.state.queries.get(name)
+        writer.append(Kind.RETRACTED, {"answer": name, "reason": reason})
+        trial = None if query is None else writer.state.trials[query.trial]
+        if query is not None and trial is not None and trial.state is TrialState.PENDING:
+            if query.calls:
+                why = f"the answer to query {name} was retracted: {reason}"
+                writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": why})
+            else:
+                writer.finish(trial)
     assemble(writer)
 
 
 def assemble(writer: Writer) -> int:
     """Write the trials that observed rows make by now; returns how many there are."""
-    rows = writer.state.rows() if writer.makes_trials else {}
-    taken = {row for entry in writer.state.trials.values() for row in entry.rows}
-    free = {name: seen for name, seen in rows.items() if name not in taken}
-    trials = assembled(writer.problem, rows, free) if free else []
+    free = writer.state.free_rows() if writer.makes_trials else {}
+    trials = assembled(writer.problem, writer.state.rows(), free) if free else []
     if trials:
         writer.append(Kind.ASSEMBLED, {"trials": trials})
     return len(trials)
+
+
+def observe(writer: Writer, new: NewRows, *, at_all_costs: bool) -> bool:
+    """Write rows that were observed elsewhere, and the trials that they make.
+
+    Args:
+        writer: Writes to the study.
+        new: The rows, with the trials as they were worked out before this turn.
+        at_all_costs: Whether to work the trials out in this turn if other rows came meanwhile.
+
+    Returns:
+        Whether the rows are recorded: they are not if the trials must be worked out again.
+    """
+    state = writer.state
+    if state.rows_changed <= new.known:
+        new.rename(state.position + 1)
+        writer.append_long(Kind.OBSERVED, new.data, new.text)
+        if new.trials["trials"]:
+            writer.append_long(Kind.ASSEMBLED, new.trials, new.text_of_trials)
+        return True
+    if at_all_costs:
+        writer.append(Kind.OBSERVED, new.data)
+        assemble(writer)
+    return at_all_costs
 
 
 def no_answer(writer: Writer, name: str) -> ProtocolError:

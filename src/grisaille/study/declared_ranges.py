@@ -7,7 +7,7 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
-from grisaille.language.black_box_answer import check_size
+from grisaille.language.black_box_answer import check_size, is_too_large
 from grisaille.records import History
 
 # Known parts may miss the end of a range of inputs by rounding.
@@ -46,7 +46,8 @@ def check_range(box: BlackBox, inputs: Array, outputs: Array, history: History) 
     learned, it may be outside by 10 % of the range or, if one end is not declared, of the spread of
     the earlier answers.
     """
-    check_size(outputs, f"black box {box.name!r} at {box.describe(inputs)}")
+    if is_too_large(outputs):
+        check_size(outputs, f"black box {box.name!r} at {box.describe(inputs)}")
     if box.noise is not None and not box.is_exact:
         return
     low = np.full(box.outputs, -np.inf if box.lower is None else box.lower)

@@ -159,9 +159,8 @@ def _correction_misfit(state: StudyState, data: Data) -> str:
 
 def _assembly_misfit(state: StudyState, trials: Iterable[Data]) -> str:
     settings = state.settings
-    rows = state.rows()
     for trial in trials:
-        if any(row not in rows for row in trial["rows"]):
+        if not all(map(state.has_row, trial["rows"])):
             return "is made of rows that the study does not have"
         lengths = len(trial["x"]), len(trial["constraints"])
         if lengths != (len(settings["entries"]), len(settings["constraints"])):

@@ -43,6 +43,8 @@ def _whole(value: Any) -> bool:
 
 
 def _finite(value: Any) -> bool:
+    if type(value) is float:  # most are: tables hold many of them
+        return math.isfinite(value)
     return _whole(value) or (isinstance(value, float) and math.isfinite(value))
 
 

@@ -106,6 +106,10 @@ class Writer:
                 f"event {error.event} is not recorded, because it {error.complaint}"
             ) from error
 
+    def append_long(self, kind: Kind, data: dict[str, Any], text: str) -> None:
+        """Write a long event last in a turn: the state includes it once the turn has ended."""
+        self.turn.append(kind, data, text)
+
     def start(self, decision: Decision) -> int:
         """Write a decision as the next trial; returns its number."""
         suggestion, situation = decision.suggestion, decision.situation

@@ -51,6 +51,7 @@ class LogAccess:
         # What is known to be recorded. The state may be ahead of it, within a turn.
         self._events: list[Event] = []
         self._state = StudyState(self._events)
+        self._is_spoilt = False
         self.state()
 
     def state(self) -> StudyState:
@@ -63,13 +64,14 @@ class LogAccess:
         except StorageError:
             if self._log.this_thread.patient:
                 raise
-            return self._state
+            with self._alone():
+                return self._whole()
 
     def look(self, at: Callable[[StudyState], Value]) -> Value:
         """Look at what is recorded by now, while no other thread changes it."""
         self.state()
         with self._alone():
-            return at(self._state)
+            return at(self._whole())
 
     def write(self, record: Callable[[Turn, StudyState], Value]) -> Value:
         """Write to the log while nobody else can; waits if the connection is lost.
@@ -81,11 +83,15 @@ class LogAccess:
         values: list[Value] = []
 
         def attempt() -> Value:
+            self._read()  # a long event of somebody else's, while nobody waits for this one
             with self._log.turn(self._state.position, batch) as turn:
                 self._state.apply(turn.news)
                 if not (values and turn.arrived()):
                     values.append(record(turn, self._state))
             self._events += [*turn.news, *turn.appended]
+            if turn.appended and turn.appended[-1].number > self._state.position:
+                # Long ones are included now: nobody waits, and they are recorded.
+                interruptible(partial(self._state.apply, turn.appended))
             return values[-1]
 
         return self._retrying(attempt)
@@ -106,6 +112,13 @@ class LogAccess:
         self._events += news
         return self._state
 
+    def _whole(self) -> StudyState:
+        """The state, put together again if it was left with what was not recorded."""
+        if self._is_spoilt:
+            self._state = StudyState(self._events)
+            self._is_spoilt = False
+        return self._state
+
     def _retrying(self, attempt: Callable[[], Value]) -> Value:
         """Use the log, and try again for a while if it cannot be reached."""
         deadline = time.monotonic() + _RETRY_FOR
@@ -122,10 +135,11 @@ class LogAccess:
 
     def _attempted(self, attempt: Callable[[], Value]) -> Value:
         with self._alone():
+            self._whole()
             try:
                 return attempt()
             except BaseException:
-                self._state = StudyState(self._events)  # it may hold what was not recorded
+                self._is_spoilt = True  # it may hold what was not recorded, or a part of it
                 raise
 
     @contextmanager

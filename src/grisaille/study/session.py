@@ -364,10 +364,15 @@ class Session:
         arguments = tuple(self.boxes[entry.box].split(entry.inputs))
         return Query(entry.id, entry.box, arguments, entry.inputs, entry.trial)
 
-    def _writer(self, turn: Turn, state: StudyState) -> Writer:
+    @property
+    def makes_trials(self) -> bool:
+        """Whether observed rows that answer a whole chain become trials."""
         # The theorems are about trials that the algorithm chose; other answers are given to it.
-        by_theory = isinstance(getattr(self.strategy, "beta", None), Theory)
-        return Writer(turn, state, self.problem, self._chain, self._retries, not by_theory)
+        return not isinstance(getattr(self.strategy, "beta", None), Theory)
+
+    def _writer(self, turn: Turn, state: StudyState) -> Writer:
+        parts = self.problem, self._chain, self._retries, self.makes_trials
+        return Writer(turn, state, *parts)
 
     def write(self, record: Callable[[Writer], Value]) -> Value:
         """Write to the log while nobody else can; waits if the connection is lost."""

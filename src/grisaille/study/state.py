@@ -40,6 +40,8 @@ from grisaille.study.trials_and_queries import (
 
 # Events after which a result is the same.
 _TEACH_NOTHING = (Kind.SUGGESTED, Kind.ASKED, Kind.RELEASED, Kind.READY)
+# What changes which trials the rows make that were observed elsewhere; a changed problem does, too.
+_CHANGES_OF_ROWS = {Kind.OBSERVED, Kind.ASSEMBLED, Kind.CORRECTED, Kind.RETRACTED}
 
 
 class StudyState:
@@ -53,6 +55,7 @@ class StudyState:
         learned: Number of the last event that a result depends on.
         believed: What the latest decision believed of the best trial; None if it was observed
             without noise.
+        rows_changed: Number of the event that last changed answers made elsewhere or their trials.
         failed_attempts: How many attempts failed or were lost, by black box.
         last_seen: When each worker last took or answered a query, in seconds since 1970.
     """
@@ -63,6 +66,7 @@ class StudyState:
         self.changed = 0
         self.learned = 0
         self.believed: Data | None = None
+        self.rows_changed = 0
         self.trials: dict[int, TrialEntry] = {}
         self.queries: dict[str, QueryEntry] = {}
         self.failed_attempts: dict[str, int] = {}
@@ -84,6 +88,8 @@ class StudyState:
                 check_event(self, event)
                 self._apply(event)
                 self.position = event.number
+                if event.kind in _CHANGES_OF_ROWS:
+                    self.rows_changed = event.number
                 if event.kind is Kind.CHANGED and "problem" not in event.data:
                     continue  # names and limits change nothing that was observed
                 self._history = None
@@ -93,7 +99,10 @@ class StudyState:
     def history(self) -> History:
         """Everything observed; the same object until another event is included."""
         if self._history is None:
-            trials, loose = tuple(self._outcomes.complete), tuple(self._outcomes.loose.values())
+            trials, loose = (
+                tuple(self._outcomes.complete.values()),
+                tuple(self._outcomes.loose.values()),
+            )
             self._history = History(trials, loose, tuple(self._failures))
         return self._history
 
@@ -120,6 +129,14 @@ class StudyState:
     def rows(self) -> dict[str, Observation]:
         """All rows that were observed elsewhere, by their names, such as `12/1`."""
         return self._outcomes.rows()
+
+    def has_row(self, name: str) -> bool:
+        """Return whether a name is one of `rows`."""
+        return self._outcomes.has_row(name)
+
+    def free_rows(self) -> dict[str, Observation]:
+        """Those of `rows` that belong to no trial: each of them can begin one."""
+        return self._outcomes.free_rows()
 
     def elsewhere(self) -> list[Observation]:
         """The answers that were made elsewhere and belong to no query."""
@@ -246,7 +263,8 @@ class StudyState:
         self.settings = {**self.settings, **event.data, "boxes": boxes}
         if "problem" not in event.data:
             return
-        self.changed, self.believed = event.number, None
+        self.changed = self.rows_changed = event.number
+        self.believed = None
         for entry in self.trials.values():  # their bounds were for another problem
             suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
             self._outcomes.with_suggestion(entry, suggestion)

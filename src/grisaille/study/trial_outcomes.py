@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from grisaille.errors import printable
@@ -17,14 +18,16 @@ class TrialOutcomes:
 
     Attributes:
         trials, queries: All trials by number, all queries by id.
-        complete: The complete trials, in the order of their completion.
+        complete: The complete trials by number, in the order of their completion.
         loose: Answers that belong to no complete trial, by query; `12/1` if made elsewhere.
+        made: The trials that were ever made of an observed row, by its name.
     """
 
     trials: dict[int, TrialEntry]
     queries: dict[str, QueryEntry]
-    complete: list[Trial] = field(default_factory=list)
+    complete: dict[int, Trial] = field(default_factory=dict)
     loose: dict[str, Observation] = field(default_factory=dict)
+    made: dict[str, list[TrialEntry]] = field(default_factory=dict)
 
     def answer(self, name: str) -> Observation | None:
         """The answer to a query, or an observed row, by its name; None if there is none."""
@@ -36,6 +39,22 @@ class TrialOutcomes:
             return self.loose.get(name)
         return entry.record.observations[len(entry.told) + entry.rows.index(name)]
 
+    def has_row(self, name: str) -> bool:
+        """Return whether a row of this name was observed elsewhere, and is still believed."""
+        if name in self.loose:
+            return name not in self.queries
+        entry = self.made_of(name)
+        return entry is not None and entry.record is not None
+
+    def free_rows(self) -> dict[str, Observation]:
+        """The rows that were observed elsewhere and belong to no trial, by their names."""
+        found = {
+            name: seen
+            for name, seen in self.loose.items()
+            if name not in self.queries and self.made_of(name) is None
+        }
+        return _in_order(found)
+
     def rows(self) -> dict[str, Observation]:
         """All rows that were observed elsewhere, by their names, such as `12/1`."""
         found = {name: seen for name, seen in self.loose.items() if name not in self.queries}
@@ -43,13 +62,15 @@ class TrialOutcomes:
             if entry.record is not None:
                 elsewhere = entry.record.observations[len(entry.told) :]
                 found.update(zip(entry.rows, elsewhere, strict=True))
-        return dict(sorted(found.items(), key=lambda row: tuple(map(int, row[0].split("/")))))
+        return _in_order(found)
 
     def finish(self, entry: TrialEntry, outcome: Data) -> None:
         """Let a trial be complete, with its own answers and the rows that it is made of."""
         entry.state = TrialState.COMPLETE
         seen = [observation(query) for query in entry.told]
         entry.rows = tuple(row for row in entry.rows if row in self.loose)
+        for row in entry.rows:
+            self.made.setdefault(row, []).append(entry)
         seen += [self.loose.pop(row) for row in entry.rows]
         entry.record = Trial(
             entry.number,
@@ -63,7 +84,7 @@ class TrialOutcomes:
             from_plain(outcome["allowed"]) if "allowed" in outcome else None,
             from_plain(outcome["lenient"]) if "lenient" in outcome else None,
         )
-        self.complete.append(entry.record)
+        self.complete[entry.number] = entry.record
         for query in entry.told:
             self.loose.pop(query.id, None)
 
@@ -71,7 +92,7 @@ class TrialOutcomes:
         """Take the outcome of a trial back: it has another one now, or none."""
         if entry.record is None:
             return
-        del self.complete[self._place_of(entry.record)]
+        del self.complete[entry.number]
         self.loose.update({query.id: observation(query) for query in entry.told})
         elsewhere = entry.record.observations[len(entry.told) :]
         self.loose.update(zip(entry.rows, elsewhere, strict=True))
@@ -81,12 +102,8 @@ class TrialOutcomes:
         """Let a trial have another suggestion, and its record, too."""
         entry.suggestion = suggestion
         if entry.record is not None:
-            place = self._place_of(entry.record)
             entry.record = replace(entry.record, suggestion=suggestion)
-            self.complete[place] = entry.record
-
-    def _place_of(self, record: Trial) -> int:
-        return next(i for i, trial in enumerate(self.complete) if trial is record)
+            self.complete[entry.number] = entry.record
 
     def move(self, data: Data) -> None:
         """Let a trial be at the point that was really tried; open queries follow."""
@@ -153,14 +170,19 @@ class TrialOutcomes:
         """Let a complete trial have the answers that it has now; it had so many of its own."""
         assert entry.record is not None
         own = [observation(query) for query in entry.told]
-        place = self._place_of(entry.record)
         seen = (*own, *entry.record.observations[before:])
         entry.record = replace(entry.record, observations=seen)
-        self.complete[place] = entry.record
+        self.complete[entry.number] = entry.record
 
     def made_of(self, row: str) -> TrialEntry | None:
         """The trial that an observed row belongs to, if it belongs to one."""
-        return next((entry for entry in self.trials.values() if row in entry.rows), None)
+        made = [entry for entry in self.made.get(row, ()) if row in entry.rows]
+        return min(made, key=lambda entry: entry.number, default=None)
+
+
+def _in_order(rows: Mapping[str, Observation]) -> dict[str, Observation]:
+    """Rows in the order in which they were recorded, which their names tell."""
+    return dict(sorted(rows.items(), key=lambda row: tuple(map(int, row[0].split("/")))))
 
 
 def observation(query: QueryEntry) -> Observation:

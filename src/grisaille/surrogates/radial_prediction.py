@@ -154,7 +154,8 @@ class _Prediction(torch.autograd.Function):
     def backward(ctx: Any, by_mean: Tensor, by_deviation: Tensor) -> tuple[Tensor, None]:
         batch, columns, d = ctx.slopes.shape
         given = np.concatenate([by_mean.numpy(), by_deviation.numpy()], 1)
-        slopes = given.reshape(batch, ctx.copies, columns) @ ctx.slopes
+        with np.errstate(all="ignore"):
+            slopes = given.reshape(batch, ctx.copies, columns) @ ctx.slopes
         return torch.from_numpy(slopes.reshape(-1, d)), None
 
 

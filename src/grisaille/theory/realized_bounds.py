@@ -6,6 +6,7 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.confidence.plausible_set import plausible_set
+from grisaille.confidence.prediction import check_answered
 from grisaille.language.problem import Problem
 from grisaille.records import History, TrialKind
 from grisaille.theory.amplification import Form
@@ -57,6 +58,7 @@ def constants_of(
 ) -> tuple[dict[str, Lipschitz], KnownSlopes]:
     """Lipschitz constants of each black box, and slopes of the known parts, after a study."""
     program = problem.program
+    check_answered([box for box in problem.boxes if box.is_learned], history)
     beliefs = plausible_set(program, history, beta).beliefs
     constants = {b.name: lipschitz(program, b, beliefs[b.name], history) for b in program.boxes}
     return constants, known_slopes(program, history)
