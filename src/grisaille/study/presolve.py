@@ -84,7 +84,8 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     if proof is None or proof.status is not ProofStatus.INFEASIBLE:
         return None
     x = demands.program.space.design(solution.point[: program.size])
-    _, bodies, _, allowed = Chain(demands).outcome(x, {})
-    if not violations(bodies, 0.0 if allowed is None else allowed).any():
+    _, bodies, _, allowed, lenient = Chain(demands).outcome(x, {})
+    tolerance = allowed if lenient is None else lenient
+    if not violations(bodies, 0.0 if tolerance is None else tolerance).any():
         return None  # a trial there counts as feasible
     return Refutation(demands, History(), 1.0, proof.refuted_regions)
