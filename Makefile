@@ -65,7 +65,7 @@ benchmarks: $(READY)
 
 # What the tests of pages need and pip does not bring; without it, they are skipped with a sentence.
 browser:
-	sh tests/pages/install_browser.sh
+	sh tests/views/page/install_browser.sh
 
 # Builds the wheel and the sdist, and checks them from outside: see CONTRIBUTING.md.
 package: $(READY)

@@ -27,13 +27,13 @@ from benchmarks.collection import development
 from benchmarks.histories import clustered_history
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.confidence.plausible_set import plausible_set
+from grisaille.belief.plausible_set import plausible_set
+from grisaille.lab.problems.listing import catalogue
 from grisaille.language.problem import Problem
-from grisaille.problems.listing import catalogue
-from grisaille.solvers.local_search import linearize
-from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.polish import local_scale
-from grisaille.solvers.search_problem import (
+from grisaille.search.local_search import linearize
+from grisaille.search.multistart import MultiStart
+from grisaille.search.polish import local_scale
+from grisaille.search.search_problem import (
     Scale,
     SearchProblem,
     Solution,

@@ -23,9 +23,9 @@ from benchmarks.histories import random_history
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.references.embedded_lp import solve_by_brute_force
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
-from grisaille.problems import lp_with_embedded_gp
-from grisaille.solvers.multistart import MultiStart
+from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.lab.problems import lp_with_embedded_gp
+from grisaille.search.multistart import MultiStart
 
 INSTANCES = 100
 OBSERVATIONS = range(5, 51)

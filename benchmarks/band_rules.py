@@ -21,10 +21,10 @@ from benchmarks.collection import development
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
 from grisaille.array_types import Array
-from grisaille.confidence.audit import standardized_errors
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.audit import standardized_errors
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import History, Situation
-from grisaille.solvers.multistart import MultiStart
+from grisaille.search.multistart import MultiStart
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 
 TRIALS, EARLY, BETA = 25, 15, 2.0

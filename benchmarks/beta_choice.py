@@ -18,7 +18,7 @@ import grisaille as gs
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.reproduction.experiment import STEPS
 from benchmarks.results_folder import RESULTS, Row, write_rows
-from grisaille.problems.paper_examples import KERNEL, lp_with_embedded_gp
+from grisaille.lab.problems.paper_examples import KERNEL, lp_with_embedded_gp
 
 MEASURES = ("constrained_regret", "positive_regret", "violation_1", "violation_2")
 # A lighter search than the experiment's own, because a trend is all that is asked for.

@@ -17,7 +17,7 @@ from benchmarks.certified.one_layer import one_layer_problem
 from benchmarks.certified.solving import proof_of
 from benchmarks.references.band_problems import random_lcb
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.certification.relaxation import relaxed
+from grisaille.proof.relaxation import relaxed
 
 CASES = ((6, 20, 2), (6, 50, 0), (8, 20, 0), (8, 50, 0), (8, 100, 0), (10, 20, 0), (10, 50, 0))
 

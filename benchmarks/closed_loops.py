@@ -20,8 +20,8 @@ import torch
 import grisaille as gs
 from benchmarks.recycle import BROKEN, CASES, measured
 from benchmarks.results_folder import Row, write_result, write_rows
+from grisaille.lab.problems import catalogue
 from grisaille.language.unknowns import CLOSED
-from grisaille.problems import catalogue
 from grisaille.records import Trial
 
 RULES = [(0.0, 0.0), *product((1e-4, 1e-3), (0.0, 0.01, 0.1, 1.0))]

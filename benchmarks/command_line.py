@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from grisaille import GrisailleError
-from grisaille.cli.exit_codes import DONE, INTERRUPTED, TERMINATED, Terminated, report
+from grisaille.views.cli.exit_codes import DONE, INTERRUPTED, TERMINATED, Terminated, report
 
 
 def main_of(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 import grisaille as gs
-from grisaille.problems import coupled_disciplines, recycle
+from grisaille.lab.problems import networks, recycle
 
 Array = np.ndarray
 
@@ -59,14 +59,14 @@ def converged_sellar(calls: Counter[str]) -> gs.Problem:
     def agree(x: float, z: Array) -> Array:
         def come_back(y1: Array) -> Array:
             calls.update(["first_discipline", "second_discipline"])
-            y2 = coupled_disciplines.second_discipline(z, y1[0])
-            return np.array([coupled_disciplines.first_discipline(z, x, y2)])
+            y2 = networks.second_discipline(z, y1[0])
+            return np.array([networks.first_discipline(z, x, y2)])
 
         y1 = converge(come_back, np.array([10.0]), np.array([125.0]))
         if y1[0] < 0:
             raise RuntimeError("the answers of the disciplines do not agree")
         calls["second_discipline"] += 1
-        return np.array([y1[0], coupled_disciplines.second_discipline(z, y1[0])])
+        return np.array([y1[0], networks.second_discipline(z, y1[0])])
 
     x = gs.Variable("x", lower=0, upper=10)
     z = gs.Variable("z", 2, lower=[-10, 0], upper=10)

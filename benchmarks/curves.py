@@ -20,7 +20,7 @@ import torch
 import grisaille as gs
 from benchmarks.results_folder import Row
 from benchmarks.run_cases import Job, run_cases
-from grisaille.problems import (
+from grisaille.lab.problems import (
     KnownProblem,
     environmental,
     environmental_field,

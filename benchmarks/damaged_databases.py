@@ -31,7 +31,7 @@ from typing import Any
 
 import grisaille as gs
 from benchmarks.results_folder import write_result, write_rows
-from grisaille.cli import main
+from grisaille.views.cli import main
 
 STUDY = "plant"
 # A command that takes longer counts as one that hangs, in seconds.

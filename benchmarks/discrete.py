@@ -28,8 +28,8 @@ from benchmarks.mixed_rivals import run_optuna, run_smac
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import RESULTS, Row, write_result
 from benchmarks.run_cases import print_row
+from grisaille.lab.problems import KnownProblem, catalogue
 from grisaille.language.program import Program
-from grisaille.problems import KnownProblem, catalogue
 
 PROBLEMS = ["pressure_vessel", "speed_reducer", "catalyst_choice", "additive_choice"]
 OPTUNA, SMAC = "Optuna GPSampler", "SMAC"

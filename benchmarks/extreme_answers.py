@@ -32,11 +32,11 @@ from starlette.testclient import TestClient
 import grisaille as gs
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.interoperation.export import export_csv, export_json, export_observations_csv
-from grisaille.pages.app import Pages
-from grisaille.pages.guard import Rules
-from grisaille.pages.studies import RunningStudies
-from grisaille.pages.study_page import StudyPage
+from grisaille.adapters.export import export_csv, export_json, export_observations_csv
+from grisaille.views.page.app import Pages
+from grisaille.views.page.guard import Rules
+from grisaille.views.page.studies import RunningStudies
+from grisaille.views.page.study_page import StudyPage
 
 Function = Callable[[np.ndarray], float]
 """A function of a point of the unit cube."""

@@ -31,14 +31,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.pages.chromium import chromium, why_not
-from tests.pages.server_process import ServerProcess
+from tests.views.page.chromium import chromium, why_not
+from tests.views.page.server_process import ServerProcess
 
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import nested
-from grisaille.interoperation.optuna_export import export_optuna
-from grisaille.pages.serving import stored_token
+from grisaille.adapters.optuna import export_optuna
+from grisaille.views.page.serving import stored_token
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

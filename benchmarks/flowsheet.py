@@ -24,9 +24,9 @@ import grisaille as gs
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import RESULTS, Row, write_result, write_rows
 from benchmarks.run_cases import Job, print_row
+from grisaille.lab.problems import KnownProblem, flowsheet
+from grisaille.lab.problems.known_problem import call_boxes
 from grisaille.language.program import split_outputs
-from grisaille.problems import KnownProblem, flowsheet
-from grisaille.problems.known_problem import call_boxes
 
 TRIALS = 40
 BAR = 0.007

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from grisaille.language.problem import Problem
 from grisaille.records import History, Suggestion, TrialKind
-from grisaille.study.evaluation_chain import evaluated
+from grisaille.study.writer import evaluated
 
 
 def sobol_history(problem: Problem, trials: int, seed: int) -> History:

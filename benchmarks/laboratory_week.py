@@ -32,8 +32,8 @@ from scipy.optimize import minimize
 
 import grisaille as gs
 from benchmarks.results_folder import write_result
-from grisaille.cli import main as grisaille
 from grisaille.study.csv_files import read_sheet
+from grisaille.views.cli import main as grisaille
 
 QUESTIONS = 30
 PER_SHEET = 2  # three sheets a day
@@ -146,7 +146,7 @@ class Terminal:
         return ended, printed
 
     def _there(self, words: list[str]) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "grisaille.cli", *words]
+        command = [sys.executable, "-m", "grisaille.views.cli", *words]
         environment = {**os.environ, "XDG_CONFIG_HOME": str(self.folder / "config")}
         done = subprocess.run(
             command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False

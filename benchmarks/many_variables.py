@@ -33,10 +33,10 @@ from benchmarks.parallel_jobs import run_jobs
 from benchmarks.references.turbo import TurboRun
 from benchmarks.results_folder import RESULTS, Row, write_result, write_rows
 from benchmarks.run_cases import print_row
-from grisaille.problems.known_problem import KnownProblem, Structure
+from grisaille.lab.problems.known_problem import KnownProblem, Structure
 from grisaille.records import History, Situation
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.evaluation_chain import evaluated
+from grisaille.study.writer import evaluated
 
 Array = np.ndarray
 

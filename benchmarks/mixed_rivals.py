@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from grisaille.lab.problems import KnownProblem
+from grisaille.lab.problems.known_problem import call_boxes
 from grisaille.language.program import split_outputs
 from grisaille.metrics import violations
-from grisaille.problems import KnownProblem
-from grisaille.problems.known_problem import call_boxes
 
 # Points from which SMAC is told how large a cost can be.
 _SAMPLES = 1000

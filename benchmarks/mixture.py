@@ -22,8 +22,8 @@ import grisaille as gs
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result
 from benchmarks.run_cases import print_row
-from grisaille.problems import catalogue
-from grisaille.problems.mixtures import PRICES, solubility, viscosity
+from grisaille.lab.problems import catalogue
+from grisaille.lab.problems.mixtures import PRICES, solubility, viscosity
 
 METHODS = ["default", "LogEI"]
 NEAR = 1.0

@@ -31,7 +31,7 @@ from benchmarks.collection.entry import Entry
 from benchmarks.histories import sobol_history
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.problems import KnownProblem
+from grisaille.lab.problems import KnownProblem
 from grisaille.strategies.strategy import Strategy
 
 TRIALS = 40

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.versions import versions
-from grisaille.comparison.run_folder import write_whole
+from grisaille.lab.comparison.run_folder import write_whole
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from PIL import Image
-from tests.pages.chromium import chromium, why_not
+from tests.views.page.chromium import chromium, why_not
 
 import grisaille as gs
-from grisaille.pages.guard import Rules
-from grisaille.pages.serving import Server, free_socket
-from grisaille.pages.studies import RunningStudies
+from grisaille.views.page.guard import Rules
+from grisaille.views.page.serving import Server, free_socket
+from grisaille.views.page.studies import RunningStudies
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

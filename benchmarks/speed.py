@@ -46,12 +46,12 @@ from benchmarks.references.botorch_blackbox import suggest_blackbox
 from benchmarks.references.function_networks import Acquisition, suggest_network
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import nested
-from grisaille.confidence import knowledge
+from grisaille.belief import knowledge
+from grisaille.belief.processes import likelihood
+from grisaille.lab.problems import ackley, drop_wave, lp_with_embedded_gp, rosenbrock, williams_otto
 from grisaille.language.problem import Problem
-from grisaille.problems import ackley, drop_wave, lp_with_embedded_gp, rosenbrock, williams_otto
 from grisaille.records import Bound, Evaluation, History, Situation, TrialKind
 from grisaille.strategies.strategy import Strategy
-from grisaille.surrogates import fitting
 
 OBSERVATIONS = 50
 CYCLE = 4
@@ -199,7 +199,7 @@ def our_suggestion(
     """One suggestion of ours that learns its hyper-parameters anew."""
 
     def suggest(seed: int) -> object:
-        fitting._learned.cache_clear()
+        likelihood._learned.cache_clear()
         knowledge._learned_once.cache_clear()
         history = histories[seed % CYCLE]
         return strategy.suggest(Situation(problem, history, seed, evaluation, _REMAINING))

@@ -13,7 +13,7 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import Row, write_result
 from benchmarks.studies_setup import run_with_seeds
-from grisaille.problems import ackley_sine
+from grisaille.lab.problems import ackley_sine
 
 COSTS = {"ackley": 1.0, "sine": 49.0}
 TARGET = 0.5

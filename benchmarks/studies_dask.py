@@ -28,7 +28,7 @@ from distributed import Client
 
 import grisaille as gs
 from benchmarks.results_folder import write_result
-from grisaille.storage.event_log import Kind
+from grisaille.study.log.event_log import Kind
 
 TRIALS = 10
 BEFORE = 4

@@ -35,8 +35,8 @@ from benchmarks.forked_children import fork, import_what_is_needed
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import QUICK, nested, server_for
 from benchmarks.study_internals import announce_writes
-from grisaille.storage.database import Database
-from grisaille.storage.event_log import Event, Kind
+from grisaille.study.log.database import Database
+from grisaille.study.log.event_log import Event, Kind
 
 TRIALS = 10
 WORKERS = 3

@@ -32,10 +32,10 @@ import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import server_for
 from benchmarks.study_internals import shorten_leases
-from grisaille.storage import schema
-from grisaille.storage.database import Database
-from grisaille.storage.event_log import Kind
-from grisaille.storage.worker_table import now
+from grisaille.study.log import schema
+from grisaille.study.log.database import Database
+from grisaille.study.log.event_log import Kind
+from grisaille.study.log.worker_table import now
 
 WORKERS = 4
 TRIALS = 12

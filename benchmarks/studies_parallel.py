@@ -15,7 +15,7 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import Row, write_result
 from benchmarks.studies_setup import run_with_seeds
-from grisaille.problems import KnownProblem, drop_wave, williams_otto
+from grisaille.lab.problems import KnownProblem, drop_wave, williams_otto
 
 TRIALS = 40
 WORKERS = 4

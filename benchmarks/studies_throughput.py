@@ -17,7 +17,7 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import nested, single
-from grisaille.storage.event_log import Kind
+from grisaille.study.log.event_log import Kind
 
 WORKERS = 8
 

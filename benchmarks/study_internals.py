@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 import grisaille as gs
-from grisaille.storage import heartbeat, worker_table
-from grisaille.storage.database_log import DatabaseLog
 from grisaille.study import session
 from grisaille.study.budget import Limits
-from grisaille.study.event_writer import Decision
+from grisaille.study.log import heartbeat, worker_table
+from grisaille.study.log.database_log import DatabaseLog
+from grisaille.study.writer import Decision
 
 
 def take_query(study: gs.Study) -> gs.Query | None:

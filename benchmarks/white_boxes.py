@@ -22,8 +22,8 @@ import torch
 import grisaille as gs
 from benchmarks.histories import sobol_history
 from benchmarks.results_folder import write_result
+from grisaille.belief.processes import likelihood
 from grisaille.records import Situation
-from grisaille.surrogates import fitting
 
 INPUTS = 50
 OBSERVATIONS = 12
@@ -111,7 +111,7 @@ def suggestion(white_box: gs.WhiteBox) -> Callable[[int], np.ndarray]:
     history = sobol_history(posed, OBSERVATIONS, 0)
 
     def suggest(seed: int) -> np.ndarray:
-        fitting._learned.cache_clear()
+        likelihood._learned.cache_clear()
         situation = Situation(posed, history, seed, "separate", 10)
         return gs.Optimistic().suggest(situation).x
 

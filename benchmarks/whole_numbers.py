@@ -22,11 +22,11 @@ import torch
 
 import grisaille as gs
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.certification.relaxation import relaxed
-from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet, plausible_set
 from grisaille.language.program import BoxCall
+from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation
-from grisaille.solvers.proof import ProofStatus
+from grisaille.search.proof import ProofStatus
 
 GAP = 1e-3
 # Points of the continuous variable, and how often the grid is refined around the best of them.

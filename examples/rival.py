@@ -1,7 +1,7 @@
 """The same problem as a grey box and as a black box: only the strategy changes."""
 
 import grisaille as gs
-from grisaille.problems.paper_examples import KERNEL
+from grisaille.lab.problems.paper_examples import KERNEL
 
 known = gs.problems.lp_with_embedded_gp(seed=2)  # an instance of the paper's experiment
 problem = known.problem

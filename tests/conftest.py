@@ -18,50 +18,8 @@ settings.register_profile("grisaille", deadline=None, derandomize=True)
 settings.load_profile("grisaille")
 
 
-# Files that `make quick` leaves out: whole runs, many processes, databases, long proofs.
-SLOW_ROOMS = {
-    "benchmarks",
-    "cli",
-    "execution",
-    "interoperation",
-    "pages",
-    "problems",
-    "reporting",
-    "storage",
-    "study",
-    "theory",
-}
-SLOW_FILES = {
-    "certification": {
-        "test_band_minorants",
-        "test_certificate",
-        "test_propagation",
-        "test_regions",
-        "test_relaxation",
-    },
-    "confidence": {"test_beliefs", "test_knowledge"},
-    "enclosures": {"test_interval"},
-    "language": {"test_expression_indexing", "test_fingerprint", "test_system"},
-    "solvers": {"test_branch_and_bound", "test_certified", "test_multistart"},
-    "strategies": {
-        "test_cbo",
-        "test_config",
-        "test_expected_improvement",
-        "test_log_ei",
-        "test_mcbo",
-        "test_optimistic",
-        "test_strategy_contract",
-    },
-    "test_examples.py": {"test_examples"},
-}
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow files, and begin with the longest so that both workers end at the same time."""
-    for item in items:
-        room = item.path.relative_to(Path(__file__).parent).parts[0]
-        if room in SLOW_ROOMS or item.path.stem in SLOW_FILES.get(room, set()):
-            item.add_marker(pytest.mark.slow)
+    """Begin with the longest file, so that both workers end at the same time."""
     items.sort(key=lambda item: item.path.name != "test_examples.py")
 
 
@@ -103,7 +61,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def _empty(address: str) -> None:
     from sqlalchemy import create_engine
 
-    from grisaille.storage.schema import METADATA
+    from grisaille.study.log.schema import METADATA
 
     engine = create_engine(address)
     METADATA.drop_all(engine)

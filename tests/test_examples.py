@@ -14,6 +14,9 @@ import pytest
 
 import grisaille as gs
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 

@@ -16,8 +16,8 @@ import pytest
 
 import grisaille.interrupts
 from grisaille.interrupts import Uninterrupted, interruptible
-from grisaille.storage.event_log import Kind, Log
-from tests.storage.storage_helpers import log_of
+from grisaille.study.log.event_log import Kind, Log
+from tests.study.log.log_helpers import log_of
 
 
 @pytest.fixture(autouse=True)

@@ -1,20 +1,28 @@
-"""A test lies where its module lies."""
+"""Files lie where a reader looks for them, and stay small in what they ask of others."""
 
 from __future__ import annotations
 
+import ast
+import tomllib
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "grisaille"
 
-# Rooms of tests and the code they mirror; tests of lemmas are named after the paper's labels.
-ROOMS = sorted(
-    folder
-    for folder in (ROOT / "tests").rglob("*")
-    if folder.is_dir() and list(folder.glob("test_*.py"))
-)
+MOST_IMPORTS = 18
+"""How many files of the library one file may import."""
+
+# Both lists may only shrink.
+FILES_WITH_MORE_IMPORTS = {
+    "language/problem.py",
+    "strategies/log_ei.py",
+    "study/result.py",
+    "study/run.py",
+    "study/session.py",
+    "study/study.py",
+    "views/inspection/learned_model.py",
+}
+FILES_WITH_LONG_FUNCTIONS = 7
 
 
 def mirrored(folder: Path) -> Path:
@@ -23,22 +31,38 @@ def mirrored(folder: Path) -> Path:
     return ROOT / below if below.parts[0] == "benchmarks" else SOURCE / below
 
 
-@pytest.mark.parametrize("folder", ROOMS, ids=lambda f: str(f.relative_to(ROOT)))
-def test_every_room_of_tests_mirrors_a_room_of_the_source(folder: Path):
-    assert mirrored(folder).is_dir()
+def test_each_test_mirrors_a_module_or_its_room():
+    # Tests of lemmas are named after the labels of the paper.
+    lost = []
+    for test in (ROOT / "tests").glob("*/**/test_*.py"):
+        source, about = mirrored(test.parent), test.stem.removeprefix("test_")
+        room = source.name
+        modules = [p.stem.strip("_") for p in source.iterdir()] if source.is_dir() else []
+        names = [*modules, room, room.removesuffix("s"), room.removesuffix("ies") + "y"]
+        if room not in {"theory", "frozen"} and not any(
+            about == name or about.startswith(f"{name}_") for name in names
+        ):
+            lost.append(str(test.relative_to(ROOT)))
+    assert lost == []
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [f for f in ROOMS if f.name != "theory"],
-    ids=lambda f: str(f.relative_to(ROOT)),
-)
-def test_every_test_is_named_after_a_module_beside_it_or_after_its_room(folder: Path):
-    source = mirrored(folder)
-    modules = [p.stem.strip("_") for p in source.iterdir()]
-    names = [*modules, source.name, source.name.rstrip("s"), source.name.removesuffix("ies") + "y"]
-    for test in folder.glob("test_*.py"):
-        about = test.stem.removeprefix("test_")
-        assert any(about == name or about.startswith(f"{name}_") for name in names), (
-            f"{test.relative_to(ROOT)} is named after no module in {source.relative_to(ROOT)}"
-        )
+def test_few_files_import_many_others():
+    many = set()
+    for file in SOURCE.rglob("*.py"):
+        imported = {
+            node.module
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("grisaille")
+        }
+        if len(imported) > MOST_IMPORTS:
+            many.add(str(file.relative_to(SOURCE)))
+    assert many == FILES_WITH_MORE_IMPORTS
+
+
+def test_the_list_of_long_functions_does_not_grow():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    ignored = settings["tool"]["ruff"]["lint"]["per-file-ignores"]
+    longer = [file for file, rules in ignored.items() if {"C901", "PLR0915"} & {*rules}]
+    assert len(longer) == FILES_WITH_LONG_FUNCTIONS
+    assert settings["tool"]["ruff"]["lint"]["mccabe"]["max-complexity"] == 12
+    assert settings["tool"]["ruff"]["lint"]["pylint"]["max-statements"] == 60

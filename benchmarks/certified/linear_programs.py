@@ -12,9 +12,9 @@ from benchmarks.certified.solving import column, proof_of, timed
 from benchmarks.histories import random_history
 from benchmarks.results_folder import Row
 from grisaille import problems
-from grisaille.confidence.plausible_set import PlausibleSet, plausible_set
-from grisaille.problems.paper_examples import GaussianDraw
-from grisaille.surrogates.posterior import Posterior
+from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.processes.posterior import Posterior
+from grisaille.lab.problems.paper_examples import GaussianDraw
 
 MARGINS = (0.1, 0.03, 0.01, 0.003, 0.001)
 

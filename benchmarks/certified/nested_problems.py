@@ -11,8 +11,8 @@ from benchmarks.certified.solving import column, proof_of, timed
 from benchmarks.histories import random_history
 from benchmarks.results_folder import Row
 from grisaille import problems
-from grisaille.confidence.plausible_set import plausible_set
-from grisaille.problems.paper_examples import KERNEL, GaussianDraw
+from grisaille.belief.plausible_set import plausible_set
+from grisaille.lab.problems.paper_examples import KERNEL, GaussianDraw
 
 
 def williams_otto_cases() -> Iterator[int]:

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from benchmarks.results_folder import Row
-from grisaille.certification.relaxation import relaxed
-from grisaille.confidence.plausible_set import PlausibleSet
-from grisaille.solvers.search_problem import Solution, Solver
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.proof.relaxation import relaxed
+from grisaille.search.search_problem import Solution, Solver
 
 
 def timed(solver: Solver, plausible: PlausibleSet, seed: int) -> tuple[Solution, float]:

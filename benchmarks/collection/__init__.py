@@ -10,8 +10,8 @@ from functools import partial
 from benchmarks.collection.development import ENTRIES as _DEVELOPMENT
 from benchmarks.collection.entry import Entry
 from benchmarks.collection.held_out import ENTRIES as _HELD_OUT
-from grisaille.problems import KnownProblem
-from grisaille.problems.listing import Maker
+from grisaille.lab.problems import KnownProblem
+from grisaille.lab.problems.listing import Maker
 
 
 def development() -> tuple[Entry, ...]:

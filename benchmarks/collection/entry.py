@@ -8,8 +8,8 @@ from types import ModuleType
 
 import numpy as np
 
+from grisaille.lab.problems.known_problem import KnownProblem, Structure
 from grisaille.language.problem import Problem
-from grisaille.problems.known_problem import KnownProblem, Structure
 
 Formulation = Callable[[float | None], Problem]
 """Builds a problem whose black boxes are all declared with the noise it is given."""

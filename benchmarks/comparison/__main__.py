@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.command_line import main_of
 from grisaille import ModelError
-from grisaille.cli.arguments import count
-from grisaille.cli.compare import KNOWN_PROBLEMS, STRATEGIES
-from grisaille.cli.exit_codes import DONE, FAILURE, handling_termination
+from grisaille.views.cli.arguments import count
+from grisaille.views.cli.compare import KNOWN_PROBLEMS, STRATEGIES
+from grisaille.views.cli.exit_codes import DONE, FAILURE, handling_termination
 
 if TYPE_CHECKING:
-    from grisaille.comparison.plan import ProblemMaker, StrategyMaker
+    from grisaille.lab.comparison.plan import ProblemMaker, StrategyMaker
     from grisaille.language.problem import Problem
 
 Value = TypeVar("Value")
@@ -80,12 +80,12 @@ def _compare(options: argparse.Namespace) -> int:
         _list_names(options)  # at once: what follows loads PyTorch
     from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT, strategies_compared
     from benchmarks.versions import versions
-    from grisaille.comparison.make_runs import make_missing_runs, runs_of
-    from grisaille.comparison.plan import by_reason, make_plan
-    from grisaille.comparison.report import write_report
-    from grisaille.comparison.results import Results
-    from grisaille.comparison.run_folder import RunFolder
-    from grisaille.comparison.run_json import RunJson
+    from grisaille.lab.comparison.compare import make_missing_runs, runs_of
+    from grisaille.lab.comparison.comparison import write_report
+    from grisaille.lab.comparison.plan import by_reason, make_plan
+    from grisaille.lab.comparison.results import Results
+    from grisaille.lab.comparison.run import RunJson
+    from grisaille.lab.comparison.run_folder import RunFolder
 
     problems = _pick("problem", _problems(options.collection), options.problems)
     strategies: dict[str, StrategyMaker] = _pick(
@@ -130,8 +130,8 @@ def _compare(options: argparse.Namespace) -> int:
 def _problems(collection: str) -> dict[str, ProblemMaker]:
     """Makers of the problems of a collection, by name."""
     from benchmarks.collection import makers
-    from grisaille.comparison.compared_problem import ComparedProblem
-    from grisaille.problems import catalogue
+    from grisaille.lab.comparison.plan import ComparedProblem
+    from grisaille.lab.problems import catalogue
 
     known = catalogue() if collection == "known" else makers(collection)
     return {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import grisaille as gs
-from grisaille.comparison.plan import StrategyMaker
-from grisaille.comparison.same_start import SameStart
+from grisaille.lab.comparison.compare import SameStart
+from grisaille.lab.comparison.plan import StrategyMaker
 
 DEFAULT = "Optimistic"
 """The library's own default, which all others are compared with."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 from torch import Tensor
 
-from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.language.program import BoxCall, split_outputs
 
 Array = NDArray[np.float64]

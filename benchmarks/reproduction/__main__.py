@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.command_line import main_of
 from benchmarks.reproduction.experiment import Setting
 from benchmarks.reproduction.make_runs import reproduce
-from grisaille.cli.arguments import count
-from grisaille.cli.exit_codes import DONE
+from grisaille.views.cli.arguments import count
+from grisaille.views.cli.exit_codes import DONE
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from grisaille.lab.problems.paper_examples import KERNEL, lp_with_embedded_gp, true_values
 from grisaille.metrics import Metrics
-from grisaille.problems.paper_examples import KERNEL, lp_with_embedded_gp, true_values
-from grisaille.solvers.multistart import MultiStart
+from grisaille.search.multistart import MultiStart
 from grisaille.strategies.config import CONFIG
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy

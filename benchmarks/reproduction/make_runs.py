@@ -20,7 +20,7 @@ from benchmarks.reproduction.experiment import (
 from benchmarks.reproduction.report import draw, table
 from benchmarks.reproduction.runs_csv import RunsCsv
 from benchmarks.versions import versions
-from grisaille.comparison.run_folder import RunFolder
+from grisaille.lab.comparison.run_folder import RunFolder
 
 
 def reproduce(

@@ -23,7 +23,7 @@ from benchmarks.wrong_inputs.outcome import (
     complaint_about,
 )
 from benchmarks.wrong_inputs.wrong_files import PROBLEM, SHEETS, TABLES, WRONG_PROBLEMS
-from grisaille.cli import main
+from grisaille.views.cli import main
 
 STUDY = "s"
 ASKED = "1-1"

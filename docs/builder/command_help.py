@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from unittest import mock
 
-from grisaille.cli import main
+from grisaille.views.cli import main
 
 _INTRODUCTION = """# Every command
 

@@ -33,7 +33,7 @@ def run_command(command: str) -> str:
 
     `< FILE` at its end is its standard input.
     """
-    from grisaille.cli import main
+    from grisaille.views.cli import main
 
     program, *arguments = shlex.split(command, comments=True)
     if program == "cat":

@@ -13,20 +13,21 @@ import grisaille as gs
 # In the order of the reference: the room of a name, its title, and what is found there.
 ROOMS = {
     "language": ("Problems", "What the problem is: variables, black boxes, constraints."),
+    "language.reductions": ("Rewritten problems", "Problems in terms of other ones."),
     "language.causal": ("Interventions", "What may be set in a causal system."),
     "study": ("Studies and results", "The loop that asks, evaluates and records, and its result."),
     "strategies": ("Strategies", "How the next point is chosen."),
     "strategies.causal": ("Causal strategies", "How the next intervention is chosen."),
-    "solvers": ("Solvers", "How a strategy searches."),
-    "surrogates": ("Kernels", "What is believed of one black box."),
-    "confidence": ("What is believed", "What is believed of the whole problem."),
-    "certification": ("Certificates", "What is proved."),
+    "search": ("Solvers", "How a strategy searches."),
+    "belief.processes": ("Kernels", "What is believed of one black box."),
+    "belief": ("What is believed", "What is believed of the whole problem."),
+    "proof": ("Certificates", "What is proved."),
     "theory": ("Theory", "What the theorems promise."),
     "records": ("Records", "What was asked and answered; what a strategy receives and returns."),
     "metrics": ("Metrics", "What points are worth where the optimum is known."),
-    "execution": ("Programs", "Black boxes that are programs."),
-    "comparison": ("Comparison", "Strategies side by side."),
-    "interoperation": ("Other tools", "Studies as generators for other tools."),
+    "study.evaluation": ("Programs", "Black boxes that are programs."),
+    "lab.comparison": ("Comparison", "Strategies side by side."),
+    "adapters": ("Other tools", "Studies as generators for other tools."),
     "errors": ("Errors and warnings", "What can go wrong."),
 }
 MARK = "<!-- every public name -->"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks.band_rules import RULES, summarize
+
+pytestmark = pytest.mark.slow
 
 
 def bound(problem: str, rule: str, gap: float, wrong: bool) -> dict[str, object]:

@@ -8,7 +8,9 @@ import pytest
 from benchmarks.command_line import main_of
 
 import grisaille as gs
-from grisaille.cli.exit_codes import Terminated
+from grisaille.views.cli.exit_codes import Terminated
+
+pytestmark = pytest.mark.slow
 
 
 def main_that(run):

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from benchmarks.damaged_databases import Bench, Damage
 
+pytestmark = pytest.mark.slow
+
+
 SAMPLE = 12
 
 

@@ -7,6 +7,8 @@ import json
 import pytest
 from benchmarks.decisions import SCENARIO, SCENARIOS, compare, difference, jobs_of, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("old", "new", "found"),

@@ -9,6 +9,8 @@ from benchmarks.extreme_answers import Calls, Job, measure
 
 import grisaille as gs
 
+pytestmark = pytest.mark.slow
+
 
 def raise_it(error: Exception):
     raise error

@@ -8,6 +8,8 @@ import optuna
 import pytest
 from benchmarks.first_paint import OURS, STUDY, THEIRS, Visit, lines, store_study, summarize
 
+pytestmark = pytest.mark.slow
+
 
 def test_both_studies_have_the_same_complete_trials(tmp_path):
     store_study(tmp_path, 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from benchmarks.laboratory_week import (
     OLD,
     QUICK,
@@ -13,6 +14,8 @@ from benchmarks.laboratory_week import (
     play,
     profit,
 )
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_week_through_files_and_commands_loses_nothing(tmp_path: Path):

@@ -7,6 +7,8 @@ import pytest
 from benchmarks.many_variables import BOXES, INPUTS, METHODS, run_one, sixty_variables, summarize
 from scipy.optimize import minimize
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("constrained", [False, True])
 def test_the_optimum_is_attained_where_it_is_said_to_be(constrained):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from benchmarks.never_seen import best_rival, regrets_against, summarize
+
+pytestmark = pytest.mark.slow
 
 
 def run(problem: str, strategy: str, regret: float, **others: object) -> dict[str, object]:

@@ -10,6 +10,8 @@ from benchmarks.parallel_jobs import run_jobs
 
 import grisaille as gs
 
+pytestmark = pytest.mark.slow
+
 
 def wait_and_double(job: float) -> float:
     time.sleep(job)

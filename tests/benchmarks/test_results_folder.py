@@ -11,6 +11,8 @@ from benchmarks.versions import versions
 
 from benchmarks import results_folder
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

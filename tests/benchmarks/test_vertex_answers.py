@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from benchmarks.vertex_answers import Job, linear_program
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kind", ["two inequalities", "infeasible", "small ranges"])
 def test_a_linear_program_is_judged_by_another_solver(kind: str):

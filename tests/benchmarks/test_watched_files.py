@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from benchmarks.watched_files import Call, Disk, read_calls
+
+pytestmark = pytest.mark.slow
 
 
 def outcomes(*calls: Call) -> set[tuple[tuple[str, bytes], ...]]:

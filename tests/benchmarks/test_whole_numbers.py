@@ -7,6 +7,9 @@ import math
 import pytest
 from benchmarks.whole_numbers import run_one, summarize
 
+pytestmark = pytest.mark.slow
+
+
 # With and without a continuous variable, constraints, a square, and a feasible point.
 SEEDS = (1, 7, 59, 94, 96, 98)
 

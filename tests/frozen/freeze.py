@@ -23,9 +23,9 @@ from typing import Any
 from docs.builder.command_help import commands, help_of
 
 import grisaille as gs
-from grisaille.cli.main import main
 from grisaille.language.fingerprint import fingerprint
-from grisaille.storage.event_log import Kind
+from grisaille.study.log.event_log import Kind
+from grisaille.views.cli.main import main
 
 HERE = Path(__file__).parent
 

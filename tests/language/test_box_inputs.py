@@ -12,7 +12,7 @@ from grisaille.language.box_inputs import (
     shown_inputs,
     value_names,
 )
-from grisaille.language.value_kinds import ValueKind
+from grisaille.language.values import ValueKind
 
 LABELS = ("A", "B", "C")
 

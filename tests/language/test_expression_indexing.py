@@ -15,6 +15,9 @@ from tests.language.language_helpers import (
     value_at,
 )
 
+pytestmark = pytest.mark.slow
+
+
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=3, max_side=4)
 
 

@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.language import atoms
+from grisaille.language import operations
 from grisaille.language.expression import Constant
 from grisaille.language.fingerprint import difference, fingerprint
+
+pytestmark = pytest.mark.slow
 
 
 def plant(
@@ -164,7 +166,7 @@ def test_every_known_problem_has_lines_of_its_own_that_stay(
 ) -> None:
     solution = SimpleNamespace(feasible=True, value=0.0, point=torch.zeros(3))
     monkeypatch.setattr(  # the search for the optimum takes seconds and is not asked for
-        "grisaille.problems.paper_examples.true_optimum", lambda problem: solution
+        "grisaille.lab.problems.paper_examples.true_optimum", lambda problem: solution
     )
     drawn = {"additive", "chain", "lp_with_embedded_gp", "shifted_square", "sum_of_squares"}
 
@@ -373,7 +375,7 @@ reciprocal sign sin sinh sqrt square subtract sum take tan tanh where
 
 
 def test_operations_keep_the_names_that_are_stored_and_share_none() -> None:
-    names = [atom.name for atom in vars(atoms).values() if isinstance(atom, atoms.Atom)]
+    names = [atom.name for atom in vars(operations).values() if isinstance(atom, operations.Atom)]
     assert len(set(names)) == len(names)
     assert set(names) >= set(STORED_NAMES.split())
 

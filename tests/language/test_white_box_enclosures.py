@@ -6,8 +6,8 @@ import torch
 from scipy.special import erf
 
 import grisaille as gs
-from grisaille.enclosures.interval import Interval
 from grisaille.errors import EvaluationError, ModelError
+from grisaille.language.enclosures.interval import Interval
 from tests.language.language_helpers import free, value_at
 
 INFINITE = float("inf")

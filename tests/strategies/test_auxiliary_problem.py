@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 import grisaille as gs
-from grisaille.certification.relaxation import relaxed
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
+from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Situation, TrialKind
-from grisaille.solvers.certified import Certified
+from grisaille.search.certified import Certified
 from grisaille.strategies import auxiliary_problem
 from tests.strategies.practical.practical_helpers import line_problem, tried
 

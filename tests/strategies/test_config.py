@@ -5,8 +5,11 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.problems.paper_examples import KERNEL
+from grisaille.lab.problems.paper_examples import KERNEL
 from grisaille.records import Situation
+
+pytestmark = pytest.mark.slow
+
 
 QUICK = gs.MultiStart(starts=4, samples=256, iterations=20)
 

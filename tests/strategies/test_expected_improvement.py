@@ -7,12 +7,14 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.beliefs import believe
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.sampled_network import SampledNetwork, normal_samples
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.learning import believe
+from grisaille.belief.processes.posterior import LEAST_NOISE
+from grisaille.belief.sampled_network import SampledNetwork, normal_samples
 from grisaille.records import TrialKind
-from grisaille.surrogates.posterior import LEAST_NOISE
 from tests.strategies.strategy_helpers import after, composite, constrained, grid, network
+
+pytestmark = pytest.mark.slow
 
 
 def _botorch_model(inputs, outputs):

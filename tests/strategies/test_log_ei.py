@@ -12,6 +12,8 @@ from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.log_ei import _acquisition, _restrained
 from tests.strategies.strategy_helpers import after, composite, constrained, grid
 
+pytestmark = pytest.mark.slow
+
 
 def _closed_form(situation, sense, x):
     """log EI of the objective by scipy's normal distribution, from BoTorch's own fit."""

@@ -7,9 +7,12 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.confidence.audit import Audited
+from grisaille.belief.audit import Audited
 from grisaille.language.fingerprint import fingerprint
 from grisaille.records import Situation, Suggestion, TrialKind
+
+pytestmark = pytest.mark.slow
+
 
 KERNEL = gs.SquaredExponential(lengthscale=0.7, variance=0.5)
 SEARCH = gs.MultiStart(starts=8, samples=512, iterations=30)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
 from tests.strategies.strategy_helpers import after, composite, constrained, grid
 
 

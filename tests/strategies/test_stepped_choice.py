@@ -10,12 +10,12 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.design_problem import design_problem
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.design_problem import design_problem
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import History, Pending, Situation, Suggestion, TrialKind
-from grisaille.solvers.search_problem import Solution
+from grisaille.search.search_problem import Solution
 from grisaille.strategies.stepped_choice import design_of, settled, taken_designs
-from tests.confidence.confidence_helpers import history_at
+from tests.belief.belief_helpers import history_at
 
 QUICK = gs.MultiStart(starts=2, samples=64, iterations=5, again=False, polish=False)
 STRATEGIES = {

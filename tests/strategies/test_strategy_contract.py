@@ -12,6 +12,8 @@ import grisaille as gs
 from grisaille.records import Failure, Pending, Situation
 from tests.strategies.strategy_helpers import after, composite, constrained, network
 
+pytestmark = pytest.mark.slow
+
 
 def likely_better(knowledge):
     """The probability of improvement, a user's own acquisition."""

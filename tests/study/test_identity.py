@@ -12,6 +12,8 @@ import grisaille as gs
 from grisaille.study.identity import labels_of, settings_of
 from tests.study.study_helpers import nested
 
+pytestmark = pytest.mark.slow
+
 
 def described(strategy) -> str:
     x = gs.Variable("x", lower=0, upper=1)

@@ -11,15 +11,17 @@ import pandas
 import pytest
 
 import grisaille as gs
-from grisaille.cli import main
-from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.pages.facts import StudyFacts, number
-from grisaille.pages.status import status_of
+from grisaille.belief.incumbent import Incumbent, find_incumbent
 from grisaille.records import Bound, History, Refutation, Situation, Suggestion, Trial
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Status
 from grisaille.study.study_summary import concluded
+from grisaille.views.cli import main
+from grisaille.views.page.facts import StudyFacts, number
+from grisaille.views.page.study_page import status_of
 from tests.study.study_helpers import nested, parabola
+
+pytestmark = pytest.mark.slow
 
 
 @dataclass

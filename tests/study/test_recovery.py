@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 import grisaille as gs
-from grisaille.storage.database import Database
-from grisaille.storage.event_log import Kind
-from grisaille.storage.event_rows import Damage
+from grisaille.study.log.database import Database
+from grisaille.study.log.database_log import Damage
+from grisaille.study.log.event_log import Kind
 from grisaille.study.recovery import recover
-from grisaille.study.trials_and_queries import TrialState
+from grisaille.study.state import TrialState
 from tests.study.stored.make_study import open_study
-from tests.study.test_event_checks import EVENTS
+from tests.study.test_events import EVENTS
+
+pytestmark = pytest.mark.slow
 
 
 def without(*numbers: int) -> list:

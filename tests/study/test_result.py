@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 import grisaille as gs
-from grisaille.comparison.same_start import SameStart
-from grisaille.confidence.audit import Audited
+from grisaille.belief.audit import Audited
+from grisaille.lab.comparison.compare import SameStart
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_certificate_is_for_the_bands_of_the_strategy_inside_a_wrapper():

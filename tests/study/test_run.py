@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import grisaille as gs
-from grisaille.execution.child_pool import ChildPool
+from grisaille.study.evaluation.child_pool import ChildPool
 from tests.study.study_helpers import QUICK
-from tests.study.test_runner import boxed
+from tests.study.test_run_runner import boxed
 
-pytestmark = pytest.mark.usefixtures("ctrl_c_raises")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ctrl_c_raises")]
 
 
 @pytest.mark.parametrize("lock", range(1, 7))

@@ -11,7 +11,9 @@ import pytest
 import grisaille as gs
 from grisaille.study.session import NO_LIMITS
 from tests.study.study_helpers import parabola
-from tests.study.test_runner import boxed
+from tests.study.test_run_runner import boxed
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])

@@ -12,6 +12,8 @@ import grisaille as gs
 from grisaille.errors import GrisailleWarning, ModelError
 from grisaille.study.sheets import open_questions, unrecorded_lines
 
+pytestmark = pytest.mark.slow
+
 
 def laboratory(**options) -> gs.Study:
     recipe = gs.Variable("recipe", 2, lower=[20, 0.5], upper=[80, 4.0])

@@ -10,8 +10,10 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.study.event_writer import ChainAnswers
+from grisaille.study.writer import ChainAnswers
 from tests.study.study_helpers import QUICK, answer, decisions, nested, parabola
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +115,7 @@ def test_a_batch_is_spread_out_and_differs_from_asking_one_by_one():
 def test_pending_queries_narrow_the_band_and_leave_the_mean():
     import torch
 
-    from grisaille.confidence.knowledge import Knowledge
+    from grisaille.belief.knowledge import Knowledge
 
     study = gs.Study(nested(), strategy=QUICK)
     study.run(8, progress=False)

@@ -7,11 +7,14 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.beliefs import believe
-from grisaille.interoperation.export import export_observations_csv
+from grisaille.adapters.export import export_observations_csv
+from grisaille.belief.learning import believe
+from grisaille.belief.processes.shared import SharedPosterior
 from grisaille.records import TrialKind
-from grisaille.surrogates.shared_kernel import SharedPosterior
 from tests.study.study_helpers import answer, decisions
+
+pytestmark = pytest.mark.slow
+
 
 HOURS = np.linspace(0.1, 10, 120)
 QUICK = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=256, iterations=20), initial=5)

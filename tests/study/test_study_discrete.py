@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 
 import grisaille as gs
-from grisaille.interoperation.export import export_csv, export_json, export_observations_csv
+from grisaille.adapters.export import export_csv, export_json, export_observations_csv
+
+pytestmark = pytest.mark.slow
+
 
 LABELS = ["A", "B", "C"]
 

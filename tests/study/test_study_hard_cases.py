@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.storage.database import Database
-from grisaille.storage.event_log import Kind
 from grisaille.study.budget import Limits
-from grisaille.study.event_writer import Writer
+from grisaille.study.log.database import Database
+from grisaille.study.log.event_log import Kind
+from grisaille.study.writer import Writer
 from tests.study.study_helpers import QUICK, answer, parabola
-from tests.study.test_runner import boxed
+from tests.study.test_run_runner import boxed
+
+pytestmark = pytest.mark.slow
 
 
 def test_an_old_handle_cannot_write_into_a_study_that_was_made_anew(tmp_path):
@@ -195,8 +197,8 @@ def test_a_function_that_exits_fails_its_evaluation_and_nothing_more(threads):
 def test_a_worker_whose_number_went_to_another_process_is_dead(tmp_path):
     import os
 
-    from grisaille.storage.event_log import Worker
-    from grisaille.storage.heartbeat import beginning_of, this_host
+    from grisaille.study.log.event_log import Worker
+    from grisaille.study.log.heartbeat import beginning_of, this_host
 
     log = Database(f"sqlite:///{tmp_path}/s.db").create("s")
     log.beat(Worker("before", this_host(), os.getpid(), "long ago"), 1e9)
@@ -370,7 +372,7 @@ def test_rows_are_recorded_whatever_their_remarks_come_to(monkeypatch):
         raise ZeroDivisionError
 
     study = gs.Study(parabola(), strategy=QUICK)
-    monkeypatch.setattr("grisaille.study.answered_study.remarks_on_rows", broken)
+    monkeypatch.setattr("grisaille.study.study.remarks_on_rows", broken)
     with pytest.raises(ZeroDivisionError):
         study.observe("f", [[0.5]], [[0.25]])
     assert len(study.answers()) == 1

@@ -11,6 +11,9 @@ import grisaille as gs
 from grisaille.records import TrialKind
 from tests.study.stored.make_study import HERE, open_study, written
 
+pytestmark = pytest.mark.slow
+
+
 DERIVED = json.loads((HERE / "study_0_1.json").read_text())
 
 

@@ -12,6 +12,8 @@ import grisaille as gs
 from grisaille.records import NO_BOUND, Suggestion
 from tests.study.study_helpers import parabola
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Own:

@@ -6,6 +6,8 @@ import pytest
 import grisaille as gs
 from tests.theory.test_inst_r import POINTS, linear_problem, optimum_on_grid
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("horizon", [10, None])
 def test_regret_and_violations_add_up_to_less_than_the_bounds(horizon):

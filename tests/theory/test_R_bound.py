@@ -9,6 +9,9 @@ import grisaille as gs
 from tests.theory.test_inst_r import POINTS, linear_problem, optimum_on_grid
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box
 
+pytestmark = pytest.mark.slow
+
+
 KERNEL = KERNELS["Matérn 5/2"]
 
 

@@ -6,6 +6,9 @@ import pytest
 import grisaille as gs
 from tests.theory.theory_helpers import KERNELS, deviation
 
+pytestmark = pytest.mark.slow
+
+
 STEPS = 30
 
 

@@ -7,10 +7,12 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.bands import mean_and_reach
-from grisaille.confidence.plausible_set import plausible_set
+from grisaille.belief.plausible_set import mean_and_reach, plausible_set
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box, covariance
+
+pytestmark = pytest.mark.slow
+
 
 GRID = np.linspace(-1, 1, 201)[:, None]
 

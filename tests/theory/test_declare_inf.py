@@ -6,6 +6,9 @@ import pytest
 import grisaille as gs
 from tests.theory.theory_helpers import KnownNorm, box, grid_points, true_outputs
 
+pytestmark = pytest.mark.slow
+
+
 KERNEL = gs.SquaredExponential(1.0, 1.0)
 POINTS = 41
 

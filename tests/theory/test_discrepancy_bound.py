@@ -7,10 +7,13 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.plausible_set import plausible_set
+from grisaille.belief.plausible_set import plausible_set
+from grisaille.theory.guarantee import discrepancy_bounds
 from grisaille.theory.lipschitz import Source
-from grisaille.theory.realized_bounds import discrepancy_bounds
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box, true_outputs
+
+pytestmark = pytest.mark.slow
+
 
 KERNEL = KERNELS["squared exponential"]
 FORMS = ("tight", "corrected", "printed")

@@ -5,9 +5,12 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.plausible_set import plausible_set
+from grisaille.belief.plausible_set import plausible_set
 from grisaille.records import History
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box, true_outputs, truth
+
+pytestmark = pytest.mark.slow
+
 
 KERNEL = KERNELS["squared exponential"]
 

@@ -12,6 +12,9 @@ import grisaille as gs
 from grisaille.records import History, Situation
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box, grid_points, true_outputs
 
+pytestmark = pytest.mark.slow
+
+
 POINTS = 21
 KERNEL = KERNELS["Matérn 5/2"]
 

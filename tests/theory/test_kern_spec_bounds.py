@@ -9,6 +9,8 @@ import pytest
 import grisaille as gs
 from grisaille.theory import information_gain as information
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_rates_are_those_of_the_table():
     steps, d = 1000.0, 3

@@ -7,6 +7,8 @@ import grisaille as gs
 from grisaille.records import History
 from grisaille.theory.lipschitz import Source, known_slopes, lipschitz
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("signs", list(itertools.product((-1.0, 1.0), repeat=3)))
 def test_slopes_of_a_known_part_are_found_at_every_corner(signs):

@@ -10,6 +10,8 @@ import grisaille as gs
 from grisaille.theory import information_gain as information
 from tests.theory.theory_helpers import KERNELS, covariance
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_the_gain_is_half_a_log_determinant(kernel):

@@ -7,9 +7,12 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.plausible_set import plausible_set
+from grisaille.belief.plausible_set import plausible_set
 from grisaille.records import History, Situation
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box
+
+pytestmark = pytest.mark.slow
+
 
 KERNEL = KERNELS["squared exponential"]
 

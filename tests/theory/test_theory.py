@@ -5,7 +5,10 @@ import pytest
 
 import grisaille as gs
 from grisaille.records import TrialKind
-from tests.confidence.confidence_helpers import known_kernel
+from tests.belief.belief_helpers import known_kernel
+
+pytestmark = pytest.mark.slow
+
 
 QUICK = gs.MultiStart(starts=4, samples=128, iterations=15)
 

@@ -1,4 +1,4 @@
-"""Black boxes: the expensive, unknown functions a user brings."""
+"""Black boxes: the expensive, unknown functions that a user brings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.checks import has_method, is_finite, is_flag, real_numbers, takes
+from grisaille.checks import attribute_of, has_method, is_finite, is_flag, real_numbers, takes
 from grisaille.errors import (
     EvaluationError,
     ModelError,
@@ -22,18 +22,10 @@ from grisaille.errors import (
     shortened,
     text_of,
 )
-from grisaille.language.atoms import Shape
-from grisaille.language.black_box_answer import checked_answer
-from grisaille.language.black_box_arguments import (
-    argument_values,
-    counts_text,
-    kind_text,
-    values_text,
-)
-from grisaille.language.black_box_conflicts import conflict_with_shared_kernel, option_conflict
-from grisaille.language.declared_unit import Units, declared_unit
-from grisaille.language.expression import Call, Expression, as_expression
-from grisaille.language.quantities import entry_units, plain_numbers
+from grisaille.language.expression import Call, Expression, Unit, as_expression
+from grisaille.language.operations import Shape
+from grisaille.language.tables import check_distinct, check_order, entry_names, named_values
+from grisaille.language.units import Units, declared_unit, entry_units, plain_numbers
 from grisaille.language.user_function import (
     check_shape_of_slopes,
     decorator,
@@ -44,6 +36,251 @@ from grisaille.language.user_function import (
     output_shape,
 )
 from grisaille.language.variable import Choice, Integer
+
+# --- black box answer -----------------------------------------------------------------------------
+# What a black box returned, as the numbers it was declared to return.
+
+# A variance is the square of an answer, and no float is above 1.8e308. From answers of 1e155 on, no
+# decision could be made (benchmarks/extreme_answers.py); up to 1e150, there is room for factors.
+LARGEST_ANSWER = 1e150
+
+
+class WrongFormError(EvaluationError):
+    """An answer that is something else than the declared number of numbers, not a bad number."""
+
+
+def checked_answer(
+    answer: Any, outputs: int, names: tuple[str, ...], where: str, box: str = "", unit: Unit = None
+) -> Array:
+    """The answer as a flat array of `outputs` finite numbers.
+
+    Args:
+        answer: What was returned, or told.
+        outputs: How many numbers are wanted.
+        names: Their names; empty if they have none.
+        where: Which black box at which inputs, for messages.
+        box: The name of the black box, after which outputs without names are called.
+        unit: The unit of the outputs: quantities are converted to it.
+
+    Raises:
+        WrongFormError: The answer is something else.
+        EvaluationError: One of the numbers is not finite.
+    """
+    shown = list(names) or entry_names(box or "the answer", (outputs,) if outputs > 1 else ())
+    try:
+        named = _by_name(answer, where)
+    except ModelError as error:
+        raise WrongFormError(str(error)) from None
+    has_names = named and (isinstance(answer, dict) or any(isinstance(n, str) for n in named))
+    # A tuple has its order, and a dictionary without any name of an output is refused below.
+    is_table = not isinstance(answer, dict | tuple)
+    if named and has_names and (names or is_table or any(n in named for n in shown)):
+        missing = [n for n in shown if n not in named]
+        if missing:
+            got = ", ".join(map(shortened, named))
+            raise WrongFormError(
+                f"{where} returned values for {got}, but none for {missing[0]!r}: its "
+                f"{'output is' if outputs == 1 else 'outputs are'} {', '.join(map(repr, shown))}"
+            )
+        answer = [named[n] for n in shown]
+    answer = plain_numbers(
+        answer, entry_units(unit, outputs), shown, lambda text: WrongFormError(f"{where}: {text}")
+    )
+    try:
+        array = real_numbers(answer)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+        raise WrongFormError(
+            f"{where} returned {shortened(answer)}: it must return {counted(outputs, 'number')}"
+            + (" (does it lack a return statement?)" if answer is None else "")
+        ) from error
+    if array.size != outputs:
+        raise WrongFormError(
+            f"{where} returned {counted(array.size, 'number')} (shape {array.shape}), "
+            f"declared with outputs={outputs}: return {counted(outputs, 'number')}, "
+            f"or declare outputs={array.size}"
+        )
+    if not np.isfinite(array).all():
+        raise EvaluationError(
+            f"{where} returned {shortened(array.ravel().tolist())}: every output must be a finite "
+            "number"
+        )
+    return array.reshape(-1)
+
+
+def is_too_large(outputs: Array) -> bool:
+    """Return whether an answer is too large for anything to be learned from it."""
+    return bool((np.abs(outputs) > LARGEST_ANSWER).any())
+
+
+def check_size(outputs: Array, where: str) -> None:
+    """Raise EvaluationError if an answer is too large for anything to be learned from it.
+
+    Args:
+        outputs: The outputs, flat.
+        where: Which black box at which inputs.
+    """
+    if is_too_large(outputs):
+        raise EvaluationError(
+            f"{where} answered {shortened(outputs.tolist())}: beyond ±{LARGEST_ANSWER:g}, nothing "
+            "can be learned. If this stands for a failure, raise an exception in the function, or "
+            "call study.fail: the place is then avoided. If it was recorded, study.retract takes "
+            "it back (study.answers() has its id)"
+        )
+
+
+def _by_name(answer: Any, where: str) -> dict[Any, Any] | None:
+    """The values by name of a dictionary, named tuple, record, pandas series or one-row frame."""
+    if isinstance(answer, dict):
+        return answer
+    if isinstance(answer, type):
+        return None
+    if attribute_of(answer, "_asdict") is not None:
+        return dict(answer._asdict())
+    fields = attribute_of(attribute_of(answer, "dtype"), "names")
+    if fields and np.size(answer) == 1:
+        return {field: answer[field] for field in fields}
+    if attribute_of(answer, "iloc") is None:
+        return None
+    if answer.ndim == 2 and len(answer) == 1:
+        answer = answer.iloc[0]
+    pairs = named_values(answer)
+    if pairs is None:
+        return None
+    names = [name for name, _ in pairs]
+    check_order(names, where)
+    check_distinct(names, where)
+    return dict(pairs)
+
+
+# --- black box arguments --------------------------------------------------------------------------
+# What a black box is called with, from the flat numbers that stand for it.
+
+# Longer arguments are shown in messages by their first and last numbers.
+_MOST_SHOWN = 50
+
+
+def argument_values(
+    inputs: Array, shapes: Sequence[Shape], labels: Sequence[tuple[str, ...]], whole: Sequence[bool]
+) -> list[Any]:
+    """Flat inputs as the values a function is called with.
+
+    Args:
+        inputs: The numbers of all arguments in a row; a choice is one number per label.
+        shapes: The shape of each argument.
+        labels: The labels of each argument that is a choice; nothing for others.
+        whole: Which arguments are whole numbers.
+    """
+    values: list[Any] = []
+    start = 0
+    for shape, own, is_whole in zip(shapes, labels, whole, strict=True):
+        size = int(np.prod(shape))
+        part = inputs[start : start + size]
+        start += size
+        if own:
+            values.append(own[int(np.argmax(part))])
+            continue
+        if is_whole and (part == np.rint(part)).all():
+            part = part.astype(int)
+        values.append(part[0].item() if shape == () else np.array(part).reshape(shape))
+    return values
+
+
+def values_text(values: Sequence[Any]) -> str:
+    """The values a function is called with, for messages."""
+    return ", ".join(
+        v
+        if isinstance(v, str)
+        else np.array2string(np.asarray(v), precision=6, threshold=_MOST_SHOWN)
+        for v in values
+    )
+
+
+def kind_text(labels: tuple[str, ...]) -> str:
+    """What an argument is, for messages."""
+    return f"a choice of {', '.join(map(repr, labels))}" if labels else "numbers"
+
+
+def counts_text(shapes: Sequence[Shape]) -> str:
+    """How many numbers arguments are, and of which shapes, for messages."""
+    total = sum(int(np.prod(s)) for s in shapes)
+    detail = ", ".join("scalar" if s == () else str(list(s)) for s in shapes)
+    return f"{counted(total, 'number')} ({detail})"
+
+
+# --- black box conflicts --------------------------------------------------------------------------
+# Options of a black box that contradict each other.
+
+
+def option_conflict(
+    levels: Array | None,
+    noise: Any,
+    kernel: Any,
+    norm_bound: Any,
+    model: Any,
+    process_noise: bool,
+) -> str:
+    """What is wrong with a combination of options, and what to do; empty if nothing is.
+
+    Args:
+        levels: The noise of each output, (k,); None to learn it.
+        noise: The options of `BlackBox`, as they were given.
+        kernel: Likewise.
+        norm_bound: Likewise.
+        model: Likewise.
+        process_noise: Likewise.
+    """
+    is_given = getattr(kernel, "lengthscale", None) is not None
+    if is_given and noise is None:
+        return (
+            "has a kernel with hyper-parameters, so nothing is learned, but no noise: pass "
+            "noise=0, or its standard deviation"
+        )
+    if norm_bound is not None and not is_given:
+        return (
+            f"has norm_bound={shortened(norm_bound)}, which is about the space of a given "
+            "kernel: pass kernel=gs.Matern(lengthscale=..., variance=...), or declare lower= "
+            "and upper= instead"
+        )
+    if process_noise and levels is not None and not levels.all():
+        return (
+            f"has process_noise=True and noise={shortened(noise)}: give the standard "
+            "deviation of its disturbances, None to learn it, or leave process_noise out"
+        )
+    if process_noise and model is not None and noise is None:
+        return (
+            "has process_noise=True and model=, which does not tell its disturbances: pass "
+            "their standard deviation as noise="
+        )
+    return ""
+
+
+_NOT_TOGETHER = {
+    "model": "your own model has kernels of its own",
+    "norm_bound": "theorems ask for the best of all plausible outputs, and the search of a black "
+    "box with a shared kernel moves them along common patterns only",
+    "process_noise": "disturbances of many outputs would have to be averaged together",
+    "lipschitz": "declared slopes cut the band of each output on its own",
+    "monotone": "declared directions cut the band of each output on its own",
+}
+
+
+def conflict_with_shared_kernel(**given: Any) -> str:
+    """Why an option and shared_kernel=True contradict each other; empty if none does.
+
+    Args:
+        given: The options of `BlackBox` that do, as they were given.
+    """
+    for name, value in given.items():
+        if value is not None and value is not False:
+            return (
+                f"has shared_kernel=True and {name}={shortened(value)}: {_NOT_TOGETHER[name]}; "
+                "leave one of the two out"
+            )
+    return ""
+
+
+# --- black box ------------------------------------------------------------------------------------
+# Black boxes: the expensive, unknown functions a user brings.
 
 
 class BlackBox:

@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from grisaille.errors import ModelError, shortened
-from grisaille.language import atoms
-from grisaille.language.atoms import Atom
+from grisaille.language import operations
 from grisaille.language.expression import (
     Constant,
     Expression,
@@ -18,6 +17,7 @@ from grisaille.language.expression import (
     is_relation,
     operate,
 )
+from grisaille.language.operations import Atom
 from grisaille.markup import code
 
 EQUALITY_TOLERANCE = 1e-4
@@ -89,7 +89,7 @@ class Constraint:
         if _is_zero(right):
             body = left
         else:  # not `left - right`, which refuses infinite bounds
-            body = -right if _is_zero(left) else Operation(atoms.subtract, (left, right))
+            body = -right if _is_zero(left) else Operation(operations.subtract, (left, right))
         self.body = body - tolerance if tolerance else body
 
     @property
@@ -113,10 +113,10 @@ class Constraint:
         )
 
     def __and__(self, other: Constraint) -> Constraint:
-        return self._combined(atoms.maximum, "&", other)
+        return self._combined(operations.maximum, "&", other)
 
     def __or__(self, other: Constraint) -> Constraint:
-        return self._combined(atoms.minimum, "|", other)
+        return self._combined(operations.minimum, "|", other)
 
     __rand__, __ror__ = __and__, __or__
 

@@ -11,17 +11,17 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.checks import first_strange, is_number, real_numbers
 from grisaille.errors import ModelError, shortened
-from grisaille.language.atoms import Shape
-from grisaille.language.columns import (
+from grisaille.language.operations import Shape
+from grisaille.language.program import Program
+from grisaille.language.tables import (
     check_distinct,
     check_order,
     entry_names,
     named_columns,
     named_values,
 )
-from grisaille.language.program import Program
-from grisaille.language.quantities import entry_units, plain_numbers
-from grisaille.language.value_kinds import ValueKind, design_kinds, not_whole
+from grisaille.language.units import entry_units, plain_numbers
+from grisaille.language.values import ValueKind, design_kinds, not_whole
 from grisaille.language.variable import Variable
 
 # A point counts as outside the bounds if it is by more than this part of their distance.

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from grisaille.checks import is_whole, real_numbers
 from grisaille.errors import ModelError, NoSuchEntryError, shortened, text_of
-from grisaille.language import atoms
-from grisaille.language.atoms import Atom, Shape
+from grisaille.language import operations
+from grisaille.language.operations import Atom, Shape
 
 if TYPE_CHECKING:
     from grisaille.language.black_box import BlackBox
@@ -35,7 +35,14 @@ STRICT = (
 
 
 # Infinite constants are limits of np.clip and of constraints, but have no part in a formula.
-_CALCULATE = (atoms.add, atoms.subtract, atoms.multiply, atoms.divide, atoms.power, atoms.matmul)
+_CALCULATE = (
+    operations.add,
+    operations.subtract,
+    operations.multiply,
+    operations.divide,
+    operations.power,
+    operations.matmul,
+)
 
 
 def _both_orders(atom: Atom) -> tuple[Operator, Operator]:
@@ -103,7 +110,7 @@ class Expression:
 
     def sum(self, axis: int | tuple[int, ...] | None = None) -> Expression:
         """Sum over all entries, or along `axis`."""
-        return reduce(atoms.total, self, axis)
+        return reduce(operations.total, self, axis)
 
     def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
         """Mean over all entries, or along `axis`."""
@@ -114,11 +121,11 @@ class Expression:
 
     def max(self, axis: int | tuple[int, ...] | None = None) -> Expression:
         """Largest entry, or along `axis`."""
-        return reduce(atoms.largest, self, axis)
+        return reduce(operations.largest, self, axis)
 
     def min(self, axis: int | tuple[int, ...] | None = None) -> Expression:
         """Smallest entry, or along `axis`."""
-        return reduce(atoms.smallest, self, axis)
+        return reduce(operations.smallest, self, axis)
 
     def __getitem__(self, key: Any) -> Expression:
         return self._relaid(lambda positions: positions[key])
@@ -141,13 +148,13 @@ class Expression:
         source, positions = self, tuple(int(i) for i in picked.ravel())
         if picked.shape == self.shape and positions == tuple(range(self.size)):
             return self
-        if isinstance(self, Operation) and self.atom is atoms.take:
+        if isinstance(self, Operation) and self.atom is operations.take:
             # Merge two picks into one, so that x[1:][0] and x[1] are the same node.
             source = self.arguments[0]
             positions = tuple(self.parameters[0][i] for i in positions)
             if picked.shape == source.shape and positions == tuple(range(source.size)):
                 return source
-        part = Operation(atoms.take, (source,), (positions, picked.shape))
+        part = Operation(operations.take, (source,), (positions, picked.shape))
         if source is not self and self.name is not None:
             at = str(picked) if self.ndim == 1 and picked.ndim == 0 else "..."
             part.name = f"{self.name}[{at}]"
@@ -156,24 +163,24 @@ class Expression:
         return part
 
     # --- operators -------------------------------------------------------------------------
-    __add__, __radd__ = _both_orders(atoms.add)
-    __sub__, __rsub__ = _both_orders(atoms.subtract)
-    __mul__, __rmul__ = _both_orders(atoms.multiply)
-    __truediv__, __rtruediv__ = _both_orders(atoms.divide)
-    __pow__, __rpow__ = _both_orders(atoms.power)
-    __matmul__, __rmatmul__ = _both_orders(atoms.matmul)
+    __add__, __radd__ = _both_orders(operations.add)
+    __sub__, __rsub__ = _both_orders(operations.subtract)
+    __mul__, __rmul__ = _both_orders(operations.multiply)
+    __truediv__, __rtruediv__ = _both_orders(operations.divide)
+    __pow__, __rpow__ = _both_orders(operations.power)
+    __matmul__, __rmatmul__ = _both_orders(operations.matmul)
 
     def __floordiv__(self, other: Any) -> Expression:
-        return operate(atoms.floor, self / other)
+        return operate(operations.floor, self / other)
 
     def __rfloordiv__(self, other: Any) -> Expression:
-        return operate(atoms.floor, operate(atoms.divide, other, self))
+        return operate(operations.floor, operate(operations.divide, other, self))
 
     def __mod__(self, other: Any) -> Expression:
-        return operate(atoms.subtract, self, (self // other) * other)
+        return operate(operations.subtract, self, (self // other) * other)
 
     def __rmod__(self, other: Any) -> Expression:
-        return operate(atoms.subtract, other, self * (other // self))
+        return operate(operations.subtract, other, self * (other // self))
 
     def __divmod__(self, other: Any) -> tuple[Expression, Expression]:
         return self // other, self % other
@@ -196,13 +203,13 @@ class Expression:
         )
 
     def __neg__(self) -> Expression:
-        return operate(atoms.negative, self)
+        return operate(operations.negative, self)
 
     def __pos__(self) -> Expression:
         return self
 
     def __abs__(self) -> Expression:
-        return operate(atoms.absolute, self)
+        return operate(operations.absolute, self)
 
     # --- relations -------------------------------------------------------------------------
     def __le__(self, other: Any) -> Constraint:
@@ -288,12 +295,12 @@ class Expression:
         )
 
     def __repr__(self) -> str:
-        from grisaille.language.formula_text import formula
+        from grisaille.language.text import formula
 
         return formula(self)
 
     def _repr_html_(self) -> str:
-        from grisaille.language.problem_html import expression_html
+        from grisaille.language.diagram import expression_html
 
         return expression_html(self)
 
@@ -373,7 +380,7 @@ def as_expression(value: Any) -> Expression:
         raise is_relation(value)
     if isinstance(value, list | tuple) and any(isinstance(v, Expression) for v in value):
         return join([as_expression(v) for v in value], np.stack)
-    from grisaille.language.quantities import has_quantity
+    from grisaille.language.units import has_quantity
 
     if has_quantity(value):
         raise ModelError(
@@ -411,7 +418,7 @@ def operate(atom: Atom, *arguments: Any) -> Expression:
                 f"{atom.name} cannot calculate with the constant {one!r}: write a finite number"
             )
     by = expressions[-1].value if isinstance(expressions[-1], Constant) else 1
-    if atom is atoms.divide and not np.all(by):
+    if atom is operations.divide and not np.all(by):
         raise ModelError(
             f"{expressions[0]!r} / {expressions[1]!r} divides by zero: write a constant without 0"
         )
@@ -448,4 +455,4 @@ def join(parts: Sequence[Any], arrange: Any) -> Expression:
     except ValueError as error:
         shapes = ", ".join(str(e.shape) for e in expressions)
         raise ModelError(f"shapes {shapes} cannot be joined: {error}") from error
-    return Operation(atoms.join, expressions)._relaid(lambda flat: flat[layout])
+    return Operation(operations.join, expressions)._relaid(lambda flat: flat[layout])

@@ -10,24 +10,18 @@ import numpy as np
 
 from grisaille.checks import is_number, is_one_of
 from grisaille.errors import ModelError, shortened, text_of
-from grisaille.language import atoms
+from grisaille.language import operations
 from grisaille.language.constraint import Constraint, is_equality_as_condition
-from grisaille.language.expression import (
-    Expression,
-    as_expression,
-    join,
-    operate,
-    reduce,
-)
+from grisaille.language.expression import Expression, as_expression, join, operate, reduce
 
 # The module `atoms` names each atom as NumPy names its ufunc; some ufuncs have two names.
-_ATOM_OF_UFUNC: dict[Any, atoms.Atom] = {
+_ATOM_OF_UFUNC: dict[Any, operations.Atom] = {
     getattr(np, name): atom
-    for name, atom in vars(atoms).items()
-    if isinstance(atom, atoms.Atom) and isinstance(getattr(np, name, None), np.ufunc)
+    for name, atom in vars(operations).items()
+    if isinstance(atom, operations.Atom) and isinstance(getattr(np, name, None), np.ufunc)
 }
-_ATOM_OF_UFUNC |= {np.float_power: atoms.power, np.fabs: atoms.absolute}
-_ATOM_OF_UFUNC |= {np.fmin: atoms.minimum, np.fmax: atoms.maximum}
+_ATOM_OF_UFUNC |= {np.float_power: operations.power, np.fabs: operations.absolute}
+_ATOM_OF_UFUNC |= {np.fmin: operations.minimum, np.fmax: operations.maximum}
 
 _RECORD_UFUNC: dict[Any, Callable[..., Any]] = {
     np.positive: lambda a: a,
@@ -127,13 +121,13 @@ def _where(condition: Any, yes: Any, no: Any) -> Expression:
         )
     if condition.is_equality:
         raise is_equality_as_condition(condition)
-    return operate(atoms.where, condition.body, yes, no)
+    return operate(operations.where, condition.body, yes, no)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
-    raised = a if low is None else operate(atoms.maximum, a, low)
-    return raised if high is None else operate(atoms.minimum, raised, high)
+    raised = a if low is None else operate(operations.maximum, a, low)
+    return raised if high is None else operate(operations.minimum, raised, high)
 
 
 def _dot(a: Any, b: Any) -> Expression:
@@ -158,24 +152,24 @@ def _norm(x: Any, ord: Any = None, axis: Any = None) -> Expression:
         )
     order = ord if is_number(ord) else None  # whatever else it is may compare in its own way
     if ord is None or of_matrix or order == 2:
-        return reduce(atoms.norm, value, axis)
+        return reduce(operations.norm, value, axis)
     if order == 1:
-        return reduce(atoms.total, abs(value), axis)
+        return reduce(operations.total, abs(value), axis)
     if order == np.inf:
-        return reduce(atoms.largest, abs(value), axis)
+        return reduce(operations.largest, abs(value), axis)
     raise ModelError(
         f"np.linalg.norm with ord={shortened(ord)} cannot be recorded: use 1, 2 or np.inf"
     )
 
 
 _RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
-    np.sum: lambda a, axis=None: reduce(atoms.total, a, axis),
+    np.sum: lambda a, axis=None: reduce(operations.total, a, axis),
     np.mean: lambda a, axis=None: as_expression(a).mean(axis),
-    np.prod: lambda a, axis=None: reduce(atoms.product, a, axis),
-    np.max: lambda a, axis=None: reduce(atoms.largest, a, axis),
-    np.min: lambda a, axis=None: reduce(atoms.smallest, a, axis),
-    np.amax: lambda a, axis=None: reduce(atoms.largest, a, axis),
-    np.amin: lambda a, axis=None: reduce(atoms.smallest, a, axis),
+    np.prod: lambda a, axis=None: reduce(operations.product, a, axis),
+    np.max: lambda a, axis=None: reduce(operations.largest, a, axis),
+    np.min: lambda a, axis=None: reduce(operations.smallest, a, axis),
+    np.amax: lambda a, axis=None: reduce(operations.largest, a, axis),
+    np.amin: lambda a, axis=None: reduce(operations.smallest, a, axis),
     np.clip: _clip,
     np.where: _where,
     np.dot: _dot,

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grisaille.errors import ModelError
-from grisaille.language import atoms
-from grisaille.language.atoms import Shape
+from grisaille.language import operations
 from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Call, Constant, Expression, Operation, Unit
-from grisaille.language.formula_text import formula, unnamed
+from grisaille.language.operations import Shape
 from grisaille.language.program import Program
-from grisaille.language.unit_algebra import (
+from grisaille.language.text import formula, unnamed
+from grisaille.language.units import (
     Algebra,
     MisfitError,
     Physical,
@@ -38,12 +38,33 @@ if TYPE_CHECKING:
 Entries = NDArray[np.object_]
 """The unit of each entry, None where it is unknown; an array without axes if all have the same."""
 
-_UNCHANGED = (atoms.negative, atoms.absolute, atoms.floor, atoms.ceil)
-_POWERS = {atoms.sqrt: 0.5, atoms.square: 2.0, atoms.reciprocal: -1.0}
+_UNCHANGED = (operations.negative, operations.absolute, operations.floor, operations.ceil)
+_POWERS = {operations.sqrt: 0.5, operations.square: 2.0, operations.reciprocal: -1.0}
 _OF_PLAIN_NUMBERS = (
-    *(atoms.exp, atoms.expm1, atoms.log, atoms.log1p, atoms.log2, atoms.log10),
-    *(atoms.sin, atoms.cos, atoms.tan, atoms.arcsin, atoms.arccos, atoms.arctan),
-    *(atoms.sinh, atoms.cosh, atoms.tanh, atoms.arcsinh, atoms.arccosh, atoms.arctanh),
+    *(
+        operations.exp,
+        operations.expm1,
+        operations.log,
+        operations.log1p,
+        operations.log2,
+        operations.log10,
+    ),
+    *(
+        operations.sin,
+        operations.cos,
+        operations.tan,
+        operations.arcsin,
+        operations.arccos,
+        operations.arctan,
+    ),
+    *(
+        operations.sinh,
+        operations.cosh,
+        operations.tanh,
+        operations.arcsinh,
+        operations.arccosh,
+        operations.arctanh,
+    ),
 )
 
 
@@ -160,44 +181,44 @@ class _Following:
         units = [self.found[part] for part in parts]
         if atom in _UNCHANGED:
             return units[0]
-        if atom in (atoms.add, atoms.subtract, atoms.minimum, atoms.maximum):
+        if atom in (operations.add, operations.subtract, operations.minimum, operations.maximum):
             return self._entrywise(self._pairing(atom, is_relation), *units)
-        if atom is atoms.where:
+        if atom is operations.where:
             return self._entrywise(self._alike, *units[1:])
-        if atom is atoms.multiply:
+        if atom is operations.multiply:
             return self._entrywise(self._product, *units)
-        if atom is atoms.divide:
+        if atom is operations.divide:
             return self._entrywise(lambda a, b: self._product(a, self._power(b, -1.0)), *units)
-        if atom is atoms.matmul:
+        if atom is operations.matmul:
             # Rows of a matrix with several units are left alone.
             several = units[0].ndim or units[1].ndim
             return _array(None) if several else self._entrywise(self._product, *units)
-        if atom is atoms.power:
+        if atom is operations.power:
             return self._raised(units, parts[1])
         if atom in _POWERS:
             return self._entrywise(lambda unit: self._power(unit, _POWERS[atom]), units[0])
         if atom in _OF_PLAIN_NUMBERS:
             return self._entrywise(self._plain, units[0])
-        if atom is atoms.arctan2:
+        if atom is operations.arctan2:
             return self._entrywise(self._angle, *units)
-        if atom in (atoms.total, atoms.largest, atoms.smallest, atoms.norm):
+        if atom in (operations.total, operations.largest, operations.smallest, operations.norm):
             return self._reduced(self._alike, units[0], expression.parameters[0])
-        if atom is atoms.product and units[0].ndim:
+        if atom is operations.product and units[0].ndim:
             return self._reduced(self._product, units[0], expression.parameters[0])
-        if atom is atoms.product:
+        if atom is operations.product:
             factors = parts[0].size / expression.size
             return self._entrywise(lambda unit: self._power(unit, factors), units[0])
-        if atom is atoms.take:
+        if atom is operations.take:
             positions, shape = expression.parameters
             return units[0].ravel()[list(positions)].reshape(shape) if units[0].ndim else units[0]
-        if atom is atoms.join:
+        if atom is operations.join:
             return _joined(units, parts)
         return _array(None)  # a function of the user's own
 
-    def _pairing(self, atom: atoms.Atom, is_relation: bool) -> Callable[[Any, Any], Any]:
-        if is_relation or atom not in (atoms.add, atoms.subtract):
+    def _pairing(self, atom: operations.Atom, is_relation: bool) -> Callable[[Any, Any], Any]:
+        if is_relation or atom not in (operations.add, operations.subtract):
             return self._alike
-        combine = self._algebra.added if atom is atoms.add else self._algebra.subtracted
+        combine = self._algebra.added if atom is operations.add else self._algebra.subtracted
 
         def combined(a: Any, b: Any) -> Any:
             if a is None or b is None:
@@ -272,13 +293,13 @@ def _sentence(expression: Operation, relation: Constraint | None, misfit: Misfit
     if len(units) == 1:
         needed = f"{formula(parts[0])} is in {units[0]}, and {atom.name} takes a plain number"
         remedy = f"divide by a value in {units[0]} first"
-        if atom is atoms.power:
+        if atom is operations.power:
             needed = f"a power takes plain numbers unless its exponent is fixed, not {units[0]}"
-        if atom in (atoms.sin, atoms.cos, atoms.tan):
+        if atom in (operations.sin, operations.cos, operations.tan):
             needed, remedy = f"{needed} of radians", "convert it first"
         return f"{where}: {needed}; {remedy}, or correct the unit"
-    done = {atoms.add: "added", atoms.subtract: "subtracted"}
-    done |= {atoms.total: "added", atoms.norm: "added"}
+    done = {operations.add: "added", operations.subtract: "subtracted"}
+    done |= {operations.total: "added", operations.norm: "added"}
     verb = "compared" if relation is not None else done.get(atom, "compared")
     if relation is not None:
         where = f"constraint {relation!r}"

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.errors import ModelError, counted
-from grisaille.language import atoms
-from grisaille.language.columns import entry_names
+from grisaille.language import operations
 from grisaille.language.constraint import EQUALITY_TOLERANCE, Constraint
 from grisaille.language.expression import Expression, Operation
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.tables import entry_names
 from grisaille.language.variable import Unknown, Variable
 
 CLOSED = 1e-3
@@ -95,7 +95,7 @@ def solved_for(constraint: Constraint) -> Expression | None:
 
 
 def _is_unknown(side: Expression) -> bool:
-    if isinstance(side, Operation) and side.atom is atoms.take:
+    if isinstance(side, Operation) and side.atom is operations.take:
         return isinstance(side.arguments[0], Unknown)
     return isinstance(side, Unknown)
 

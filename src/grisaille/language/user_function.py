@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from grisaille.checks import attribute_of, check_name, is_count
 from grisaille.errors import ModelError, counted, shortened
-from grisaille.language.atoms import Shape
 from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Expression
+from grisaille.language.operations import Shape
 
 Box = TypeVar("Box", covariant=True)
 

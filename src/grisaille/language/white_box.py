@@ -13,11 +13,17 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.checks import is_flag, real_numbers
-from grisaille.enclosures.interval import EPSILON, Enclosure, Interval, Plane, outward, widened
 from grisaille.errors import EvaluationError, ModelError, shortened, text_of
-from grisaille.language.atoms import Atom
+from grisaille.language.enclosures.interval import (
+    EPSILON,
+    Enclosure,
+    Interval,
+    Plane,
+    outward,
+    widened,
+)
 from grisaille.language.expression import Operation, as_expression
-from grisaille.language.torch_function import TorchFunction
+from grisaille.language.operations import Atom, Shape
 from grisaille.language.user_function import (
     check_shape_of_slopes,
     decorator,
@@ -25,12 +31,251 @@ from grisaille.language.user_function import (
     name_of,
     output_shape,
 )
-from grisaille.language.white_box_derivatives import (
-    by_differences,
-    by_gradient,
-    disagreement,
-    slopes_by_torch,
-)
+
+# --- white box derivatives ------------------------------------------------------------------------
+# Derivatives of a user's function: by differences, or by a function that the user gives.
+
+Values = Callable[..., Tensor]
+"""Values (batch, ...) of arguments (batch, ...)."""
+
+# Steps of the differences that a given derivative is compared with, and how far it may be outside
+# all of them: by this part of the slopes, and by what rounding of the values can make.
+_STEPS = (1e-4, 1e-6)
+_TOLERANCE = 1e-2
+_ROUNDING = 1e-8
+
+
+def by_differences(values: Values, arguments: Sequence[Tensor]) -> Tensor:
+    """The values of a function of NumPy arrays, to be differentiated by central differences."""
+    found: Tensor = _ByDifferences.apply(values, *arguments)  # type: ignore[no-untyped-call]
+    return found
+
+
+def by_gradient(values: Values, slopes: Values, arguments: Sequence[Tensor]) -> Tensor:
+    """The values of a function of NumPy arrays, to be differentiated by another function.
+
+    Args:
+        values: The function.
+        slopes: Its derivatives (batch, outputs, inputs).
+        arguments: All of the same batch.
+    """
+    found: Tensor = _ByGradient.apply(values, slopes, *arguments)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _ByDifferences(torch.autograd.Function):
+    """A function of NumPy arrays with its gradient by central differences."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Values, *arguments: Tensor) -> Tensor:
+        ctx.values = values
+        ctx.save_for_backward(*arguments)
+        return values(*arguments)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
+        arguments = [a.detach() for a in ctx.saved_tensors]
+        answers: list[Tensor | None] = [None]
+        for i, argument in enumerate(arguments):
+            if not ctx.needs_input_grad[i + 1]:
+                answers.append(None)
+                continue
+            flat = argument.reshape(argument.shape[0], -1)
+            columns = []
+            for j in range(flat.shape[1]):
+                step = 1e-6 * (1.0 + flat[:, j].abs())
+                sides = []
+                for sign in (1.0, -1.0):
+                    moved = flat.clone()
+                    moved[:, j] += sign * step
+                    changed = [*arguments]
+                    changed[i] = moved.reshape(argument.shape)
+                    sides.append(ctx.values(*changed))
+                slope = (sides[0] - sides[1]) / (2 * step).reshape(-1, *[1] * (gradient.ndim - 1))
+                columns.append((gradient * slope).reshape(gradient.shape[0], -1).sum(1))
+            answers.append(torch.stack(columns, 1).reshape(argument.shape))
+        return tuple(answers)
+
+
+class _ByGradient(torch.autograd.Function):
+    """A function of NumPy arrays with the derivatives that another function returns."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Values, slopes: Values, *arguments: Tensor) -> Tensor:
+        ctx.slopes = slopes
+        ctx.save_for_backward(*arguments)
+        return values(*arguments)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        gradient = gradients[0].reshape(len(gradients[0]), -1)
+        arguments = [a.detach() for a in ctx.saved_tensors]
+        sizes = [a[0].numel() for a in arguments]
+        product = gradient.new_zeros(len(gradient), sum(sizes))
+        # A search asks for the slopes of one row of the problem at a time; most do not read this.
+        read = (gradient != 0).any(1)
+        if read.any():
+            slopes = ctx.slopes(*(a[read] for a in arguments))
+            product[read] = (gradient[read].unsqueeze(1) @ slopes).squeeze(1)
+        parts = product.split(sizes, 1)
+        shaped = [p.reshape(a.shape) for p, a in zip(parts, arguments, strict=True)]
+        return None, None, *shaped
+
+
+def slopes_by_torch(values: Values, arguments: Sequence[Tensor]) -> Tensor:
+    """Derivatives (batch, outputs, inputs) of a function that PyTorch can differentiate."""
+    leaves = [a.detach().clone().requires_grad_() for a in arguments]
+    rows = []
+    with torch.enable_grad():
+        flat = values(*leaves).reshape(len(leaves[0]), -1)
+    for column in flat.T:
+        found = torch.autograd.grad(
+            column.sum(), leaves, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        rows.append(torch.cat([part.reshape(len(part), -1) for part in found], 1))
+    return torch.stack(rows, 1)
+
+
+def disagreement(
+    values: Values, slopes: Tensor, arguments: Sequence[Tensor]
+) -> tuple[int, int, float, float] | None:
+    """Output, input, given and numerical slope where a given derivative cannot be right.
+
+    It cannot be right where it is outside the range of all one-sided differences with two steps.
+    That range is wide at kinks and jumps, and where a function has numerical noise, so that nobody
+    is accused there.
+
+    Args:
+        values: The function.
+        slopes: (1, outputs, inputs), the derivatives to judge.
+        arguments: One point, (1, ...) each.
+    """
+    shapes = [a.shape[1:] for a in arguments]
+    flat = torch.cat([a.detach().reshape(1, -1) for a in arguments], 1)
+    inputs = flat.shape[1]
+    steps = torch.tensor(_STEPS, dtype=torch.float64).reshape(-1, 1, 1) * (1 + flat.abs())
+    steps = torch.cat([steps, -steps], 1).reshape(-1, inputs)  # (steps and sides, inputs)
+    moved = flat + torch.diag_embed(steps).reshape(-1, inputs)
+    points = torch.cat([flat, moved])
+    parts = points.split([shape.numel() for shape in shapes], 1)
+    arrays = [p.reshape(-1, *shape) for p, shape in zip(parts, shapes, strict=True)]
+    with torch.no_grad():
+        found = values(*arrays).reshape(len(points), -1)
+    here, there = found[0], found[1:].reshape(len(steps), inputs, -1)
+    differences = ((there - here) / steps.unsqueeze(-1)).transpose(1, 2)  # (.., outputs, inputs)
+    lowest, highest = differences.amin(0), differences.amax(0)
+    given = slopes[0]
+    size = torch.maximum(given.abs(), torch.maximum(lowest.abs(), highest.abs()))
+    steepest = highest.abs().amax(1, keepdim=True).nan_to_num(0.0, 0.0)
+    slack = _TOLERANCE * size + _ROUNDING * (here.abs().unsqueeze(1) + 100 * steepest)
+    wrong = (given < lowest - slack) | (given > highest + slack)
+    if not wrong.any():
+        return None
+    output, position = wrong.nonzero()[0].tolist()
+    central = float(differences[-2:, output, position].mean())
+    return output, position, float(given[output, position]), central
+
+
+# --- torch function -------------------------------------------------------------------------------
+# A user's function of PyTorch tensors, at many points at once.
+
+
+class TorchFunction:
+    """Calls a function of tensors so that PyTorch can differentiate it.
+
+    A function of one point is mapped over all points by `torch.func.vmap`. That cannot follow a
+    Python `if` on values: such a function is called point by point.
+
+    Args:
+        fn: The function, of float64 tensors.
+        output_shape: The shape of its value at one point.
+        vectorized: Whether it takes many points at once, along a first axis.
+    """
+
+    def __init__(self, fn: Callable[..., Any], output_shape: Shape, vectorized: bool) -> None:
+        self._fn = fn
+        self._output_shape = output_shape
+        self._vectorized = vectorized
+        self._maps = True
+
+    def __call__(self, *arguments: Tensor) -> Tensor:
+        """Values (batch, *output_shape) at arguments (batch, ...).
+
+        Raises:
+            TypeError: It did not return float64 tensors, or they have no derivative.
+            ValueError: They have another shape.
+        """
+        # Copies, because a function may change its arguments in place.
+        arguments = tuple(a.clone() for a in arguments)
+        batch = len(arguments[0])
+        if self._vectorized:
+            answer = self._called(*arguments)
+            value = _as_tensor(answer, (batch, *self._output_shape), vectorized=True)
+        else:
+            value = self._mapped(*arguments)
+        wanted = torch.is_grad_enabled() and any(a.requires_grad for a in arguments)
+        if wanted and not value.requires_grad:
+            raise TypeError(
+                "PyTorch sees no connection between its arguments and what it returned, and so no "
+                "derivative: compute with torch functions only, without .detach(), .item() or "
+                "NumPy, or leave torch=True out"
+            )
+        return value
+
+    def _mapped(self, *arguments: Tensor) -> Tensor:
+        if self._maps:
+            try:
+                value: Tensor = torch.func.vmap(self._at_point)(*arguments)
+                return value
+            except Exception:  # the function's own mistakes come again below
+                pass
+        value = torch.stack([self._at_point(*row) for row in zip(*arguments, strict=True)])
+        self._maps = False
+        return value
+
+    def _at_point(self, *values: Tensor) -> Tensor:
+        return _as_tensor(self._called(*values), self._output_shape)
+
+    def _called(self, *values: Tensor) -> Any:
+        try:
+            return self._fn(*values)
+        except RuntimeError as error:
+            if "at least 1D" in str(error) and not any(value.ndim for value in values):
+                raise TypeError(
+                    f"{text_of(error)}; a scalar variable arrives as a tensor without axes: "
+                    "declare gs.Variable(name, 1, ...), of shape 1, for a network"
+                ) from error
+            if "dtype" not in str(error):
+                raise
+            raise TypeError(
+                f"{text_of(error)}; its arguments are torch.float64, so let a network be float64, "
+                "too: pass net.double()"
+            ) from error
+
+
+def _as_tensor(answer: Any, shape: Shape, vectorized: bool = False) -> Tensor:
+    """What a function returned as a float64 tensor of a shape; several tensors are stacked."""
+    if answer is None:
+        raise TypeError("it returned None (does it lack a return statement?)")
+    if isinstance(answer, tuple | list) and answer and all(map(torch.is_tensor, answer)):
+        answer = torch.stack(list(answer), -1)
+    if not torch.is_tensor(answer):
+        raise TypeError(
+            f"it returned {shortened(answer)}, of type {type(answer).__name__}: with torch=True, "
+            "return a PyTorch tensor"
+        )
+    if answer.dtype != torch.float64:
+        raise TypeError(
+            f"it returned a tensor of {answer.dtype}: compute in torch.float64, as its arguments "
+            "are, and make new tensors with dtype=torch.float64; of a network, pass net.double()"
+        )
+    if answer.numel() != math.prod(shape) or (vectorized and answer.shape[:1] != shape[:1]):
+        raise ValueError(f"it returned a tensor of shape {tuple(answer.shape)}, expected {shape}")
+    return answer.reshape(shape)
+
+
+# --- white box ------------------------------------------------------------------------------------
 
 
 class WhiteBox:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.confidence.design_problem import design_problem
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.design_problem import design_problem
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import History
-from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Evaluate, Solution
+from grisaille.search.multistart import MultiStart
+from grisaille.search.search_problem import Evaluate, Solution
 from grisaille.strategies.stepped_choice import design_of, settled
 
 # Local searches and points to start them from, per design variable: the effort of the publications

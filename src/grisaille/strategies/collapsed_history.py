@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from grisaille.language.problem import Problem
-from grisaille.language.rewrite import COLLAPSED, unknown_outputs
-from grisaille.language.value_kinds import design_kinds, expanded
+from grisaille.language.reductions.collapse import COLLAPSED, unknown_outputs
+from grisaille.language.values import design_kinds, expanded
 from grisaille.records import History, Observation, Pending, Situation, Trial
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from grisaille.belief.incumbent import Incumbent
+from grisaille.belief.processes.kernels import check_kernel
 from grisaille.checks import check_amounts
-from grisaille.confidence.incumbent import Incumbent
 from grisaille.language.problem import Problem
-from grisaille.language.rewrite import COLLAPSED, collapse
+from grisaille.language.reductions.collapse import COLLAPSED, collapse
 from grisaille.records import Bound, Situation, Suggestion
-from grisaille.solvers.search_problem import Solver
+from grisaille.search.search_problem import Solver
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.expected_improvement import refuse_unknowns
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.surrogates.kernel_checks import check_kernel
 from grisaille.theory.theory import Theory
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.sampled_network import SampledNetwork
 from grisaille.checks import check_count
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.sampled_network import SampledNetwork
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.language.rewrite import unknown_outputs
+from grisaille.language.reductions.collapse import unknown_outputs
 from grisaille.records import Situation, Suggestion, TrialKind
 from grisaille.strategies.acquisition_search import search_designs, spreads
 from grisaille.strategies.initial_design import (

@@ -1,31 +1,190 @@
 """The initial design: points tried before there is anything to learn hyper-parameters from.
 
-All strategies share it, so that with the same seed they start from the same points.
+All strategies share it, so that with the same seed they start from the same points. Where the
+variables have linear inequalities, points are uniform on the polytope these leave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grisaille.array_types import Array
+from grisaille.array_types import Array, Flags
+from grisaille.belief.design_problem import design_region
 from grisaille.checks import attribute_of, check_count, is_finite, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.design_points import own_points
-from grisaille.language.elimination import points_to_try
+from grisaille.language.loops import Loops
 from grisaille.language.problem import Problem
+from grisaille.language.program import Program
+from grisaille.language.reductions.linear_equalities import points_to_try
+from grisaille.language.reductions.linear_system import (
+    LinearRows,
+    LinearSystem,
+    linear_restrictions,
+)
 from grisaille.language.unknowns import unknown_entries
-from grisaille.language.value_kinds import Value
-from grisaille.records import History, Situation, Suggestion, TrialKind
-from grisaille.strategies.likely_unknowns import with_likely_unknowns
-from grisaille.strategies.restricted_design import is_restricted, restricted_sequence
+from grisaille.language.values import Value
+from grisaille.records import History, Situation, Suggestion, Trial, TrialKind
 from grisaille.strategies.stepped_choice import is_among, taken_designs
+
+# --- restricted design ----------------------------------------------------------------------------
+# Design points that meet the linear inequalities of the variables: designs, and chance.
+#
+# Without such inequalities nothing here is used. With them, points are uniform on what they
+# leave.
+
+# Points of the box that show how rare those inside are, and how many of them must be inside for
+# a sequence that fills the box to be used; else random walks are made, so many at once.
+_LOOKED_AT = 4096
+_ENOUGH = 64
+_WALKS = 256
+# What counts as rounding, in parts of a row's size.
+_ROUNDING = 1e-12
+
+
+def is_restricted(program: Program) -> bool:
+    """Whether linear inequalities of the variables restrict the design points."""
+    return len(_rows(program)) > 0
+
+
+def restricted_sequence(program: Program, seed: int, count: int) -> Array:
+    """The first points (count, n) of a sequence that fills what the inequalities leave."""
+    found = _sobol_points(program, seed)
+    blocks = [found]
+    while sum(map(len, blocks)) < count:
+        number = len(blocks) - 1
+        generator = np.random.default_rng(np.random.SeedSequence([seed, number]))
+        needed = min(_WALKS, count - sum(map(len, blocks)))
+        blocks.append(_walked(program, generator, needed))
+    return np.concatenate(blocks)[:count]
+
+
+def random_point(program: Program, generator: np.random.Generator) -> Array:
+    """A point (n,) drawn uniformly from what the inequalities leave."""
+    space = program.space
+    shape = (_LOOKED_AT, len(space.lower))
+    drawn = space.spread(generator.uniform(space.search_lower, space.search_upper, shape))
+    inside = drawn[_is_met(program, drawn)]
+    return np.asarray(inside[0]) if len(inside) else _walked(program, generator, 1)[0]
+
+
+@lru_cache(maxsize=8)
+def _sobol_points(program: Program, seed: int) -> Array:
+    """Those of the first points of a Sobol sequence that meet the inequalities; none if few do."""
+    space = program.space
+    engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=seed)
+    unit: Array = engine.draw(_LOOKED_AT, dtype=torch.float64).numpy()
+    points = space.spread(space.search_lower + (space.search_upper - space.search_lower) * unit)
+    found = points[_is_met(program, points)]
+    return found if len(found) >= _ENOUGH else found[:0]
+
+
+def _walked(program: Program, generator: np.random.Generator, needed: int) -> Array:
+    """Return ends of random walks inside, on the steps of their variables: as many as needed.
+
+    The first ones do not depend on how many are needed.
+    """
+    space, region = program.space, design_region(program)
+    drawn = None if region is None else region.walked(_WALKS, generator)
+    if drawn is None:  # there is no room for a walk: the nearest points to any
+        shape = (_WALKS, program.size)
+        drawn = generator.uniform(space.search_lower, space.search_upper, shape)
+    points = space.on_steps(space.design(torch.tensor(drawn)))
+    met = _is_met(program, points)
+    if met.mean() >= 1 / 16:  # as uniform as what was drawn
+        return np.resize(points[met], points.shape)[:needed]
+    rows = _rows(program)
+    system = LinearSystem(
+        equal=np.zeros((0, program.size)),
+        values=np.zeros(0),
+        less=rows.matrix,
+        limits=-rows.constants,
+        lower=space.lower,
+        upper=space.upper,
+        steps=space.steps,
+    )
+    # What nothing can meet is left as it is: the study says so.
+    near = system.nearest(points[0])
+    if near is None:
+        return points[:needed]
+    # Each point is a search of its own, so no more are made than are needed.
+    rest = (system.nearest(point) for point in points[1:])
+    found = (point for point in rest if point is not None)
+    return np.array([near, *islice(found, needed - 1)])
+
+
+def _is_met(program: Program, points: Array) -> Flags:
+    """Which design points (count, n) meet the inequalities, up to rounding."""
+    rows = _rows(program)
+    slack = _ROUNDING * (np.abs(rows.matrix) @ (program.upper - program.lower))
+    return np.asarray((points @ rows.matrix.T + rows.constants <= slack).all(1))
+
+
+@lru_cache(maxsize=8)
+def _rows(program: Program) -> LinearRows:
+    return linear_restrictions(program)
+
+
+# --- likely unknowns ------------------------------------------------------------------------------
+# Where unknowns probably are, before anything is predicted.
+
+# The part of its range that a torn stream is tried over before points go on from answers.
+_SPREAD = 0.25
+
+
+def with_likely_unknowns(
+    problem: Problem, history: History, x: Array, is_spread: bool = False
+) -> Array:
+    """A design point with its unknowns where equations and the latest answers put them.
+
+    What goes around a loop is what came back in the latest trial, which is nearer to its solutions
+    than most of the space of unknowns, most of which no plant ever sees. Unknowns that equations
+    without black boxes fix are solved for.
+
+    Args:
+        problem: The problem.
+        history: What was observed.
+        x: The point; its unknowns are kept where nothing is known of them, and those that are NaN
+            are put in the middle between their bounds.
+        is_spread: Whether x fills the space of unknowns as well, and is to do so until these were
+            tried over a part of their ranges. Else a loop that is drawn to one solution would tell
+            nothing of others, and little of its black boxes.
+    """
+    loops = Loops(problem)
+    if not loops:
+        return x
+    program = problem.program
+    x = np.where(np.isnan(x), (program.lower + program.upper) / 2, x)
+    trials = [t for t in history.trials if len(t.chain) == program.box_outputs]
+    if loops.can_go_around and trials and not (is_spread and _are_close(loops, problem, trials)):
+        latest = trials[-1]
+        answers = {i: latest.chain[call.columns] for i, call in enumerate(program.calls)}
+        back = loops.image(latest.x, answers)
+        known = np.isfinite(back)
+        x[loops.torn[known]] = back[known]
+    return loops.settled(np.clip(x, program.lower, program.upper))
+
+
+def _are_close(loops: Loops, problem: Problem, trials: list[Trial]) -> bool:
+    """Whether a stream through black boxes was tried over a small part of its range only."""
+    free = np.setdiff1d(loops.torn, loops.settling)
+    tried = np.array([trial.x[free] for trial in trials])
+    width = (problem.program.upper - problem.program.lower)[free]
+    return bool((np.ptp(tried, axis=0) < _SPREAD * width).any())
+
+
+# --- initial design -------------------------------------------------------------------------------
+# The initial design: points tried before there is anything to learn hyper-parameters from.
+#
+# All strategies share it, so that with the same seed they start from the same points.
 
 _MOST_POINTS = 20
 # How far the sequence is looked through for a point that is not taken.

@@ -10,20 +10,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.belief.design_problem import design_region, whole_entries
+from grisaille.belief.incumbent import Incumbent
+from grisaille.belief.knowledge import Knowledge
 from grisaille.checks import check_count
-from grisaille.confidence.design_problem import design_region, whole_entries
-from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError
 from grisaille.language.constraint import Constraint
-from grisaille.language.linear_rows import linear_rows
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
-from grisaille.language.rewrite import COLLAPSED, collapse, unknown_outputs
-from grisaille.language.value_kinds import condensed, design_kinds
+from grisaille.language.reductions.collapse import COLLAPSED, collapse, unknown_outputs
+from grisaille.language.reductions.linear_system import linear_rows
+from grisaille.language.values import condensed, design_kinds
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
-from grisaille.solvers.polytope import Polytope
-from grisaille.solvers.search_problem import SearchProblem, Solution
+from grisaille.search.polytope import Polytope
+from grisaille.search.search_problem import SearchProblem, Solution
 from grisaille.strategies.acquisition_search import spreads
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.expected_improvement import refuse_unknowns

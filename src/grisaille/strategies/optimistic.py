@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from grisaille.belief.incumbent import Incumbent
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.rules import Declared
 from grisaille.checks import check_flag, check_solver, is_finite
-from grisaille.confidence.declared_bands import Declared
-from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.knowledge import Knowledge
 from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Probe, Refutation, Situation, Suggestion, TrialKind
-from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Solution, Solver
+from grisaille.search.multistart import MultiStart
+from grisaille.search.search_problem import Solution, Solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import (
     as_initial,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.records import NO_BOUND, Bound, Suggestion, TrialKind
-from grisaille.solvers.proof import ProofStatus
-from grisaille.solvers.search_problem import Solution, Solver
+from grisaille.search.proof import ProofStatus
+from grisaille.search.search_problem import Solution, Solver
 
 
 @dataclass(frozen=True, slots=True)

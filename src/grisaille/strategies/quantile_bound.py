@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.sampled_network import SampledNetwork
 from grisaille.checks import is_number
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.sampled_network import SampledNetwork
 from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion, TrialKind

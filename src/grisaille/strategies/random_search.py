@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, TrialKind
-from grisaille.strategies.initial_design import sobol_point
-from grisaille.strategies.restricted_design import is_restricted, random_point
+from grisaille.strategies.initial_design import is_restricted, random_point, sobol_point
 from grisaille.strategies.strategy import Strategy
 
 

@@ -1,7 +1,7 @@
 """A situation without the linear equalities of its problem, and suggestions on the way back.
 
-Strategies see the reduced problem (`language/elimination.py`), so that every point they suggest
-meets the equalities. The study and its user see the problem as it was written.
+Strategies see the reduced problem (`language/reductions/linear_equalities.py`), so that every point
+they suggest meets the equalities. The study and its user see the problem as it was written.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.confidence.incumbent import Incumbent, find_incumbent
-from grisaille.language.elimination import Elimination
+from grisaille.belief.incumbent import Incumbent, find_incumbent
 from grisaille.language.program import Program
+from grisaille.language.reductions.linear_equalities import Elimination
 from grisaille.records import Bound, Failure, History, Pending, Probe, Situation, Suggestion, Trial
 from grisaille.strategies.strategy import Strategy
 

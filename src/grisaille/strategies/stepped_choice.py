@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.language.design_space import DesignSpace
+from grisaille.belief.knowledge import Knowledge
+from grisaille.language.variable import DesignSpace
 from grisaille.records import Situation
-from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import (
+from grisaille.search.multistart import MultiStart
+from grisaille.search.search_problem import (
     SearchProblem,
     Solution,
     best_of,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from grisaille.array_types import Array
-from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.incumbent import Incumbent
+from grisaille.belief.knowledge import Knowledge
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion
 

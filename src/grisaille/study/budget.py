@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grisaille.language.problem import Problem
-from grisaille.study.state import StudyState
-from grisaille.study.trials_and_queries import QueryState, TrialState
+from grisaille.study.state import QueryState, StudyState, TrialState
 
 DEFAULT_TRIALS = 50
 """How many trials a run makes if it is given no limit."""

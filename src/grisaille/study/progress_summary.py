@@ -8,16 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from grisaille.certification.certificate import Certificate
-from grisaille.confidence.incumbent import Incumbent, find_incumbent
+from grisaille.belief.incumbent import Incumbent, find_incumbent
 from grisaille.errors import counted
 from grisaille.language.unknowns import names_at_bounds, unknowns_of
+from grisaille.proof.certificate import Certificate
 from grisaille.records import NO_BOUND, Bound, Refutation, Situation, Trial, Untested, untested
-from grisaille.reporting.progress import Row, certainty
-from grisaille.solvers.certified import Certified
+from grisaille.search.certified import Certified
 from grisaille.strategies.reduced_situation import incumbent_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.result import Assurance, Result, Status
+from grisaille.views.progress import Row, certainty
 
 _REASON = {
     Status.OPTIMAL: "best value and proved bound are as close as was asked for",

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from grisaille.storage.event_log import DamagedError, Data, Event, Kind
-from grisaille.storage.event_rows import Damage
-from grisaille.study.state import StudyState
-from grisaille.study.trials_and_queries import TrialState
+from grisaille.study.log.database_log import Damage
+from grisaille.study.log.event_log import DamagedError, Data, Event, Kind
+from grisaille.study.state import StudyState, TrialState
 
 
 @dataclass(slots=True)

@@ -4,40 +4,73 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from scipy.optimize import OptimizeResult
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.certification.certificate import Certificate
-from grisaille.checks import check_flag, check_name, is_finite
-from grisaille.confidence.audit import BoxCalibration
-from grisaille.confidence.declared_bands import Declared
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.audit import BoxCalibration
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.rules import Declared
+from grisaille.checks import check_choice, check_flag, check_name, is_finite, is_whole
 from grisaille.errors import ModelError, shortened
-from grisaille.inspection.learned_model import LearnedModel, learned_model
-from grisaille.inspection.predictions import confidence_table, expression_table, predictor_for
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program
 from grisaille.language.variable import Variable
 from grisaille.metrics import Metrics
+from grisaille.proof.certificate import Certificate
 from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.pictured_result import PicturedResult
 from grisaille.theory.theory import Theory
 from grisaille.wrong_names import no_such_attribute
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
     from grisaille.theory.amplification import Form
     from grisaille.theory.guarantee import Guarantee
+    from grisaille.views.inspection.inspection import Inspection
+    from grisaille.views.inspection.learned_model import LearnedModel
+
+Path = str | os.PathLike[str] | None
+
+
+def _name_of(who: str, problem: Problem, box: str | BlackBox) -> str:
+    """Return the name of a black box.
+
+    Raises:
+        ModelError: It is the path of a file instead.
+    """
+    name = box.name if isinstance(box, BlackBox) else box
+    causal = problem.causal
+    known = [one.name for one in (problem if causal is None else causal.model).boxes]
+    if isinstance(name, str | PurePath) and name not in known and PurePath(name).suffix:
+        raise ModelError(
+            f"{who}({shortened(box)}): the first argument is a black box; to save the picture, "
+            f"write {who}(path={str(name)!r})"
+        )
+    return name
+
+
+def _drawn(who: str, path: Path, draw: Callable[[], Figure]) -> Figure:
+    """Draw a picture, and save it if there is a path."""
+    from grisaille.views.figures import check_path, save_figure
+
+    check_path(who, path)
+    figure = draw()
+    if path is not None:
+        save_figure(figure, path, who)
+    return figure
 
 
 class Status(StrEnum):
@@ -80,7 +113,7 @@ class NoSuchFieldError(ModelError, KeyError):
     __str__ = Exception.__str__  # a KeyError would quote its text
 
 
-class Result(PicturedResult):
+class Result(OptimizeResult):  # type: ignore[misc]
     """SciPy's `OptimizeResult`, with a bound, a gap and the history.
 
     `result[expression]` is the value of any expression at the recommended point: of a choice its
@@ -180,7 +213,7 @@ class Result(PicturedResult):
         return array.item() if array.shape == () else array
 
     def __dir__(self) -> list[str]:
-        own = {*type(self).__dict__, *PicturedResult.__dict__}
+        own = {*type(self).__dict__}
         return sorted({*self.keys(), *own, "keys", "items", "values", "get"})
 
     def report(self, path: str | os.PathLike[str], *, name: str = "study") -> None:
@@ -193,14 +226,14 @@ class Result(PicturedResult):
             path: The file.
             name: The title.
         """
-        from grisaille.pages.report import write_report
+        from grisaille.views.report import write_report
 
         check_name("a report", name)
         write_report(self, path, name)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per trial: point, objective, constraints, bound, evaluations, seconds."""
-        from grisaille.reporting.tables import trials_table
+        from grisaille.study.trial_tables import trials_table
 
         return trials_table(self.problem, self.history, self["learned"])
 
@@ -224,6 +257,8 @@ class Result(PicturedResult):
         """
         if self.x is None:
             raise ModelError("the result holds no trial, so there is no point to be sure of")
+        from grisaille.views.inspection.predictions import confidence_table, predictor_for
+
         return confidence_table(predictor_for(self.problem, self.history, self.strategy), self.x)
 
     def predict(self, expression: Expression, x: Any = None) -> pandas.DataFrame:
@@ -235,11 +270,15 @@ class Result(PicturedResult):
         """
         if x is None and self.x is None:
             raise ModelError("predict: the result holds no trial, so pass the points x yourself")
+        from grisaille.views.inspection.predictions import expression_table, predictor_for
+
         predictor = predictor_for(self.problem, self.history, self.strategy)
         return expression_table(predictor, expression, self.x if x is None else x)
 
     def model(self, box: str | BlackBox) -> LearnedModel:
         """What was learned of a black box: its predictions, length-scales, noise and data."""
+        from grisaille.views.inspection.learned_model import learned_model
+
         return learned_model(self.problem, self.history, self.strategy, box)
 
     @property
@@ -277,7 +316,7 @@ class Result(PicturedResult):
             trials that the algorithm did not choose. With Lipschitz constants that are estimated,
             estimates.
         """
-        from grisaille.theory.realized_bounds import discrepancy_bounds
+        from grisaille.theory.guarantee import discrepancy_bounds
 
         beta = self._beta("discrepancy bounds")
         return discrepancy_bounds(self.problem, self.history, beta, form)
@@ -288,7 +327,7 @@ class Result(PicturedResult):
         For each black box: "declared", "norm bound" or "estimated"; for "known parts": "exact" or
         "estimated". A bound that rests on an estimate is one.
         """
-        from grisaille.theory.realized_bounds import constants_of
+        from grisaille.theory.guarantee import constants_of
 
         beta = self._beta("bounds on regret")
         constants, known = constants_of(self.problem, self.history, beta)
@@ -384,16 +423,176 @@ class Result(PicturedResult):
         return self.strategy.beta
 
     def __repr__(self) -> str:
-        from grisaille.reporting.tables import describe_result
+        from grisaille.study.trial_tables import describe_result
 
         return describe_result(self)
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        from grisaille.reporting.tables import result_html
+        from grisaille.study.trial_tables import result_html
 
         return result_html(self)
+
+    def plot(
+        self,
+        path: Path = None,
+        *,
+        axes: Any = None,
+        against: Literal["trial", "cost"] = "trial",
+        scale: Literal["linear", "log"] = "linear",
+    ) -> Figure:
+        """Convergence: trials, best feasible value and bound; the gap; the violations.
+
+        Circles are feasible trials and crosses infeasible ones. Triangles at the edge are trials
+        outside the axis, open ones if they are infeasible. The gap has a logarithmic axis.
+
+        Args:
+            path: Where to save it; None for nowhere.
+            axes: One Axes for the objective alone, or one for each panel.
+            against: "trial" for the number of the trial, "cost" for what all answers up to then
+                cost.
+            scale: "log" shows how far the values are from the final bound on a logarithmic axis;
+                from the best value if there is no bound, or one that is farther away than all
+                feasible trials.
+        """
+        check_choice("plot", "against", against, ("trial", "cost"))
+        check_choice("plot", "scale", scale, ("linear", "log"))
+
+        def draw() -> Figure:
+            from grisaille.views.inspection.convergence import convergence
+            from grisaille.views.pictures import draw_convergence
+
+            costs = {box.name: box.cost for box in self.problem.boxes}
+            went = convergence(self.history, self.problem.sense, costs, self["learned"])
+            return draw_convergence(
+                self.problem,
+                went,
+                self.fun,
+                self.upper_bound if self.problem.sense == 1 else self.lower_bound,
+                self._bound,
+                self["best_trial"],
+                against=against,
+                scale=scale,
+                axes=axes,
+            )
+
+        return _drawn("plot", path, draw)
+
+    def plot_slices(
+        self,
+        box: str | BlackBox | None = None,
+        output: int | str = 0,
+        *,
+        axes: Any = None,
+        path: Path = None,
+    ) -> Figure:
+        """How a value depends on one quantity at a time, through the recommended point.
+
+        Without a black box, this is the objective along the variables; it is hatched where, by the
+        bands, some constraint is violated. With one, it is an output of the black box along its
+        inputs. The line is the prediction, the grey area its band. Answers are paler the farther
+        they are from the slice. Of more than 12 quantities, those with the largest effect are
+        drawn.
+
+        Args:
+            box: A black box, or its name; None for the objective.
+            output: Its output, by position or name.
+            axes: One Axes for each quantity that is drawn.
+            path: Where to save it; None for nowhere.
+        """
+        name = None if box is None else _name_of("plot_slices", self.problem, box)
+        if name is None and not (is_whole(output) and output == 0):
+            raise ModelError(f"plot_slices(output={shortened(output)}): pass the black box, too")
+
+        def draw() -> Figure:
+            from grisaille.views.pictures import draw_box_slices, draw_design_slices
+
+            if name is None:
+                return draw_design_slices(self._inspection, axes)
+            return draw_box_slices(self._inspection, name, output, axes)
+
+        return _drawn("plot_slices", path, draw)
+
+    def plot_constraints(self, *, axes: Any = None, path: Path = None) -> Figure:
+        """The slack of each constraint over the trials, in parts of its size over the trials.
+
+        Constraints are met in the shaded part. The black line is the one that is tightest at the
+        recommended point. An equality is one line: its tolerance less what its sides differ by. Of
+        more than 8 constraints, the tightest are drawn.
+
+        Args:
+            axes: One Axes.
+            path: Where to save it; None for nowhere.
+        """
+
+        def draw() -> Figure:
+            from grisaille.views.pictures import draw_constraints
+
+            return draw_constraints(self.problem, self.history, self["best_trial"], axes)
+
+        return _drawn("plot_constraints", path, draw)
+
+    def plot_calibration(
+        self,
+        box: str | BlackBox | None = None,
+        output: int | str | None = None,
+        *,
+        axes: Any = None,
+        path: Path = None,
+    ) -> Figure:
+        """Whether bands are right: each answer, and what all others would have predicted of it.
+
+        There are two panels for each output. The left one shows predictions with their bands
+        against answers; the right one shows the errors in deviations. Answers outside their bands
+        are marked. Of more than 6 outputs, those with the largest errors are drawn.
+
+        Args:
+            box: A black box, or its name; None for all of them.
+            output: One of its outputs, by position or name; None for all of them.
+            axes: Two Axes for each output that is drawn.
+            path: Where to save it; None for nowhere.
+        """
+        name = None if box is None else _name_of("plot_calibration", self.problem, box)
+
+        def draw() -> Figure:
+            from grisaille.views.pictures import draw_calibration
+
+            return draw_calibration(self._inspection, name, output, axes)
+
+        return _drawn("plot_calibration", path, draw)
+
+    def plot_sensitivity(self, *, axes: Any = None, path: Path = None) -> Figure:
+        """What variables and black boxes do to the objective and to the gap.
+
+        Variables: by how much the predicted objective varies over the range of each, all others
+        held at the recommended point, and how much could still be gained along it by the bands.
+        Black boxes: by how much the objective varies with their answers, and the part of the gap
+        that would close if one were known. Of more than 15, those with the largest effect are
+        drawn.
+
+        Args:
+            axes: Three Axes: for the variables, the black boxes, and the parts of the gap.
+            path: Where to save it; None for nowhere.
+        """
+
+        def draw() -> Figure:
+            from grisaille.views.pictures import draw_sensitivity
+
+            return draw_sensitivity(self._inspection, axes)
+
+        return _drawn("plot_sensitivity", path, draw)
+
+    @property
+    def _inspection(self) -> Inspection:
+        from grisaille.views.inspection.inspection import Inspection
+
+        return Inspection(self.problem, self.history, self.strategy)
+
+    @property
+    def _bound(self) -> float | None:
+        bound = self.lower_bound if self.problem.sense == 1 else self.upper_bound
+        return bound if np.isfinite(bound) else None
 
 
 def _hint(result: Result, name: str) -> str:

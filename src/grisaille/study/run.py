@@ -1,28 +1,500 @@
-"""One run of a study: it ends with a result, also when it is interrupted or fails."""
+"""Running a study: suggest, evaluate and record until there is a reason to stop."""
 
 from __future__ import annotations
 
+import logging
+import queue
+import time
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import replace
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from grisaille.errors import text_of
-from grisaille.execution.evaluators import evaluators_for
+from grisaille.array_types import Array
+from grisaille.belief.audit import DOUBT
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
 from grisaille.interrupts import Uninterrupted, interruptible
-from grisaille.records import NO_BOUND, Refutation, Trial
-from grisaille.reporting.progress import Progress, show_progress
-from grisaille.study.argument_checks import check_functions, check_run
-from grisaille.study.budget import DEFAULT_TRIALS, Limits
+from grisaille.language.black_box import WrongFormError
+from grisaille.language.problem import Problem, derived
+from grisaille.language.program import Program
+from grisaille.language.reductions.linear_equalities import points_to_try
+from grisaille.language.variable import Choice
+from grisaille.metrics import violations
+from grisaille.proof.relaxation import relaxed
+from grisaille.records import (
+    NO_BOUND,
+    Bound,
+    Evaluation,
+    History,
+    Refutation,
+    Situation,
+    Suggestion,
+    Trial,
+    TrialKind,
+)
+from grisaille.search.certified import Certified
+from grisaille.search.multistart import MultiStart
+from grisaille.search.proof import ProofStatus
+from grisaille.strategies.initial_design import with_likely_unknowns
+from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.reduced_situation import expanded
+from grisaille.strategies.stepped_choice import design_of, settled
+from grisaille.strategies.strategy import Strategy
+from grisaille.study.argument_checks import check_functions, check_range, check_run, check_settings
+from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
+from grisaille.study.evaluation.dask_client import NotEvaluatedError
+from grisaille.study.evaluation.evaluators import Evaluators, evaluators_for
 from grisaille.study.one_thread import one_thread
-from grisaille.study.presolve import refute_known_parts
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
-from grisaille.study.runner import Runner
 from grisaille.study.session import Session
+from grisaille.study.state import Query, QueryEntry, StudyState, TrialState
+from grisaille.study.study import Study
+from grisaille.study.writer import Chain, Writer
+from grisaille.views.progress import Progress, show_progress
+
+# --- runner ---------------------------------------------------------------------------------------
+
+Value = TypeVar("Value")
+
+# A study stops when its first trials all break off, or later so many in a row.
+_FIRST_BROKEN = 5
+_BROKEN_IN_A_ROW = 10
+# A suggestion is made ahead when it takes more than this part of an evaluation.
+_AHEAD = 0.05
+# A process that took or answered no query for so many evaluations, or seconds, needs none.
+_AWAY_EVALUATIONS = 3.0
+_AWAY_SECONDS = 2.0
+# How often to look whether other processes left something to do, in seconds.
+_POLL = 0.05
+# What a result says when somebody pressed Stop. Evaluations under way were finished first.
+_STOPPED = "stopped with the button; everything evaluated is in the result"
+# How long to wait for an answer before asking whether something is wrong, in seconds.
+_LONG = 10.0
+
+
+@dataclass(slots=True)
+class _Evaluation:
+    """A pending evaluation."""
+
+    query: Query
+    future: Future[Any]
+    started: float
+
+
+@dataclass(slots=True)
+class Runner:
+    """Keeps evaluators busy until there is a reason to stop."""
+
+    session: Session
+    limits: Limits
+    evaluators: Evaluators
+    timeout: float | None
+    stop_if_infeasible: bool
+    callback: Callable[[Trial], object] | None
+    table: Progress
+    refutation: Refutation | None = None
+    bound: Bound | None = None
+    _started: float = field(default_factory=time.perf_counter)
+    _pending: dict[str, _Evaluation] = field(default_factory=dict)
+    _held: set[str] = field(default_factory=set)
+    _finished: queue.SimpleQueue[tuple[str, float]] = field(default_factory=queue.SimpleQueue)
+    _status: Status | None = None
+    _broken: list[str] = field(default_factory=list)
+    _cause: BaseException | None = None
+    _suggesting: float = 0.0
+    _unbounded: int = 0
+    _evaluating: list[float] = field(default_factory=list)
+
+    def result(self) -> Result:
+        """Run until there is a reason to stop; returns what was found, with a bound."""
+        status = self.until_stopped()
+        summary = self.session.summary(self.limits)
+        if status is Status.INFEASIBLE:
+            return summary.result(status, NO_BOUND, refutation=self.refutation)
+        bound = self.bound  # a status that rests on a bound is shown with it
+        if bound is None:
+            self.table.doing("computing the final bound")
+            bound = self.session.bound(summary.situation)
+        message = _STOPPED if status is Status.INTERRUPTED else None
+        return interruptible(lambda: summary.result(status, bound, message))
+
+    def until_stopped(self) -> Status:
+        """Suggest, evaluate and record until there is a reason to stop; then finish the rest."""
+        while True:
+            while len(self._pending) < self.evaluators.slots and self._submit_one():
+                pass
+            if self._pending:
+                if 1 < self.evaluators.slots <= len(self._pending):
+                    self._suggest_ahead()
+                self._receive_one()
+            elif self._status is not None and not self._others_may_need_help():
+                return self._status
+            else:
+                # Other processes decide, or evaluate what is needed here.
+                interruptible(partial(time.sleep, _POLL))
+
+    def give_up(self) -> None:
+        """Keep finished answers, cancel pending evaluations where possible, give queries back."""
+        ended: dict[str, float] = {}
+        while not self._finished.empty():
+            ended.update([self._finished.get()])
+        for name, evaluation in list(self._pending.items()):
+            with self.session.cleaning_up():
+                # An interrupt may have come after its name was taken from the queue.
+                if evaluation.future.done() and evaluation.future.exception() is None:
+                    self._keep(name, ended.get(name, time.perf_counter()))
+        with suppress(Exception):  # an executor may be away
+            self.evaluators.cancel()
+        for evaluation in self._pending.values():
+            with suppress(Exception):  # the jobs of some executors cannot be cancelled
+                evaluation.future.cancel()
+        with self.session.cleaning_up():
+            self.session.drop_decision()
+        with self.session.cleaning_up():
+            self.session.give_back(self._held)
+
+    def _others_may_need_help(self) -> bool:
+        """Whether other processes are at work: if they are lost, their queries are done here."""
+        used_up = self._status in (Status.MAX_TRIALS, Status.MAX_COST)
+        return used_up and not self._is_late() and self.session.others_at_work()
+
+    def _submit_one(self) -> bool:
+        """Submit one query; False if there is none now."""
+        self._check_end()
+        query = self.session.take(self.limits.trials)
+        while query is None:
+            if self._status is not None or not self._suggest():
+                return False
+            self._suggest_ahead()
+            query = self.session.take(self.limits.trials)
+        self._held.add(query.id)
+        self.table.doing(f"trial {query.trial}: evaluating {query.box}")
+        name, started = query.id, time.perf_counter()
+        future = self.evaluators.submit(self.session.boxes[query.box], query.arguments)
+        self._pending[name] = _Evaluation(query, future, started)
+        future.add_done_callback(lambda _: self._finished.put((name, time.perf_counter())))
+        return True
+
+    def _suggest(self) -> bool:
+        """Start one more trial; False if there will be none, or none yet."""
+        number = len(self.session.state().trials) + 1
+        self.table.doing(f"trial {number}: choosing what to try")
+        before = time.perf_counter()
+        decision = self.session.decide(self.limits)
+        self._suggesting = time.perf_counter() - before
+        if decision is None:
+            return False
+        if isinstance(decision, Status):
+            self._status = decision
+            return False
+        self.refutation = decision.suggestion.refutation
+        if self.refutation is not None:
+            self._status = Status.INFEASIBLE
+            return False
+        if self.stop_if_infeasible and self._seems_infeasible(decision.suggestion):
+            self._status = Status.LIKELY_INFEASIBLE
+            self.session.drop_decision()
+            return False
+        self._status = self._reached(decision.suggestion)
+        if self._status is not None:
+            self.session.drop_decision()
+            return False
+        started = self.session.start(decision)
+        self._count_if_broken(number)
+        return started
+
+    def _count_if_broken(self, number: int) -> None:
+        """Count a trial that broke off because a known part failed, not a black box."""
+        trial = self.session.state().trials.get(number)
+        if trial is not None and trial.state is TrialState.BROKEN:
+            self._broke_off(number, trial.reason)
+
+    def _broke_off(self, number: int, reason: str) -> None:
+        self.table.note(f"trial {number} broke off: {reason}")
+        self._broken.append(reason)
+        self._stop_if_nothing_works()
+
+    def _seems_infeasible(self, suggestion: Suggestion) -> bool:
+        """Whether the bands, also when they are doubted, leave no feasible point."""
+        if suggestion.kind is TrialKind.INITIAL or suggestion.bound.estimated is not None:
+            return False
+        summary = self.session.summary(self.limits)
+        if np.isfinite(interruptible(lambda: summary.best)):
+            return False
+        bound = self.session.bound(summary.situation)
+        self.bound = bound if bound.refutation is not None else None
+        return self.bound is not None
+
+    def _reached(self, suggestion: Suggestion) -> Status | None:
+        """The status to stop with if the gap is closed."""
+        gap_tol = self.limits.gap_tol
+        if gap_tol is None:
+            return None
+        summary = self.session.summary(self.limits)
+        bound = suggestion.bound
+        if not suggestion.has_bound:
+            # Decided while others are pending, or with narrower bands: compute a bound sometimes.
+            self._unbounded += 1
+            if self._unbounded % self.evaluators.slots:
+                return None
+            bound = self.session.bound(summary.situation)
+        status = interruptible(partial(summary.reached, bound, gap_tol))
+        if status is Status.GAP_TOL:
+            # Bands that are a guess are doubted first: the gap must be closed for wider ones, too.
+            doubting = replace(summary.situation, widening=DOUBT)
+            status = summary.reached(self.session.bound(doubting), gap_tol)
+        self.bound = None if status is None else bound
+        return status
+
+    def _suggest_ahead(self) -> None:
+        """Choose trials before they are needed, if choosing takes a while.
+
+        One is for this process. The others are for processes that share the study: only one of them
+        decides at a time, and it has learned already what another one would have to learn first.
+        """
+        if not self._evaluating:
+            return
+        usual = float(np.median(self._evaluating))
+        if self._suggesting <= _AHEAD * usual:
+            return
+        away = max(_AWAY_SECONDS, _AWAY_EVALUATIONS * usual)
+
+        def is_enough(state: StudyState) -> bool:
+            others = state.others_at_work(self.session.worker.name, time.time() - away)
+            return sum(1 for _ in state.waiting(self.limits.trials)) >= 1 + others
+
+        self._check_end()
+        while self._status is None and not self.session.look(is_enough) and self._suggest():
+            self._check_end()
+
+    def _check_end(self) -> None:
+        """Notice that the time is up, or that somebody pressed Stop in the view."""
+        if self._status is None and self._is_late():
+            self._status = Status.TIMEOUT
+        if self._status is None and self.table.stop_requested:
+            self._status = Status.INTERRUPTED
+
+    def _is_late(self) -> bool:
+        return self.timeout is not None and time.perf_counter() - self._started >= self.timeout
+
+    def _receive_one(self) -> None:
+        name, ended = self._next_finished()
+        evaluation = self._pending.pop(name)
+        query, seconds = evaluation.query, ended - evaluation.started
+        self._evaluating.append(seconds)
+        box = self.session.boxes[query.box]
+        where = f"black box {box.name!r} at {box.describe(query.inputs)}"
+        try:
+            answer = evaluation.future.result()
+            outputs = box.check(answer, where)
+            check_range(box, query.inputs, outputs, self.session.look(StudyState.history))
+        except AssumptionError as error:
+            self._fail(query, text_of(error))
+            raise
+        except BrokenExecutor as error:
+            self._lose(query, f"{where}: the process that evaluated it died ({text_of(error)})")
+            raise EvaluationError(
+                f"{where}: the executor broke, a worker process died: {text_of(error)}; pass "
+                "workers= instead of executor= to have child processes that are replaced when they "
+                "die"
+            ) from error
+        except NotEvaluatedError as error:
+            logging.getLogger("grisaille").warning(
+                "query %s: %s; it is evaluated again", query.id, text_of(error)
+            )
+            self._write(query, lambda writer, entry: writer.release(entry))
+        except CancelledError:
+            self._lose(query, f"{where}: the executor cancelled it")
+        except EvaluationError as error:
+            text = text_of(error)
+            self._fail(query, text if text.startswith(where) else f"{where}: {text}", error)
+            if isinstance(error, WrongFormError):
+                self._stop_if_first_of(query.box, text)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # sys.exit() in a function ends the evaluation, not more
+            self._fail(query, f"{where} raised {raised(error)}", error)
+        else:
+            self._tell(query, outputs, seconds)
+
+    def _next_finished(self) -> tuple[str, float]:
+        """Wait for an evaluation to end, and say what is wrong if that is known."""
+        said = ""
+        while True:
+            with suppress(queue.Empty):
+                return interruptible(partial(self._finished.get, timeout=_LONG))
+            complaint = self.evaluators.complaint()
+            if complaint not in ("", said):
+                logging.getLogger("grisaille").warning("no evaluation ends: %s", complaint)
+            said = complaint
+
+    def _tell(self, query: Query, outputs: Array, seconds: float) -> None:
+        trial, in_time = self.session.keep(query, outputs, seconds)
+        self._held.discard(query.id)
+        if trial is not None:
+            self._completed(trial)
+        elif in_time:
+            self._count_if_broken(query.trial)
+        else:
+            self.table.note(
+                f"trial {query.trial}: the answer of black box {query.box!r} to query {query.id} "
+                "came too late for its trial, and is kept as an observation"
+            )
+
+    def _keep(self, name: str, ended: float) -> None:
+        """Record an answer that was made before the run was broken off."""
+        evaluation = self._pending.pop(name)
+        query, box = evaluation.query, self.session.boxes[evaluation.query.box]
+        outputs = box.check(evaluation.future.result(), f"black box {box.name!r}")
+        check_range(box, query.inputs, outputs, self.session.look(StudyState.history))
+        self.session.keep(query, outputs, ended - evaluation.started)
+        self._held.discard(query.id)
+
+    def _write(self, query: Query, record: Callable[[Writer, QueryEntry], Value]) -> Value | None:
+        """Record a failure of a query, unless another process has answered it meanwhile."""
+
+        def unless_answered(writer: Writer) -> Value | None:
+            entry = writer.state.queries[query.id]
+            return record(writer, entry) if entry.is_open else None
+
+        value = self.session.write(unless_answered)
+        self._held.discard(query.id)
+        return value
+
+    def _completed(self, trial: Trial) -> None:
+        self._broken.clear()
+        elapsed = time.perf_counter() - self._started
+        summary = self.session.summary(self.limits)
+        self.table.add(interruptible(lambda: summary.row(trial, elapsed)))
+        if self.callback is None:
+            return
+        if interruptible(partial(self.callback, trial)) and self._status is None:
+            self._status = Status.CALLBACK
+
+    def _fail(self, query: Query, reason: str, cause: BaseException | None = None) -> None:
+        def record(writer: Writer, entry: QueryEntry) -> TrialState:
+            _, budget = left(writer.problem, writer.state, self.limits)
+            # The budget already covers this query once; a second attempt costs as much again.
+            affordable = budget is None or budget >= self.session.boxes[query.box].cost
+            writer.fail(entry, reason, may_retry=affordable)
+            return writer.state.trials[query.trial].state
+
+        self._cause = cause
+        state = self._write(query, record)
+        if state is TrialState.BROKEN:
+            self._broke_off(query.trial, reason)
+        elif state is TrialState.COMPLETE:  # the last query of its trial was a probe that failed
+            trial = self.session.state().trials[query.trial].record
+            assert trial is not None
+            self._completed(trial)
+
+    def _lose(self, query: Query, reason: str) -> None:
+        self._write(query, lambda writer, entry: writer.fail(entry, reason, lost=True))
+
+    def _stop_if_first_of(self, box: str, text: str) -> None:
+        """Stop if no answer of a black box had the right form yet: no other input helps."""
+
+        def was_answered(state: StudyState) -> bool:
+            answered = (q.box for q in state.queries.values() if q.outputs is not None)
+            return box in answered or box in state.history().counts()
+
+        if not self.session.look(was_answered):
+            raise EvaluationError(
+                f"{text}. This was the first answer of {box!r}, so the study stops. Let the "
+                "function raise an exception where it has no answer."
+            ) from self._cause
+
+    def _stop_if_nothing_works(self) -> None:
+        ever = len(self.session.look(StudyState.history))
+        limit = _BROKEN_IN_A_ROW if ever else _FIRST_BROKEN
+        if len(self._broken) < limit:
+            return
+        count = f"all {limit} trials" if not ever else f"{limit} trials in a row"
+        reasons = "\n".join(f"  {reason}" for reason in dict.fromkeys(self._broken[-3:]))
+        raise EvaluationError(
+            f"{count} failed, so the study stops; the last ones:\n{reasons}"
+        ) from self._cause
+
+
+# --- presolve -------------------------------------------------------------------------------------
+# What can be solved or proved without evaluating any black box.
+
+# Most regions to examine for constraints that read no black box, before any trial.
+_MOST_REGIONS = 1000
+# How close a proof for a problem without black boxes is.
+_ABSOLUTE_GAP = 1e-9
+_RELATIVE_GAP = 1e-4
+
+
+def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
+    """A problem without black boxes needs no learning: search it once, and prove the answer."""
+    written, problem = problem, problem.searched
+    box = relaxed(PlausibleSet(problem.program, {}, {}))
+    search = MultiStart(starts=48, samples=8192, iterations=200)
+    solver = Certified(_ABSOLUTE_GAP, _RELATIVE_GAP, 20_000, search=search)
+    solution = solver.solve(box, box.lower.new_zeros(0, problem.program.size), seed)
+    proof = solution.proof
+    assert proof is not None
+    knowledge = Knowledge(Situation(problem, History(), seed))
+    x = design_of(settled(box, solution, knowledge), knowledge)
+    found = expanded(Suggestion(TrialKind.RECOMMENDED, x), Situation(written, History(), seed))
+    objective, constraints, chain, allowed, _ = Chain(written).outcome(found.x, {})
+    trial = Trial(1, found, objective, constraints, chain, (), allowed=allowed)
+    summary = ProgressSummary(Optimistic(), Situation(written, History((trial,)), seed))
+    if proof.status is ProofStatus.INFEASIBLE and trial.violation > 0:
+        refutation = Refutation(problem, History(), 1.0, proof.refuted_regions)
+        return summary.result(Status.INFEASIBLE, Bound(), refutation=refutation)
+    proved = proof.lower if np.isfinite(proof.lower) else None
+    bound = Bound(
+        solution.value if solution.feasible else None, proved, proof.reason, is_declared=True
+    )
+    # The proof is one for all numbers between the bounds, of which steps leave only some.
+    gap = max(_ABSOLUTE_GAP, _RELATIVE_GAP * abs(trial.objective))
+    reached = not problem.program.space.has_steps or trial.objective - proof.lower <= gap
+    if proof.status is ProofStatus.OPTIMAL and trial.violation == 0 and reached:
+        message = "the problem has no black box: solved at once, and proved"
+        return summary.result(Status.OPTIMAL, bound, message)
+    return summary.result(Status.NO_BLACK_BOX, bound)
+
+
+def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
+    """A proof that the constraints without black boxes cannot be met together, if one is found."""
+    problem = problem.searched
+    program = problem.program
+    known = [
+        constraint
+        for constraint in problem.constraints
+        if not Program([constraint.body], problem.variables).calls
+    ]
+    if not known:
+        return None
+    # The objective does not matter; this one keeps all variables, in their order.
+    first, *others = (v.indicators if isinstance(v, Choice) else v for v in problem.variables)
+    anything: Any = sum(map(np.sum, others), np.sum(first))
+    demands = derived(1, anything, known, problem.variables)
+    box = relaxed(PlausibleSet(demands.program, {}, {}))
+    nothing = box.lower.new_zeros(0, program.size)
+    solution = Certified(regions=_MOST_REGIONS).solve(box, nothing, seed)
+    proof = solution.proof
+    if proof is None or proof.status is not ProofStatus.INFEASIBLE:
+        return None
+    x = demands.program.space.design(solution.point[: program.size])
+    _, bodies, _, allowed, lenient = Chain(demands).outcome(x, {})
+    tolerance = allowed if lenient is None else lenient
+    if not violations(bodies, 0.0 if tolerance is None else tolerance).any():
+        return None  # a trial there counts as feasible
+    return Refutation(demands, History(), 1.0, proof.refuted_regions)
+
+
+# --- run ------------------------------------------------------------------------------------------
+# One run of a study: it ends with a result, also when it is interrupted or fails.
 
 # Gaps that differ by no more than this part of the larger one look the same to a reader.
 _SAME_GAP = 0.05
@@ -136,3 +608,29 @@ def _result_so_far(summary: ProgressSummary, status: Status, reason: str = "") -
         return interruptible(lambda: summary.result(status, bound, reason))
     except (Exception, KeyboardInterrupt):  # the model fails, or somebody cannot wait for it
         return replace(summary, as_observed=True).result(status, bound, reason)
+
+
+# --- solve ----------------------------------------------------------------------------------------
+# `Problem.solve`: a study in memory, run to its end.
+
+
+def solve(
+    problem: Problem,
+    *,
+    x0: Any,
+    strategy: Strategy | None,
+    evaluation: Evaluation,
+    seed: int,
+    **options: Any,
+) -> Result:
+    """See `Problem.solve`; the options are those of `Study.run`."""
+    check_settings(strategy, seed, evaluation)
+    check_run(**options)
+    fill = partial(with_likely_unknowns, problem, History())
+    first = None if x0 is None else points_to_try(problem, x0, "x0", fill)
+    if not problem.boxes:
+        return solve_without_black_boxes(problem, seed or 0)
+    study = Study(problem, strategy=strategy, evaluation=evaluation, seed=seed)
+    if first is not None:
+        study.enqueue(first)
+    return study.run(**options)

@@ -1,4 +1,4 @@
-"""Sheets: questions as a table that people fill in, and what becomes of each line."""
+"""Sheets: questions as a table that people fill in, and the outcome of each line."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.checks import is_number
 from grisaille.errors import (
     AssumptionError,
     EvaluationError,
@@ -25,18 +26,74 @@ from grisaille.errors import (
 )
 from grisaille.language.box_inputs import input_kinds, shown_inputs
 from grisaille.language.problem import Problem
-from grisaille.language.value_kinds import ValueKind, condensed, expanded, readable
-from grisaille.reporting.tables import design_names, outcome_text
-from grisaille.storage.event_log import Kind
-from grisaille.study.query import Query
-from grisaille.study.sheet_cells import cell_numbers, cell_text, cell_value, shown_value
-from grisaille.study.sheet_columns import FAILED, FIRST, BoxColumns, settable, sheet_columns
-from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialState
+from grisaille.language.values import ValueKind, condensed, expanded, readable
+from grisaille.study.answers import FAILED, FIRST, BoxColumns, settable, sheet_columns
+from grisaille.study.csv_files import number_in
+from grisaille.study.log.event_log import Kind
+from grisaille.study.state import Query, QueryEntry, QueryState, TrialState
+from grisaille.study.trial_tables import design_names, outcome_text
 
 if TYPE_CHECKING:
     import pandas
 
-    from grisaille.study.answered_study import AnsweredStudy
+    from grisaille.study.study import Study
+
+
+# --- sheet cells ----------------------------------------------------------------------------------
+# What people write into the cells of a sheet: numbers, labels, and nothing.
+
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+
+
+def cell_text(cell: Any) -> str:
+    """What stands in a cell; empty for what tables write into cells that are empty."""
+    if cell is None or (is_number(cell) and np.isnan(cell)):
+        return ""
+    try:
+        text = str(cell).strip()
+    except ValueError:  # Python writes no number of more than 4300 digits
+        text = shortened(cell)
+    return "" if text in ("nan", "NaT", "<NA>") else text
+
+
+def cell_numbers(cells: Mapping[str, Any], columns: Iterable[str]) -> Array:
+    """The numbers in some cells of a line."""
+    return np.array([_number(cells, column) for column in columns])
+
+
+def cell_value(cells: Mapping[str, Any], column: str, kind: ValueKind) -> float:
+    """The number that stands for what is in a cell: a label, or a number."""
+    if kind.labels and cell_text(cells[column]):
+        cell = cells[column]
+        return kind.number(cell if is_number(cell) else cell_text(cell), column)
+    return kind.number(_number(cells, column), f"column {column!r}")
+
+
+def shown_value(kind: ValueKind, number: float) -> str:
+    """What stands in a cell for a number: a label, or the number in digits."""
+    return str(kind.shown(number)) if kind.labels else f"{number:.12g}"
+
+
+def _number(cells: Mapping[str, Any], column: str) -> float:
+    """The number in a cell."""
+    cell, text = cells[column], cell_text(cells[column])
+    if not text:
+        raise ModelError(f"column {column!r} is empty: write what was set")
+    try:
+        number = number_in(text) if isinstance(cell, str) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(cell, bool | np.bool_) or not np.isfinite(number):
+        comma = f", {text.replace(',', '.')} say" if _DECIMAL_COMMA.fullmatch(text) else ""
+        raise ModelError(
+            f"column {column!r} says {shortened(text)}, which is not a finite number: write one"
+            f"{comma}"
+        )
+    return number
+
+
+# --- sheets ---------------------------------------------------------------------------------------
+# Sheets: questions as a table that people fill in, and what becomes of each line.
 
 NOT_ASKED = "-"
 """Stands in the cells that do not belong to a question."""
@@ -90,7 +147,7 @@ def sheet_of(problem: Problem, queries: Iterable[Query]) -> pandas.DataFrame:
     )
 
 
-def tell_sheet(study: AnsweredStudy, sheet: Any) -> pandas.DataFrame:
+def tell_sheet(study: Study, sheet: Any) -> pandas.DataFrame:
     """Record what people wrote on a sheet, line by line; returns what became of each line.
 
     See `Study.tell_sheet`.
@@ -118,7 +175,7 @@ def tell_sheet(study: AnsweredStudy, sheet: Any) -> pandas.DataFrame:
     return pandas.DataFrame(outcomes, columns=["id", "outcome", "message"], index=sheet.index)
 
 
-def unrecorded_lines(study: AnsweredStudy, sheet: Any) -> list[str]:
+def unrecorded_lines(study: Study, sheet: Any) -> list[str]:
     """The lines of a sheet that have answers or failures which are not recorded."""
     teller = _Teller(study)
     return [
@@ -128,7 +185,7 @@ def unrecorded_lines(study: AnsweredStudy, sheet: Any) -> list[str]:
     ]
 
 
-def open_questions(study: AnsweredStudy, sheet: Any) -> list[str]:
+def open_questions(study: Study, sheet: Any) -> list[str]:
     """The ids on a sheet that nobody else will get, and that have no answer yet."""
     asked = {query.id for query in study.state.asked()}
     names = [_Teller(study).id_of(cells) for _, cells in _rows(sheet)]
@@ -139,7 +196,7 @@ def open_questions(study: AnsweredStudy, sheet: Any) -> list[str]:
 class _Teller:
     """Records the lines of one sheet."""
 
-    study: AnsweredStudy
+    study: Study
 
     @cached_property
     def columns(self) -> dict[str, BoxColumns]:

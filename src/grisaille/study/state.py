@@ -6,12 +6,15 @@ export a study.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import itertools
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
 
 from grisaille.array_types import Array
 from grisaille.errors import printable
-from grisaille.language.value_kinds import Value, kinds_from_plain, readable_inputs
+from grisaille.language.values import Value, kinds_from_plain, readable_inputs
 from grisaille.records import (
     NO_BOUND,
     Failure,
@@ -19,24 +22,403 @@ from grisaille.records import (
     Observation,
     Pending,
     Suggestion,
+    Trial,
     TrialKind,
     first_tested,
 )
-from grisaille.reporting.trial_data import TrialData, trial_data
-from grisaille.storage.event_log import Data, Event, Kind
-from grisaille.study.encoding import from_plain, suggestion_from_plain
-from grisaille.study.event_checks import check_event
-from grisaille.study.event_fields import LAST_MOMENT
+from grisaille.study.events import LAST_MOMENT, check_event, from_plain, suggestion_from_plain
 from grisaille.study.identity import learned_of
-from grisaille.study.trial_outcomes import TrialOutcomes, observation
-from grisaille.study.trials_and_queries import (
-    QueryEntry,
-    QueryState,
-    TrialEntry,
-    TrialState,
-    asking_order,
-    probe_of,
-)
+from grisaille.study.log.event_log import Data, Event, Kind
+from grisaille.study.trial_tables import TrialData, trial_data
+
+# --- trials and queries ---------------------------------------------------------------------------
+# A trial and its queries, as the log tells of them.
+
+
+class QueryState(StrEnum):
+    """How far a query is."""
+
+    WAITING = "waiting"
+    ASKED = "asked"
+    TOLD = "told"
+    FAILED = "failed"
+    DROPPED = "dropped"
+    RETRACTED = "retracted"
+
+
+@dataclass(slots=True)
+class QueryEntry:
+    """One evaluation of one black box that a trial needs.
+
+    Attributes:
+        id: Trial and place, such as `12-1`.
+        trial: Number of the trial.
+        box: Name of the black box.
+        inputs: Flat inputs: those that the answer is for.
+        wanted: Flat inputs that were asked for; what was really done may differ from them.
+        calls: The calls of the chain that use its answer; none for a probe.
+        state: How far it is.
+        holder: Name of the worker that has it, if one has.
+        until: When it may be given to somebody else, if it has a lease.
+        asked: When it was handed out last.
+        attempts: How often it failed.
+        losses: How often its worker was lost.
+        outputs: Its answer.
+        recorded: Number of the event that recorded it.
+        seconds, reason: How long the answer took; why it failed last.
+    """
+
+    id: str
+    trial: int
+    box: str
+    inputs: Array
+    wanted: Array
+    calls: tuple[int, ...]
+    state: QueryState = QueryState.WAITING
+    holder: str | None = None
+    until: float | None = None
+    asked: float = 0.0
+    attempts: int = 0
+    losses: int = 0
+    outputs: Array | None = None
+    recorded: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an answer is still to come."""
+        return self.state in (QueryState.WAITING, QueryState.ASKED)
+
+    @property
+    def may_have_answer(self) -> bool:
+        """Whether it has an answer, or one is still to come."""
+        return self.is_open or self.state is QueryState.TOLD
+
+
+class TrialState(StrEnum):
+    """How far a trial is."""
+
+    PENDING = "pending"
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    BROKEN = "broken"
+
+
+@dataclass(slots=True)
+class TrialEntry:
+    """A trial, from its suggestion to its end.
+
+    Attributes:
+        number: Counts from 1.
+        suggestion: What was asked; at the point that was really tried, if that is another one.
+        remaining, budget: Trials that were left when it was decided, itself included; and cost.
+        known: Number of the last event that the decision included.
+        seconds: How long the decision took.
+        queries: Its queries, in the order they became ready.
+        told: The answered ones, in the order of their answers.
+        state: How far it is.
+        record: The trial with all its observations, once it is complete.
+        reason: Why it broke off, if it did.
+        started, ended: When it was suggested, and completed or broke off, in seconds since 1970.
+        gap_tol: The gap at which its run was to stop.
+        made_on: Processor, kernels and versions with which it was decided; None if that is not
+            recorded.
+        asked_x: The design point that was asked for.
+        given: Outputs of calls that were answered elsewhere, by call.
+        rows: Names of the observed rows that it is made of, if it was tried elsewhere.
+        rank: Its place among the trials that a changed problem asks more of; None for others.
+        visited: Where it was before it moved, such as the rounds of a loop before the latest one.
+    """
+
+    number: int
+    suggestion: Suggestion
+    remaining: int | None
+    budget: float | None
+    known: int
+    seconds: float
+    queries: list[QueryEntry] = field(default_factory=list)
+    told: list[QueryEntry] = field(default_factory=list)
+    state: TrialState = TrialState.PENDING
+    record: Trial | None = None
+    reason: str = ""
+    started: float = 0.0
+    ended: float | None = None
+    gap_tol: float | None = None
+    made_on: Mapping[str, str] | None = None
+    given: dict[int, Array] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+    rank: int | None = None
+    visited: list[Array] = field(default_factory=list)
+    asked_x: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.asked_x = self.suggestion.x
+
+    def answers(self) -> dict[int, Array]:
+        """Outputs of the answered calls of the chain, by call."""
+        told = {c: q.outputs for q in self.told for c in q.calls if q.outputs is not None}
+        return {**self.given, **told}
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it was tried elsewhere, and its answers were added to the study."""
+        return self.suggestion.kind is TrialKind.DATA
+
+    @property
+    def seconds_evaluating(self) -> float:
+        """How long all its answers took together."""
+        return float(sum(query.seconds for query in self.told))
+
+    @property
+    def failure(self) -> str:
+        """Why evaluations failed for good, if some did."""
+        failed = [query for query in self.queries if query.state is QueryState.FAILED]
+        return "; ".join(f"{query.id}: {query.reason}" for query in failed)
+
+    def open_calls(self) -> list[QueryEntry]:
+        """Queries of the chain that still need an answer, in the order of the chain."""
+        return sorted((q for q in self.queries if q.is_open and q.calls), key=lambda q: q.calls[0])
+
+    def query_for(self, call: int) -> QueryEntry | None:
+        """The query whose answer a call of the chain uses, if there is one yet."""
+        return next((q for q in self.queries if call in q.calls), None)
+
+
+def query_id(trial: int, call: int, taken: Container[str]) -> str:
+    """A name for a query of the chain: `12-1` for the first call of trial 12, if that is free.
+
+    It is taken if the call was asked before, at inputs that are no longer right.
+    """
+    names = (f"{trial}-{place}" for place in itertools.count(call + 1))
+    return next(name for name in names if name not in taken)
+
+
+def probe_id(trial: int, probe: int) -> str:
+    """The name of a query besides the chain: `12-p1` for the first probe of trial 12."""
+    return f"{trial}-p{probe + 1}"
+
+
+def probe_of(query: QueryEntry) -> int | None:
+    """Which of its suggestion's probes a query is; None for a call of the chain."""
+    place = query.id.rsplit("-", 1)[1]
+    return int(place[1:]) - 1 if place.startswith("p") else None
+
+
+def asking_order(query: QueryEntry) -> tuple[bool, int]:
+    """Sorts queries of a trial: calls of the chain in their order, then probes in theirs."""
+    probe = probe_of(query)
+    return probe is not None, min(query.calls, default=0) if probe is None else probe
+
+
+# --- query ----------------------------------------------------------------------------------------
+# A query as a user sees it.
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One evaluation of one black box that a study wants.
+
+    Attributes:
+        id: Its name within the study, such as `12-1`.
+        box: Name of the black box.
+        arguments: What to call it with: a float for a scalar, an `int` for an integer, a label for
+            a choice, else an array.
+        inputs: The same as numbers in a row: for a choice, one per label, 1 for the chosen one.
+        trial: Number of the trial it belongs to.
+    """
+
+    id: str
+    box: str
+    arguments: tuple[Any, ...]
+    inputs: Array
+    trial: int
+
+
+# --- trial outcomes -------------------------------------------------------------------------------
+# Which answers belong to which trial: what is complete, what is loose, and what was corrected.
+
+
+@dataclass(slots=True)
+class TrialOutcomes:
+    """The complete trials, and the answers that belong to none of them.
+
+    Attributes:
+        trials, queries: All trials by number, all queries by id.
+        complete: The complete trials by number, in the order of their completion.
+        loose: Answers that belong to no complete trial, by query; `12/1` if made elsewhere.
+        made: The trials that were ever made of an observed row, by its name.
+    """
+
+    trials: dict[int, TrialEntry]
+    queries: dict[str, QueryEntry]
+    complete: dict[int, Trial] = field(default_factory=dict)
+    loose: dict[str, Observation] = field(default_factory=dict)
+    made: dict[str, list[TrialEntry]] = field(default_factory=dict)
+
+    def answer(self, name: str) -> Observation | None:
+        """The answer to a query, or an observed row, by its name; None if there is none."""
+        query = self.queries.get(name)
+        if query is not None:
+            return None if query.outputs is None else observation(query)
+        entry = self.made_of(name)
+        if entry is None or entry.record is None:
+            return self.loose.get(name)
+        return entry.record.observations[len(entry.told) + entry.rows.index(name)]
+
+    def has_row(self, name: str) -> bool:
+        """Return whether a row of this name was observed elsewhere, and is still believed."""
+        if name in self.loose:
+            return name not in self.queries
+        entry = self.made_of(name)
+        return entry is not None and entry.record is not None
+
+    def free_rows(self) -> dict[str, Observation]:
+        """The rows that were observed elsewhere and belong to no trial, by their names."""
+        found = {
+            name: seen
+            for name, seen in self.loose.items()
+            if name not in self.queries and self.made_of(name) is None
+        }
+        return _in_order(found)
+
+    def rows(self) -> dict[str, Observation]:
+        """All rows that were observed elsewhere, by their names, such as `12/1`."""
+        found = {name: seen for name, seen in self.loose.items() if name not in self.queries}
+        for entry in self.trials.values():
+            if entry.record is not None:
+                elsewhere = entry.record.observations[len(entry.told) :]
+                found.update(zip(entry.rows, elsewhere, strict=True))
+        return _in_order(found)
+
+    def finish(self, entry: TrialEntry, outcome: Data) -> None:
+        """Let a trial be complete, with its own answers and the rows that it is made of."""
+        entry.state = TrialState.COMPLETE
+        seen = [observation(query) for query in entry.told]
+        entry.rows = tuple(row for row in entry.rows if row in self.loose)
+        for row in entry.rows:
+            self.made.setdefault(row, []).append(entry)
+        seen += [self.loose.pop(row) for row in entry.rows]
+        entry.record = Trial(
+            entry.number,
+            entry.suggestion,
+            float(from_plain([outcome["objective"]])[0]),
+            from_plain(outcome["constraints"]),
+            from_plain(outcome["chain"]),
+            tuple(seen),
+            (entry.seconds, entry.seconds_evaluating),
+            entry.known,
+            from_plain(outcome["allowed"]) if "allowed" in outcome else None,
+            from_plain(outcome["lenient"]) if "lenient" in outcome else None,
+        )
+        self.complete[entry.number] = entry.record
+        for query in entry.told:
+            self.loose.pop(query.id, None)
+
+    def forget(self, entry: TrialEntry) -> None:
+        """Take the outcome of a trial back: it has another one now, or none."""
+        if entry.record is None:
+            return
+        del self.complete[entry.number]
+        self.loose.update({query.id: observation(query) for query in entry.told})
+        elsewhere = entry.record.observations[len(entry.told) :]
+        self.loose.update(zip(entry.rows, elsewhere, strict=True))
+        entry.record = None
+
+    def with_suggestion(self, entry: TrialEntry, suggestion: Suggestion) -> None:
+        """Let a trial have another suggestion, and its record, too."""
+        entry.suggestion = suggestion
+        if entry.record is not None:
+            entry.record = replace(entry.record, suggestion=suggestion)
+            self.complete[entry.number] = entry.record
+
+    def move(self, data: Data) -> None:
+        """Let a trial be at the point that was really tried; open queries follow."""
+        entry = self.trials[data["trial"]]
+        entry.visited.append(entry.suggestion.x)
+        entry.suggestion = replace(entry.suggestion, x=from_plain(data["x"]))
+        for name, inputs in data["queries"].items():
+            query = self.queries[name]
+            query.inputs = query.wanted = from_plain(inputs)
+            if query.outputs is not None and query.id in self.loose:
+                self.loose[query.id] = observation(query)
+
+    def correct(self, data: Data) -> None:
+        """Put the right answer in place of a wrong one; a trial that uses it has no outcome then.
+
+        Answers beside the chain, and those of earlier rounds of a loop, change no outcome.
+        """
+        name = data["answer"]
+        if name not in self.queries:  # a row that was observed elsewhere
+            entry = self.made_of(name)
+            if entry is not None:
+                self.forget(entry)
+                entry.state, entry.rows = TrialState.PARTIAL, ()
+            seen = self.loose[name]
+            inputs = from_plain(data["inputs"])
+            self.loose[name] = replace(seen, inputs=inputs, outputs=from_plain(data["outputs"]))
+            return
+        query = self.queries[name]
+        entry = self.trials[query.trial]
+        if query.calls:
+            self.forget(entry)
+        query.inputs, query.outputs = from_plain(data["inputs"]), from_plain(data["outputs"])
+        if entry.record is None:
+            self.loose[name] = observation(query)
+        else:
+            self._see_again(entry, len(entry.told))
+
+    def retract(self, data: Data) -> None:
+        """Take an answer back; a trial that uses it has no outcome then."""
+        name = data["answer"]
+        query = self.queries.get(name)
+        entry = self.made_of(name) if query is None else self.trials[query.trial]
+        is_complete = entry is not None and entry.record is not None
+        if query is not None and entry is not None and is_complete and not query.calls:
+            before = len(entry.told)
+            self._take_back(entry, query, data)
+            self._see_again(entry, before)
+            return
+        if entry is not None:
+            self.forget(entry)
+            if entry.state is TrialState.COMPLETE:
+                entry.state = TrialState.PARTIAL
+            entry.rows = tuple(row for row in entry.rows if row != name)
+        if query is not None and entry is not None:
+            self._take_back(entry, query, data)
+        del self.loose[name]
+
+    def _take_back(self, entry: TrialEntry, query: QueryEntry, data: Data) -> None:
+        entry.told.remove(query)
+        query.state, query.outputs = QueryState.RETRACTED, None
+        query.reason = printable(data["reason"])
+
+    def _see_again(self, entry: TrialEntry, before: int) -> None:
+        """Let a complete trial have the answers that it has now; it had so many of its own."""
+        assert entry.record is not None
+        own = [observation(query) for query in entry.told]
+        seen = (*own, *entry.record.observations[before:])
+        entry.record = replace(entry.record, observations=seen)
+        self.complete[entry.number] = entry.record
+
+    def made_of(self, row: str) -> TrialEntry | None:
+        """The trial that an observed row belongs to, if it belongs to one."""
+        made = [entry for entry in self.made.get(row, ()) if row in entry.rows]
+        return min(made, key=lambda entry: entry.number, default=None)
+
+
+def _in_order(rows: Mapping[str, Observation]) -> dict[str, Observation]:
+    """Rows in the order in which they were recorded, which their names tell."""
+    return dict(sorted(rows.items(), key=lambda row: tuple(map(int, row[0].split("/")))))
+
+
+def observation(query: QueryEntry) -> Observation:
+    """The answer to a query, as a record."""
+    assert query.outputs is not None  # it is answered
+    return Observation(query.box, query.inputs, query.outputs, query.recorded)
+
+
+# --- state ----------------------------------------------------------------------------------------
 
 # Events after which a result is the same.
 _TEACH_NOTHING = (Kind.SUGGESTED, Kind.ASKED, Kind.RELEASED, Kind.READY)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from grisaille.errors import ModelError, StorageError, cut, shortened
 
 if TYPE_CHECKING:
-    from grisaille.storage.database import Database
+    from grisaille.study.log.database import Database
     from grisaille.study.state import StudyState
 
 
@@ -38,7 +38,7 @@ class Damaged:
 
 def read_studies(storage: str) -> tuple[str, list[Stored | Damaged]]:
     """The storage without its passwords, and all its studies, damaged ones included."""
-    from grisaille.storage.event_log import ConnectionLostError
+    from grisaille.study.log.event_log import ConnectionLostError
 
     found: list[Stored | Damaged] = []
     with closing(database_of(storage)) as database:
@@ -79,13 +79,13 @@ def delete_study(storage: str, name: str) -> None:
 
 def database_of(storage: str) -> Database:
     """The database of an address."""
-    from grisaille.storage.database import Database
+    from grisaille.study.log.database import Database
 
     return Database(storage)
 
 
 def _read(database: Database, name: str) -> Stored | None:
-    from grisaille.storage.event_log import DamagedError
+    from grisaille.study.log.event_log import DamagedError
     from grisaille.study.state import StudyState
 
     log = database.open(name)

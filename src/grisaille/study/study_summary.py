@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.records import History, Untested, untested
-from grisaille.storage.event_log import Data
 from grisaille.study.budget import spent
-from grisaille.study.encoding import number_to_plain, to_plain, values_to_plain
+from grisaille.study.events import number_to_plain, to_plain, values_to_plain
 from grisaille.study.identity import learned_of
-from grisaille.study.state import StudyState
-from grisaille.study.trials_and_queries import QueryEntry, QueryState, TrialState
+from grisaille.study.log.event_log import Data
+from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialState
 
 if TYPE_CHECKING:
     from grisaille.records import Trial

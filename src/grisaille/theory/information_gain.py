@@ -19,19 +19,20 @@ from scipy.stats import poisson
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.checks import (
-    attribute_of,
-    check_count,
-    has_method,
-    is_finite,
-    real_numbers,
+from grisaille.belief.processes.kernels import (
+    Composite,
+    Kernel,
+    Linear,
+    SquaredExponential,
+    check_inputs,
+    compiled,
+    is_plain,
+    length_scales,
+    own_kernels,
 )
+from grisaille.belief.processes.likelihood import prior_covariance, prior_variance
+from grisaille.checks import attribute_of, check_count, has_method, is_finite, real_numbers
 from grisaille.errors import ModelError, shortened
-from grisaille.surrogates.composite import Composite, compiled, is_plain, own_kernels
-from grisaille.surrogates.kernel import Kernel, length_scales
-from grisaille.surrogates.kernel_checks import check_inputs
-from grisaille.surrogates.kernels import Linear, SquaredExponential
-from grisaille.surrogates.prior import prior_covariance, prior_variance
 
 # The largest number of points in the grid that represents the domain.
 _CANDIDATES = 4096

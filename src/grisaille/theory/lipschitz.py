@@ -15,17 +15,99 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.confidence.beliefs import given_kernel, input_domain, known_range
+from grisaille.belief.learning import given_kernel, input_domain, known_range
+from grisaille.belief.processes.kernels import (
+    Composite,
+    Kernel,
+    Linear,
+    Matern,
+    SquaredExponential,
+    compiled,
+    length_scales,
+)
+from grisaille.belief.processes.posterior import Surrogate
 from grisaille.errors import ModelError
+from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Call, Operation
 from grisaille.language.program import BoxCall, Program
 from grisaille.language.unknowns import unknown_entries
+from grisaille.language.variable import Unknown, Variable
 from grisaille.records import History
-from grisaille.surrogates.composite import Composite, compiled
-from grisaille.surrogates.kernel import Kernel, length_scales
-from grisaille.surrogates.kernels import Linear, Matern, SquaredExponential
-from grisaille.surrogates.posterior import Surrogate
-from grisaille.theory.affine_steps import affine_nodes, jumping_nodes
+
+# --- affine steps ---------------------------------------------------------------------------------
+# Which steps of a program are affine, which may jump, and which only pass values on.
+
+_LINEAR = (
+    operations.add,
+    operations.subtract,
+    operations.negative,
+    operations.total,
+    operations.take,
+    operations.join,
+)
+_BILINEAR = (operations.multiply, operations.matmul)
+_PASSING = (operations.take, operations.join, operations.negative)
+
+
+def affine_nodes(program: Program) -> list[bool]:
+    """Whether each node is affine in unknowns and outputs of black boxes, with constant slopes."""
+    constant: list[bool] = []
+    affine: list[bool] = []
+    reads = _reading_nodes(program)
+    for position, node in enumerate(program.nodes):
+        constant_arguments = [constant[a] for a in node.arguments]
+        affine_arguments = [affine[a] for a in node.arguments]
+        expression = node.expression
+        free = isinstance(expression, Variable | Call)
+        constant.append(not free and all(constant_arguments))
+        if free or not reads[position]:  # nothing that counts changes it, or it does
+            affine.append(True)
+            continue
+        assert isinstance(expression, Operation)
+        if expression.atom in _LINEAR:
+            affine.append(all(affine_arguments))
+        elif expression.atom in _BILINEAR:
+            affine.append(all(affine_arguments) and any(constant_arguments))
+        else:
+            divides = expression.atom is operations.divide
+            affine.append(divides and affine_arguments[0] and constant_arguments[1])
+    return affine
+
+
+def jumping_nodes(program: Program) -> list[int]:
+    """Positions of the nodes that read a black box or an unknown and may jump with it."""
+    reads = _reading_nodes(program)
+    return [
+        position
+        for position, node in enumerate(program.nodes)
+        if isinstance(node.expression, Operation)
+        and not node.expression.atom.continuous
+        and reads[position]
+    ]
+
+
+def _reading_nodes(program: Program) -> list[bool]:
+    """Whether each node is, or reads, a black-box call or an unknown."""
+    reads: list[bool] = []
+    for node in program.nodes:
+        inherited = any(reads[a] for a in node.arguments)
+        reads.append(inherited or isinstance(node.expression, Call | Unknown))
+    return reads
+
+
+def passing_nodes(program: Program) -> list[bool]:
+    """Whether each node only passes on or negates variables and black-box outputs."""
+    passes: list[bool] = []
+    for node in program.nodes:
+        expression = node.expression
+        plain = not isinstance(expression, Operation) or expression.atom in _PASSING
+        inherits = isinstance(expression, Call) or all(passes[a] for a in node.arguments)
+        passes.append(plain and inherits)
+    return passes
+
+
+# --- lipschitz ------------------------------------------------------------------------------------
 
 _SAMPLES = 16384
 

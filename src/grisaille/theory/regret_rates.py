@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from grisaille.belief.processes.kernels import Kernel, Linear, Matern, SquaredExponential
 from grisaille.checks import is_count, real_numbers
 from grisaille.errors import ModelError, shortened
-from grisaille.surrogates.kernel import Kernel
-from grisaille.surrogates.kernels import Linear, Matern, SquaredExponential
 
 
 def information_gain_rate(kernel: Kernel, steps: ArrayLike, dimension: int) -> Any:

@@ -14,18 +14,17 @@ import numpy as np
 import torch
 
 from grisaille.array_types import Array
+from grisaille.belief.declared_intervals import declared_intervals
+from grisaille.belief.learning import believe, given_kernel, input_domain
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.processes.kernels import check_kernel, grows, own_kernels
+from grisaille.belief.processes.posterior import LEAST_NOISE
 from grisaille.checks import check_choice, is_count, is_finite, is_number
-from grisaille.confidence.beliefs import believe, given_kernel, input_domain
-from grisaille.confidence.declared_intervals import declared_intervals
-from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.language.unknowns import unknowns_in_loops
 from grisaille.records import History
-from grisaille.surrogates.composite import grows, own_kernels
-from grisaille.surrogates.kernel_checks import check_kernel
-from grisaille.surrogates.posterior import LEAST_NOISE
 from grisaille.theory.information_gain import (
     information_gain,
     largest_variance,

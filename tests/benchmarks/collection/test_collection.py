@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.collection import development, held_out
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_halves_share_no_name():
     pytest.importorskip("benchmarks.collection.held_out")

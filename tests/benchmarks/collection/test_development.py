@@ -8,6 +8,9 @@ from benchmarks.collection.entry import TAGS, depth
 
 from benchmarks.collection import development
 
+pytestmark = pytest.mark.slow
+
+
 ENTRIES = development()
 FEASIBLE = [e for e in ENTRIES if e.feasible]
 INFEASIBLE = [e for e in ENTRIES if not e.feasible]

@@ -8,6 +8,8 @@ from benchmarks.collection.entry import depth, entry
 
 import grisaille as gs
 
+pytestmark = pytest.mark.slow
+
 
 def line(noise):
     x = gs.Variable("x", lower=0, upper=1)

@@ -1,5 +1,5 @@
 """The made-up runs of the tests of the library's own tables."""
 
-from tests.comparison.conftest import results
+from tests.lab.comparison.conftest import results
 
 __all__ = ["results"]

@@ -7,7 +7,9 @@ import re
 import pytest
 from benchmarks.comparison.__main__ import main
 
-from tests.comparison.comparison_helpers import folder_of
+from tests.lab.comparison.comparison_helpers import folder_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_command_lists_problems_and_strategies(capsys):

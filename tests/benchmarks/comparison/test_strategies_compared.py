@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT, strategies_compared
 
-from grisaille.comparison.same_start import SameStart
-from grisaille.problems import catalogue
+from grisaille.lab.comparison.compare import SameStart
+from grisaille.lab.problems import catalogue
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_strategy_starts_from_the_same_points():

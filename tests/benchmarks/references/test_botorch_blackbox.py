@@ -7,6 +7,9 @@ import pytest
 from benchmarks.references.botorch_blackbox import suggest_blackbox
 from benchmarks.references.botorch_search import SearchEffort
 
+pytestmark = pytest.mark.slow
+
+
 LIGHT = SearchEffort(restarts=1, raw_samples=8)
 
 

@@ -22,6 +22,9 @@ import grisaille as gs
 from grisaille.language.problem import Problem
 from grisaille.records import History
 
+pytestmark = pytest.mark.slow
+
+
 LIGHT = SearchEffort(restarts=1, raw_samples=8)
 
 

@@ -9,6 +9,8 @@ import pytest
 import torch
 from benchmarks.references.turbo import TrustRegion, TurboRun, _candidates
 
+pytestmark = pytest.mark.slow
+
 
 def after(region, objectives, dimensions=5):
     for objective in objectives:

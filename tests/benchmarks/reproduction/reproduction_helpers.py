@@ -9,7 +9,7 @@ from benchmarks.reproduction.experiment import STEPS, Curve, Job, Method, Settin
 from benchmarks.reproduction.make_runs import shared_settings
 from benchmarks.reproduction.runs_csv import RunsCsv
 
-from grisaille.comparison.run_folder import RunFolder
+from grisaille.lab.comparison.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,9 +7,11 @@ import pytest
 from benchmarks.reproduction.experiment import Job, Method, Setting
 
 from benchmarks.reproduction import experiment
-from grisaille.problems.paper_examples import KERNEL, lp_with_embedded_gp
+from grisaille.lab.problems.paper_examples import KERNEL, lp_with_embedded_gp
 from grisaille.records import Suggestion, TrialKind
-from grisaille.study.evaluation_chain import evaluated
+from grisaille.study.writer import evaluated
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("setting", Setting)

@@ -7,6 +7,8 @@ from benchmarks.reproduction.__main__ import main
 
 from tests.benchmarks.reproduction.reproduction_helpers import filled, folder_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_command_makes_missing_runs_and_prints_the_table(tmp_path, capsys):
     filled(tmp_path, 1)

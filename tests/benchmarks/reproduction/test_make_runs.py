@@ -12,6 +12,8 @@ from benchmarks.reproduction.report import MEASURES
 import grisaille as gs
 from tests.benchmarks.reproduction.reproduction_helpers import filled
 
+pytestmark = pytest.mark.slow
+
 
 def test_runs_made_in_another_way_are_not_mixed(tmp_path):
     filled(tmp_path, 1)

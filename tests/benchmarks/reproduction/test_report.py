@@ -10,6 +10,8 @@ from benchmarks.reproduction.report import MEASURES
 from benchmarks.reproduction import report
 from tests.benchmarks.reproduction.reproduction_helpers import ROOT, STORED, filled, made_up
 
+pytestmark = pytest.mark.slow
+
 
 def test_final_values_ratios_and_intervals(tmp_path):
     runs = filled(tmp_path, 40).load()

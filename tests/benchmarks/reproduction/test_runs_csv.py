@@ -8,6 +8,8 @@ from benchmarks.reproduction.runs_csv import RunsCsv
 
 from tests.benchmarks.reproduction.reproduction_helpers import STORED, filled, folder_of, made_up
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_stored_is_what_is_loaded(tmp_path):
     folder = filled(tmp_path, 3)

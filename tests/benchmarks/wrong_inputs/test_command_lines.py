@@ -6,6 +6,9 @@ import pytest
 from benchmarks.wrong_inputs.command_lines import Folder, WrongCommand, wrong_commands
 from benchmarks.wrong_inputs.outcome import ACCEPTED, REFUSED
 
+pytestmark = pytest.mark.slow
+
+
 COMMANDS = wrong_commands()
 # Every so many of the command lines are tried; a prime, so that commands get different mistakes.
 EVERY = 7

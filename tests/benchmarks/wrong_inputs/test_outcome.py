@@ -21,6 +21,9 @@ from benchmarks.wrong_inputs.wrong_values import VALUES, WrongValue
 import grisaille as gs
 from grisaille.errors import ModelError
 
+pytestmark = pytest.mark.slow
+
+
 PLACES = places()
 NAMES = {p.name for p in PLACES}
 # Each place is tried with every third value, each value at every third place.

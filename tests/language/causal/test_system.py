@@ -9,6 +9,8 @@ import pytest
 import grisaille as gs
 from tests.language.causal.causal_helpers import chain_model, mechanism, three_sets
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_simulated_system_follows_its_mechanisms():
     problem, _ = three_sets(runs=1000)

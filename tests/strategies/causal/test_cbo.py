@@ -10,16 +10,23 @@ import torch
 from scipy import integrate, stats
 
 import grisaille as gs
-from grisaille.confidence.failures import FailedInterventions
-from grisaille.language.causal.intervention_sets import distinct_sets
-from grisaille.problems.causal import complete_graph, toy_graph
+from grisaille.belief.failures import FailedInterventions
+from grisaille.belief.processes.effects import EffectData, EffectProcess, learned_effect
+from grisaille.lab.problems.causal import complete_graph, toy_graph
+from grisaille.language.causal.model import distinct_sets
 from grisaille.records import Failure, History, Pending, Situation, Suggestion
-from grisaille.strategies.causal.effects import CausalKnowledge
-from grisaille.strategies.causal.log_improvement import log_feasibility, log_improvement, log_worth
-from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
-from grisaille.strategies.causal.prior import CausalPrior
-from grisaille.study.evaluation_chain import evaluated
-from grisaille.surrogates.effect_process import EffectData, EffectProcess, learned_effect
+from grisaille.strategies.causal.cbo import (
+    chance_of_watching,
+    coverage,
+    log_feasibility,
+    log_improvement,
+    log_worth,
+)
+from grisaille.strategies.causal.effects import CausalKnowledge, CausalPrior
+from grisaille.study.writer import evaluated
+
+pytestmark = pytest.mark.slow
+
 
 QUICK = gs.MultiStart(starts=2, samples=32, iterations=8, again=False)
 

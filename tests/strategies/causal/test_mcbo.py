@@ -6,12 +6,14 @@ import torch
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.confidence.bands import constant_widths
-from grisaille.confidence.beliefs import believe
-from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.belief.learning import believe
+from grisaille.belief.plausible_set import PlausibleSet, constant_widths
 from grisaille.records import History, Pending, Situation, Suggestion, TrialKind
-from grisaille.strategies.causal.mechanism_history import mechanism_history
-from grisaille.study.evaluation_chain import evaluated
+from grisaille.strategies.causal.effects import mechanism_history
+from grisaille.study.writer import evaluated
+
+pytestmark = pytest.mark.slow
+
 
 QUICK = gs.MultiStart(starts=3, samples=64, iterations=10, again=False)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import grisaille as gs
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import Failure, History, Observation, Situation, Suggestion, Trial, TrialKind
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.plan import Plan

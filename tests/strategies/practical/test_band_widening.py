@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import TrialKind
-from grisaille.solvers.search_problem import Solution
+from grisaille.search.search_problem import Solution
 from grisaille.strategies.practical.band_widening import least_widening, widen_bands
 from tests.strategies.practical.practical_helpers import closed_gap, opening
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import grisaille as gs
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import Probe, Situation, TrialKind
 from grisaille.strategies.practical.costs import (
     cheapest_initial,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.incumbent import Incumbent
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import History, Observation, Situation, Suggestion, Trial, TrialKind
-from grisaille.solvers.search_problem import Solution
+from grisaille.search.search_problem import Solution
 from grisaille.strategies.practical.gap import gap_of, relative_gap, stalled, teaches
 from tests.strategies.practical.practical_helpers import line_problem, opening, tried
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
 from grisaille.strategies.practical.policy import avoid_failures
 from tests.strategies.practical.practical_helpers import (

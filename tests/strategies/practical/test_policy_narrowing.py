@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import grisaille as gs
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import Pending, Situation, Suggestion, TrialKind
 from grisaille.strategies.practical.policy import narrowed
 from tests.strategies.practical.practical_helpers import SEARCH, line_problem, opening, tried

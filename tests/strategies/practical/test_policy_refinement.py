@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import Situation, TrialKind
 from grisaille.strategies.practical.policy import refine
 from tests.strategies.practical.practical_helpers import closed_gap, line_problem, opening, tried

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.confidence.knowledge import Knowledge
+from grisaille.belief.knowledge import Knowledge
 from grisaille.records import History, Pending, Situation, Suggestion, TrialKind
-from grisaille.strategies.practical.policy import go_elsewhere, repeat_best
-from grisaille.strategies.practical.recommendation import repeats
+from grisaille.strategies.practical.policy import go_elsewhere, repeat_best, repeats
 from tests.strategies.practical.practical_helpers import line_problem, opening, tried
 
 

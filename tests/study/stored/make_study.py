@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 
 import grisaille as gs
-from grisaille.cli import main
+from grisaille.views.cli import main
 
 HERE = Path(__file__).parent
 QUICK = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=128, iterations=20))
@@ -97,6 +97,6 @@ if __name__ == "__main__":
     # What is stored names no machine.
     with (
         mock.patch("socket.gethostname", return_value="laboratory"),
-        mock.patch("grisaille.storage.heartbeat.this_host", return_value="laboratory"),
+        mock.patch("grisaille.study.log.heartbeat.this_host", return_value="laboratory"),
     ):
         make(sys.argv[1])

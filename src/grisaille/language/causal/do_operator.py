@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 
 from grisaille.checks import check_name, real_numbers
 from grisaille.errors import ModelError, shortened, text_of
-from grisaille.language.atoms import Atom
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Expression, Operation, as_expression
-from grisaille.language.named import labelled
+from grisaille.language.operations import Atom
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
+from grisaille.language.text import labelled
 from grisaille.language.variable import Variable
 
 

@@ -23,9 +23,9 @@ from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.causal.system import INTERVENTION, Runs, Simulation, System, Trials
 from grisaille.language.constraint import Constraint
 from grisaille.language.expression import Expression
-from grisaille.language.named import labelled
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program
+from grisaille.language.text import labelled
 from grisaille.language.variable import Variable
 
 

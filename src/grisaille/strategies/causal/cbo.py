@@ -10,21 +10,130 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
+from grisaille.belief.design_problem import whole_entries
+from grisaille.belief.failures import FailedInterventions
+from grisaille.belief.incumbent import Incumbent
 from grisaille.checks import check_count, check_solver
-from grisaille.confidence.design_problem import whole_entries
-from grisaille.confidence.failures import FailedInterventions
-from grisaille.confidence.incumbent import Incumbent
 from grisaille.errors import ModelError
-from grisaille.language.causal.intervention_sets import distinct_sets
-from grisaille.language.causal.model import CausalModel
+from grisaille.language.causal.model import CausalModel, distinct_sets
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
-from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import SearchProblem, Solver
+from grisaille.search.multistart import MultiStart
+from grisaille.search.search_problem import SearchProblem, Solver
 from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watches
-from grisaille.strategies.causal.log_improvement import log_feasibility, log_improvement, log_worth
-from grisaille.strategies.causal.observe_or_intervene import chance_of_watching, coverage
+
+# --- observe or intervene -------------------------------------------------------------------------
+# Whether to watch a system as it is, or to intervene in it.
+#
+# The rule of "Causal Bayesian optimization" (Aglietti, Lu, Paleyes and Gonzalez 2020).
+
+# A convex hull of n points has up to n^(d/2) facets. With more variables, a box takes its place.
+_MOST_HULL_VARIABLES = 6
+
+
+def coverage(rows: Array, lower: Array, upper: Array) -> float:
+    """Volume of the convex hull of what was watched, relative to the interventions' domain.
+
+    Vol(C(D)) / Vol(D(X)), at most 1; 0 when the rows lie in a plane.
+
+    Args:
+        rows: (N, d), the variables that can be set, as watched.
+        lower: (d,), the domain's lower end.
+        upper: (d,), its upper end.
+    """
+    scaled = (rows - lower) / (upper - lower)
+    count, d = scaled.shape
+    if count <= d or not d:
+        return 0.0
+    if d == 1 or d > _MOST_HULL_VARIABLES:
+        return float(min(1.0, np.ptp(scaled, 0).prod()))
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return float(min(1.0, ConvexHull(scaled).volume))
+    except QhullError:
+        return 0.0
+
+
+def chance_of_watching(covered: float, rows: int, most_rows: int) -> float:
+    """The probability of watching: epsilon = coverage * N_max / N, and 0 from N_max rows on.
+
+    When few rows cover much of the domain, more of them will tell the effects of interventions;
+    when they cover little, only interventions will. The publication prints N / N_max; its program
+    divides by that, so that watching becomes rarer with every row, and so does this.
+
+    Args:
+        covered: What `coverage` says.
+        rows: N, how many rows were watched.
+        most_rows: N_max, how many are wanted at most.
+    """
+    if rows >= most_rows:
+        return 0.0
+    if not rows:
+        return 1.0
+    return min(1.0, covered * most_rows / rows)
+
+
+# --- log improvement ------------------------------------------------------------------------------
+# Expected improvement and feasibility of normal variables, as logarithms.
+
+# Below these arguments the closed form of h loses its digits, and its scaled one too.
+_DIRECT = -1.0
+_SCALED = -1e4
+
+
+def log_improvement(mean: Tensor, deviation: Tensor, best: float) -> Tensor:
+    """Log E[max(best - f, 0)] for f ~ N(mean, deviation^2), of any shape.
+
+    log deviation + log h(u), h(u) = phi(u) + u Phi(u), u = (best - mean) / deviation. For u < -1,
+    h(u) = phi(u) (1 - |u| R(|u|)), with R the ratio (1 - Phi) / phi; and h(u) -> phi(u) / u^2.
+    """
+    floor = torch.finfo(mean.dtype).tiny
+    deviation = deviation.clamp_min(math.sqrt(floor))
+    u = (best - mean) / deviation
+    # Each branch sees arguments that suit it, so that no gradient of an unused one is infinite.
+    near = u.clamp_min(_DIRECT)
+    direct = (_density(near).exp() + near * torch.special.ndtr(near)).log()
+    middle = -u.clamp(_SCALED, _DIRECT)
+    ratio = math.sqrt(math.pi / 2) * torch.special.erfcx(middle / math.sqrt(2))
+    scaled = torch.log1p(-(middle * ratio).clamp_max(1 - 1e-12)) + _density(middle)
+    far = -u.clamp_max(_SCALED)
+    limit = _density(far) - 2 * far.log()
+    return deviation.log() + torch.where(
+        u > _DIRECT, direct, torch.where(u > _SCALED, scaled, limit)
+    )
+
+
+def log_worth(deviation: Tensor, noise: float) -> Tensor:
+    """Log (1 - noise / sqrt(deviation^2 + noise^2)): how much of an answer is news, of any shape.
+
+    The factor of augmented expected improvement (Huang, Allen, Notz and Zeng 2006); without noise
+    it is 1.
+
+    Args:
+        deviation: Of what is asked for.
+        noise: Standard deviation of the answer's noise.
+    """
+    floor = torch.finfo(deviation.dtype).tiny
+    deviation = deviation.clamp_min(math.sqrt(floor))
+    whole = (deviation.square() + noise**2).sqrt()
+    return 2 * deviation.log() - whole.log() - (whole + noise).log()  # the same, without cancelling
+
+
+def log_feasibility(means: Tensor, deviations: Tensor) -> Tensor:
+    """Sum over k of log P(g_k <= 0) for g_k ~ N(mean, deviation^2), (batch, K) to (batch,)."""
+    floor = torch.finfo(means.dtype).tiny
+    logarithm: Tensor = torch.special.log_ndtr(-means / deviations.clamp_min(math.sqrt(floor)))
+    return logarithm.sum(-1)
+
+
+def _density(u: Tensor) -> Tensor:
+    """Logarithm of the standard normal density."""
+    return -0.5 * u.square() - 0.5 * math.log(2 * math.pi)
+
+
+# --- cbo ------------------------------------------------------------------------------------------
 
 # A set has few variables, and every point of a search costs many runs of the learned system.
 _SEARCH = MultiStart(starts=4, samples=128, iterations=15, again=False, polish=False)

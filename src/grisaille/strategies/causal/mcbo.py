@@ -8,29 +8,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.belief.failures import FailedInterventions
+from grisaille.belief.incumbent import Incumbent, best_of_trials, find_incumbent
+from grisaille.belief.knowledge import with_pending
+from grisaille.belief.learning import Beliefs, believe
+from grisaille.belief.plausible_set import PlausibleSet, constant_widths
 from grisaille.checks import check_count, check_solver, is_finite
-from grisaille.confidence.bands import constant_widths
-from grisaille.confidence.beliefs import Beliefs, believe
-from grisaille.confidence.failures import FailedInterventions
-from grisaille.confidence.incumbent import Incumbent, best_of_trials, find_incumbent
-from grisaille.confidence.pending import with_pending
-from grisaille.confidence.plausible_set import PlausibleSet
 from grisaille.errors import ModelError, shortened
 from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
-from grisaille.records import (
-    Bound,
-    History,
-    Pending,
-    Situation,
-    Suggestion,
-    TrialKind,
-    allowances,
-)
-from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Solution, Solver
-from grisaille.strategies.causal.mechanism_history import mechanism_history
+from grisaille.records import Bound, History, Pending, Situation, Suggestion, TrialKind, allowances
+from grisaille.search.multistart import MultiStart
+from grisaille.search.search_problem import Solution, Solver
+from grisaille.strategies.causal.effects import mechanism_history
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.optimistic import Optimistic
 

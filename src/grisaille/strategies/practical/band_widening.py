@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from grisaille.confidence.audit import DOUBT, MARGIN, Audited
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.plausible_set import BandRule, PlausibleSet
+from grisaille.belief.audit import DOUBT, MARGIN, Audited
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.plausible_set import BandRule, PlausibleSet
 from grisaille.records import TESTED, Refutation, TrialKind
-from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Solution, Solver
+from grisaille.search.multistart import MultiStart
+from grisaille.search.search_problem import Solution, Solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary, try_to_refute
 from grisaille.strategies.plan import Plan, is_refuted
 from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap, teaches

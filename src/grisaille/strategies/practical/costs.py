@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem
 from grisaille.records import History, Probe, Situation, Suggestion
 from grisaille.strategies.initial_design import Initial, initial_points, initial_suggestion

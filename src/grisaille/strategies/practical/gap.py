@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grisaille.confidence.beliefs import noise_of
-from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.confidence.plausible_set import PlausibleSet
+from grisaille.belief.incumbent import Incumbent
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.learning import noise_of
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.records import History, Situation
-from grisaille.solvers.search_problem import Solution
+from grisaille.search.search_problem import Solution
 from grisaille.strategies.plan import Plan
 
 NEARLY_CLOSED = 1e-2

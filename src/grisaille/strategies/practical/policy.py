@@ -1,7 +1,7 @@
-"""What the default adds to the paper's algorithm: small steps, in the order given below.
+"""The steps that the default adds to the paper's algorithm, in the order given below.
 
-Each step takes a plan and what is known, and returns a plan. A step that does not apply returns the
-plan it was given.
+Each step takes a plan and what is known, and returns a plan. A step that does not apply returns
+the plan it was given.
 """
 
 from __future__ import annotations
@@ -10,21 +10,250 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from grisaille.confidence.incumbent import Incumbent
-from grisaille.confidence.knowledge import Knowledge
-from grisaille.records import TrialKind
-from grisaille.solvers.multistart import MultiStart
-from grisaille.solvers.search_problem import Solution, Solver, nearby
+from grisaille.array_types import Array
+from grisaille.belief.design_problem import design_problem
+from grisaille.belief.incumbent import Incumbent
+from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.variable_blocks import with_tried_parts
+from grisaille.records import Situation, TrialKind
+from grisaille.search.multistart import MultiStart
+from grisaille.search.search_problem import SearchProblem, Solution, Solver, nearby
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.band_widening import widen_bands
 from grisaille.strategies.practical.costs import leave_out_expensive, stay_within_budget
-from grisaille.strategies.practical.feasibility import seek_feasible_point
-from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap
-from grisaille.strategies.practical.recommendation import recommend, repeats
-from grisaille.strategies.stepped_choice import settled
+from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, is_closing, relative_gap
+from grisaille.strategies.stepped_choice import SAME, design_of, is_among, settled
+
+# --- recommendation -------------------------------------------------------------------------------
+# Points that are believed feasible and good, and when one is worth a trial.
+
+# How many other trials follow a recommendation that was not the best.
+_PAUSE = 3
+# Distance kept from constraints, in their spreads: the search is that exact, and no more.
+_MARGIN = 1e-6
+# The part of their deviations and distances that constraints must bear once the gap is closed.
+_SHARP = 0.01
+# Points closer than this to a pending one are better chosen when its answers are in.
+_NEAR = 1e-3
+
+# A search of the design space alone needs less than one of the auxiliary problem.
+_CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
+# With many variables and no feasible point to start from, it ends in the wrong valley too often. Of
+# 16 searches of two badly scaled problems of 7 and 9 variables, 8 ended 0.3 to 0.7 spreads worse
+# than the best; from so many starts, 4 did.
+_WIDE_SEARCH = MultiStart(starts=24, samples=1024, iterations=40)
+_MANY_VARIABLES = 7
+
+
+def recommend(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Try a point that is believed feasible with certainty and good, if one is worth a trial now.
+
+    The algorithm's own points approach active constraints from the infeasible side (paper notes,
+    point 6). So the last two trials go to such points, and earlier ones when the point is predicted
+    to close half of the gap.
+    """
+    gap = gap_of(plan, knowledge)
+    if gap.is_doubted:
+        return plan
+    point = recommendation(knowledge, plan.promise, gap.is_closed)
+    if point is None:
+        return plan
+    suggestion = replace(plan.suggestion, kind=TrialKind.RECOMMENDED, x=point)
+    return replace(plan, suggestion=suggestion, is_final=True)
+
+
+def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) -> Array | None:
+    """A believed-feasible point worth a trial now, or None.
+
+    Args:
+        knowledge: What is known; constraints must hold with its bands.
+        promise: What the bands that points are chosen by promise.
+        closed: Whether what is left to gain is a matter of digits.
+    """
+    situation, incumbent = knowledge.situation, knowledge.incumbent
+    plausible = knowledge.plausible
+    if incumbent is None:
+        return None
+    latest = [p.suggestion for p in situation.pending]
+    if any(s.kind is TrialKind.RECOMMENDED for s in latest):
+        return None  # until its answers are in, the next one would be the same
+    if not is_closing(situation) and _recommended_in_vain(situation, incumbent):
+        return None
+    margin = 1.0
+    if closed and knowledge.is_exact:
+        # Where next to nothing is left to gain, deviations are rounding, answers are exact, and a
+        # search nearby is finer.
+        plausible, margin = plausible.scaled(_SHARP), _SHARP
+    solution = cautious_solution(knowledge, incumbent, plausible, margin, closed)
+    if not solution.feasible:
+        return None
+    if incumbent.feasible and promise is not None:
+        gain = incumbent.objective - solution.value
+        worth_it = 0.0 if closed else (incumbent.objective - promise) / 2
+        if gain <= 0 or (not is_closing(situation) and gain < worth_it):
+            return None
+    point = design_of(solution, knowledge)
+    return None if repeats(point, knowledge) or _is_pending(point, knowledge) else point
+
+
+def cautious_solution(
+    knowledge: Knowledge,
+    incumbent: Incumbent,
+    plausible: PlausibleSet,
+    margin: float = 1.0,
+    is_nearby: bool = False,
+) -> Solution:
+    """The best point where constraints hold with the deviations that bands give them.
+
+    Args:
+        knowledge: What is known.
+        incumbent: The best point so far, where the search may start.
+        plausible: The bands.
+        margin: A factor of the distance that is kept beyond that.
+        is_nearby: Whether to search around the incumbent only.
+    """
+    best = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+    hints = knowledge.program.space.to_search(best)
+    distance = margin * _MARGIN * knowledge.history.constraint_sizes()
+    cautious = plausible.cautious_problem(torch.tensor(distance))
+    cautious = with_tried_parts(cautious, knowledge.program, knowledge.history)
+    if is_nearby:
+        cautious = nearby(cautious, hints[0], len(hints[0]))
+    if knowledge.failures is not None:
+        cautious = knowledge.failures.avoided_in(cautious, plausible)
+    many = len(hints[0]) >= _MANY_VARIABLES
+    search = _WIDE_SEARCH if many and not incumbent.feasible else _CAUTIOUS_SEARCH
+    solution = search.solve(cautious, hints, knowledge.situation.trial_seed)
+    return settled(cautious, solution, knowledge)
+
+
+def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
+    """Whether the latest recommendation is too recent for another one.
+
+    One is followed by another kind of trial; if it is not the best point now, by several.
+    """
+    trials = situation.history.trials
+    latest = max(
+        (i for i, t in enumerate(trials) if t.suggestion.kind is TrialKind.RECOMMENDED),
+        default=None,
+    )
+    if latest is None:
+        return False
+    pause = 1 if incumbent.position == latest else _PAUSE
+    return situation.started - trials[latest].number < pause
+
+
+def repeats(x: Array, knowledge: Knowledge) -> bool:
+    """Whether a point was tried, and all black boxes would give the same answers again."""
+    return _is_near(x, [trial.x for trial in knowledge.history], SAME, knowledge)
+
+
+def _is_pending(x: Array, knowledge: Knowledge) -> bool:
+    """Whether a pending trial will tell nearly all that a point could."""
+    pending = knowledge.situation.pending
+    chains = [p.suggestion.x for p in pending if p.suggestion.chain]
+    return _is_near(x, chains, _NEAR, knowledge)
+
+
+def _is_near(x: Array, others: list[Array], part: float, knowledge: Knowledge) -> bool:
+    """Whether a point is so near to another one, in parts of each range, and answers are exact."""
+    return knowledge.is_exact and is_among(knowledge.program.space, x, others, part)
+
+
+# --- feasibility ----------------------------------------------------------------------------------
+# Looking for a feasible point while none is known.
+
+# How cautious to be, in audited bands: as cautious as the constraints allow.
+_CAUTION = (2.0, 1.0, 0.3, 0.1, 0.01)
+# The largest of several constraints has kinks, on which a polish gains nothing.
+_KINKED_SEARCH = MultiStart(starts=6, samples=512, iterations=40, polish=False)
+# So many of the last trials all look for a feasible point; earlier ones in turn with others.
+_LAST_TRIALS = 5
+
+
+def seek_feasible_point(plan: Plan, knowledge: Knowledge) -> Plan:
+    """Try the point that is most surely feasible, while no point tried is.
+
+    The algorithm's own points meet constraints only as far as the bands allow, and those of a
+    recommendation must meet them with the whole bands, which narrow corners do not leave room for.
+    So we are as cautious as the constraints allow. If even the predictions meet them nowhere, we go
+    where they are violated least.
+    """
+    incumbent = knowledge.incumbent
+    if incumbent is None or incumbent.feasible or not _is_due(knowledge.situation):
+        return plan
+    if not len(knowledge.history.constraint_sizes()):  # the objective has no finite value
+        return plan
+    point = _most_surely_feasible(knowledge, incumbent)
+    if repeats(point, knowledge):
+        return plan
+    suggestion = replace(plan.suggestion, kind=TrialKind.RECOMMENDED, x=point)
+    return replace(plan, suggestion=suggestion, is_final=True)
+
+
+def _is_due(situation: Situation) -> bool:
+    """Whether this trial is to look for a feasible point: every other one, and all at the end."""
+    latest = [t.suggestion for t in situation.history.trials[-1:]]
+    latest += [p.suggestion for p in situation.pending]
+    if situation.remaining is not None and situation.remaining <= _LAST_TRIALS:
+        return not situation.pending
+    return not any(s.kind is TrialKind.RECOMMENDED for s in latest)
+
+
+def _most_surely_feasible(knowledge: Knowledge, incumbent: Incumbent) -> Array:
+    """The point of most caution that has one; else the point of least predicted violation."""
+
+    def point_of(caution: float) -> Array | None:
+        bands = knowledge.audited.scaled(caution)
+        solution = cautious_solution(knowledge, incumbent, bands)
+        return design_of(solution, knowledge) if solution.feasible else None
+
+    most, *_, least = _CAUTION
+    found = point_of(most)
+    if found is not None:
+        return found
+    found = point_of(least)
+    if found is None:
+        return _least_violated(knowledge, incumbent)
+    possible = list(_CAUTION[1:-1])
+    while possible:  # each search halves what is possible
+        middle = len(possible) // 2
+        better = point_of(possible[middle])
+        found = found if better is None else better
+        possible = possible[middle + 1 :] if better is None else possible[:middle]
+    return found
+
+
+def _least_violated(knowledge: Knowledge, incumbent: Incumbent) -> Array:
+    best = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
+    problem, seed = _least_violation(knowledge), knowledge.situation.trial_seed
+    solution = _KINKED_SEARCH.solve(problem, knowledge.program.space.to_search(best), seed)
+    return design_of(settled(problem, solution, knowledge), knowledge)
+
+
+def _least_violation(knowledge: Knowledge) -> SearchProblem:
+    """Minimize the largest predicted constraint, each in its own size, over x alone."""
+    plausible = knowledge.plausible
+    sizes = torch.tensor(knowledge.history.constraint_sizes()).clamp_min(1e-300)
+
+    def evaluate(design: Tensor) -> tuple[Tensor, Tensor]:
+        _, constraints, _ = plausible.predict(design)
+        return (constraints / sizes).amax(1), constraints[:, :0]
+
+    return design_problem(knowledge.program, evaluate)
+
+
+# --- policy ---------------------------------------------------------------------------------------
+# What the default adds to the paper's algorithm: small steps, in the order given below.
+#
+# Each step takes a plan and what is known, and returns a plan. A step that does not apply
+# returns the plan it was given.
 
 # How much learned bands are narrowed to choose by; and after how many trials the bound, which these
 # do not give, is worked out with the whole ones.

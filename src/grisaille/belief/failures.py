@@ -1,0 +1,191 @@
+"""Where failures are avoided: inputs near those that a black box failed at.
+
+A failure teaches a surrogate nothing, so the auxiliary problem would suggest the same point again
+and again. An input is avoided unless an answer is much nearer than any failure. Far from all
+answers this leaves out whole regions; near a boundary, every answer moves it closer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grisaille.array_types import Array, Flags
+from grisaille.belief.learning import accepted, input_range
+from grisaille.belief.logarithmic_inputs import in_logarithms, logarithmic_inputs
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.processes.kernels import logarithms
+from grisaille.language.black_box import BlackBox
+from grisaille.language.causal.model import SYSTEM, CausalModel
+from grisaille.language.program import BoxCall, Program
+from grisaille.records import History
+from grisaille.search.search_problem import SearchProblem
+
+# How many times nearer an answer must be than a failure.
+_NEARER = 2.0
+LEAST_DISTANCE = 0.01
+"""How near to a failure is too near in any case, in ranges of the inputs: a boundary is not worth
+more trials than that."""
+# Points by which the farthest place from all failures is judged.
+_PLACES = 256
+
+
+class FailedInputs:
+    """Where the black boxes of a program failed, and where they answered.
+
+    Args:
+        program: The problem's.
+        history: What was tried.
+    """
+
+    def __init__(self, program: Program, history: History) -> None:
+        self._tried: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
+        self._flags = {b.name: torch.tensor(logarithmic_inputs(program, b)) for b in program.boxes}
+        for box in program.boxes:
+            failed = np.array([f.inputs for f in history.failures if f.box == box.name])
+            answered, _ = history.data(box.name, box.inputs, box.outputs)
+            if len(failed) and len(answered):
+                ends = input_range(program, box, np.concatenate([answered, failed]))
+                low, high = (in_logarithms(e, logarithmic_inputs(program, box)) for e in ends)
+                scale, where = torch.tensor(high - low), torch.tensor(failed)
+                where = where[(accepted(box, where) == where).all(1)]
+                known = self._measured(box, torch.tensor(answered))
+                self._tried[box.name] = scale, known, self._measured(box, where)
+
+    def __bool__(self) -> bool:
+        return bool(self._tried)
+
+    def _measured(self, box: BlackBox, states: Tensor) -> Tensor:
+        """States in what distances between them are measured in: logarithms, or their own units."""
+        flags = self._flags[box.name]
+        return logarithms(states, flags) if flags.any() else states
+
+    def excess(self, plausible: PlausibleSet, points: Tensor) -> Tensor:
+        """How much too near to a failure each call's state is, met when <= 0.
+
+        Args:
+            plausible: What the points belong to.
+            points: (batch, n + outputs), or (batch, n) for predicted states.
+
+        Returns:
+            (batch, calls of boxes that failed), in ranges of the inputs.
+        """
+        found: list[Tensor] = []
+
+        def look(call: BoxCall, states: Tensor) -> None:
+            if call.box.name in self._tried:
+                scale, answered, failed = self._tried[call.box.name]
+                inside = self._measured(call.box, accepted(call.box, states))
+                states = self._measured(call.box, states)
+                # A chain that leaves the accepted range fails, which says nothing of its inside.
+                excess = ((states - inside) / scale).abs().amax(1)
+                if len(failed):
+                    near = too_near(inside / scale, answered / scale, failed / scale)
+                    excess = torch.maximum(excess, near)
+                found.append(excess)
+
+        plausible.visit(points, look)
+        return torch.stack(found, 1)
+
+    def avoided_in(self, problem: SearchProblem, plausible: PlausibleSet) -> SearchProblem:
+        """A search of the plausible set, or of the design space alone, that avoids failures."""
+
+        def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
+            objective, constraints = problem.evaluate(points)
+            return objective, torch.cat([constraints, self.excess(plausible, points)], 1)
+
+        return replace(problem, evaluate=evaluate, relax=None)
+
+
+def failed_points(causal: CausalModel, history: History) -> list[Array]:
+    """Design points that the system failed at."""
+    size = sum(variable.size for variable in causal.variables)
+    # The problem may have been changed since a failure.
+    return [f.x for f in history.failures if f.box == SYSTEM and len(f.x) == size]
+
+
+class FailedInterventions:
+    """Where the system failed under each set, and where it answered.
+
+    Values x of a set are avoided by the rule of `too_near`, among the answers and failures f of the
+    same set and in ranges of what is set. While a set has no answer, |x - f| must be half of what
+    it can be at most: steps as large as that soon leave a region in which everything fails.
+
+    Args:
+        causal: What the problem over interventions is about.
+        history: What was tried.
+        useless: (n,), which of the n trials count as failures though the system answered.
+    """
+
+    def __init__(self, causal: CausalModel, history: History, useless: Flags | None = None) -> None:
+        failed = failed_points(causal, history)
+        answered: list[Array] = []
+        for number, trial in enumerate(history):
+            (failed if useless is not None and useless[number] else answered).append(trial.x)
+        self._causal = causal
+        self._failed, self._answered = _by_set(causal, failed), _by_set(causal, answered)
+        self._reach = {number: _reach(tried) for number, tried in self._failed.items()}
+
+    def excess(self, number: int, values: Tensor) -> Tensor:
+        """How much too near to a failure values (batch, d) are, (batch,), met when <= 0."""
+        if number not in self._failed:
+            return values.new_zeros(len(values))
+        unit = _unit(self._causal, number, values)
+        failed = self._failed[number]
+        if number not in self._answered:
+            return max(self._reach[number] / 2, LEAST_DISTANCE) - nearest(unit, failed)
+        return too_near(unit, self._answered[number], failed)
+
+    def avoided_in(self, problem: SearchProblem, number: int) -> SearchProblem:
+        """A search of a set, whose points start with its values, that avoids failures."""
+        if number not in self._failed:
+            return problem
+        size = self._causal.intervened(number).program.size
+
+        def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
+            objective, constraints = problem.evaluate(points)
+            excess = self.excess(number, points[:, :size])
+            return objective, torch.cat([constraints, excess.unsqueeze(1)], 1)
+
+        return replace(problem, evaluate=evaluate, relax=None)
+
+
+def _by_set(causal: CausalModel, points: list[Array]) -> dict[int, Tensor]:
+    """Design points as parts of the ranges of their sets, (n, d) by set."""
+    found: dict[int, list[Array]] = {}
+    for number, values in map(causal.read, points):
+        found.setdefault(number, []).append(values)
+    return {n: _unit(causal, n, torch.tensor(np.array(rows))) for n, rows in found.items()}
+
+
+def _unit(causal: CausalModel, number: int, values: Tensor) -> Tensor:
+    program = causal.intervened(number).program
+    lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
+    return (values - lower) / (upper - lower)
+
+
+def _reach(failed: Tensor) -> float:
+    """How far from all failures (n, d) a point of the unit box can be, about."""
+    d = failed.shape[1]
+    if not d:
+        return 0.0
+    engine = torch.quasirandom.SobolEngine(d, scramble=True, seed=0)
+    return float(nearest(engine.draw(_PLACES, dtype=torch.float64), failed).max())
+
+
+def too_near(inputs: Tensor, answered: Tensor, failed: Tensor) -> Tensor:
+    """How much too near to a failure inputs (batch, d) are, (batch,): met when <= 0.
+
+    An input s is avoided unless 2 |s - a| <= |s - f| and |s - f| >= 0.01 for the nearest answer a
+    and the nearest failure f.
+    """
+    return (_NEARER * nearest(inputs, answered)).clamp_min(LEAST_DISTANCE) - nearest(inputs, failed)
+
+
+def nearest(inputs: Tensor, tried: Tensor) -> Tensor:
+    """Distance from each input to the nearest one tried."""
+    squares = (inputs.unsqueeze(1) - tried).square().sum(2)
+    return (squares.min(1).values + 1e-18).sqrt()  # the root stays differentiable at an input

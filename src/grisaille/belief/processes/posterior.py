@@ -1,0 +1,429 @@
+"""The posterior of a Gaussian process, frozen into plain tensors (Eq. mean_cov).
+
+A search needs thousands of means and deviations with gradients, and plain tensors are several
+times faster than GPyTorch's lazy operators.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grisaille.array_types import Array
+from grisaille.belief.processes.kernels import (
+    Hyperparameters,
+    Kernel,
+    Matern,
+    SquaredExponential,
+    logarithms,
+)
+from grisaille.belief.processes.radial import LEAST_VARIANCE as LEAST_VARIANCE
+from grisaille.belief.processes.radial import RadialGroup, RadialPosterior
+from grisaille.errors import ModelError, counted
+
+# --- posterior ------------------------------------------------------------------------------------
+
+# Noise is never taken to be below this part of an observation's prior variance. It keeps every
+# Cholesky factor well defined however many inputs coincide (they do near convergence), and adds at
+# most 1e-5 prior standard deviations to a deviation: bands can close that far.
+LEAST_NOISE = 1e-10
+# How many points a user's own model is asked for at once where that takes their covariance.
+_JOINTLY = 64
+
+
+class Surrogate(Protocol):
+    """Belief about one black box."""
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        ...
+
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means and covariances of q states each, from (batch, q, d).
+
+        Returns:
+            Means (batch, q, k) and covariances of each output (batch, k, q, q).
+        """
+        ...
+
+    def with_predicted(self, state: Tensor) -> Surrogate:
+        """The same mean, with the deviations that an observation at a state (d,) will leave."""
+        ...
+
+
+class NoFactorError(Exception):
+    """Rounding leaves the covariance of many observations no Cholesky factor."""
+
+
+class Posterior:
+    """Independent Gaussian processes for the outputs of one black box, given observations.
+
+    mean(s) = m + k(s)' (K + lambda I)^-1 (y - m), variance(s) = k(s, s) - k(s)' (K + lambda I)^-1
+    k(s), through the Cholesky factor L of K + lambda I.
+
+    Args:
+        kernel: The kernel family.
+        hyperparameters: Its hyper-parameters.
+        inputs: (n, d).
+        outputs: (n, k).
+
+    Attributes:
+        scaled: The inputs in length-scales, (k, n, d).
+        factor: L, (k, n, n).
+        weights: alpha = (K + lambda I)^-1 (y - m), (k, n, 1).
+    """
+
+    def __init__(
+        self, kernel: Kernel, hyperparameters: Hyperparameters, inputs: Tensor, outputs: Tensor
+    ) -> None:
+        self.kernel = kernel
+        self.hyperparameters = hyperparameters
+        self.inputs = inputs
+        self.outputs = outputs
+        self.scaled = self.scale(inputs)
+        # Outputs that are alike share one factor.
+        some = self.scaled[:1] if hyperparameters.are_alike else self.scaled
+        covariance = self.covariance(some, some)
+        covariance.diagonal(dim1=1, dim2=2).add_(self.regularization(self.scaled)[: len(some)])
+        factor, failed = torch.linalg.cholesky_ex(covariance)
+        if failed.any():
+            raise NoFactorError
+        self._set_factor(factor.expand(outputs.shape[1], -1, -1))
+
+    def extended(self, inputs: Tensor, outputs: Tensor) -> Posterior:
+        """The posterior with one more observation, inputs (d,) and outputs (k,), in O(n^2)."""
+        longer = copy(self)
+        longer.inputs = torch.cat([self.inputs, inputs.unsqueeze(0)])
+        longer.outputs = torch.cat([self.outputs, outputs.unsqueeze(0)])
+        longer.scaled = self.scale(longer.inputs)
+        new = longer.scaled[:, -1:, :]
+        column = self.covariance(self.scaled, new)
+        row = torch.linalg.solve_triangular(self.factor, column, upper=False).transpose(1, 2)
+        noise = self.regularization(new)
+        left = self.covariance_diagonal(new) + noise - (row * row).sum(-1)
+        corner = torch.maximum(left, noise).sqrt().unsqueeze(-1)  # what is left is at least lambda
+        zeros = torch.zeros_like(row).transpose(1, 2)
+        longer._set_factor(
+            torch.cat([torch.cat([self.factor, zeros], 2), torch.cat([row, corner], 2)], 1)
+        )
+        return longer
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        if isinstance(self.kernel, SquaredExponential | Matern) and states.device.type == "cpu":
+            return self._radial(self.kernel).predict(self.hyperparameters.from_origin(states))
+        scaled = self.scale(states)
+        cross = self.covariance(self.scaled, scaled)  # (k, n, batch)
+        mean = self.hyperparameters.mean[:, None] + (self.weights * cross).sum(1)
+        solved = torch.linalg.solve_triangular(self.factor, cross, upper=False)
+        variance = self.covariance_diagonal(scaled) - (solved * solved).sum(1)
+        floor = LEAST_VARIANCE * self.hyperparameters.variance[:, None]
+        return mean.T, torch.maximum(variance, floor).sqrt().T
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether `with_slopes` will do: for plain kernels of the distance."""
+        return isinstance(self.kernel, SquaredExponential | Matern)
+
+    def with_slopes(self, states: Array) -> tuple[Array, Array, Array, Array]:
+        """Means and deviations (batch, k) at (batch, d), and the slopes (batch, k, d) of both."""
+        assert isinstance(self.kernel, SquaredExponential | Matern)
+        radial, flags = self._radial(self.kernel), self.hyperparameters.logarithmic
+        if flags is None:
+            return radial.with_slopes(states - self.hyperparameters.center.numpy())
+        places = self.hyperparameters.from_origin(torch.from_numpy(states)).numpy()
+        mean, deviation, by_mean, by_deviation = radial.with_slopes(places)
+        rates = np.where(flags.numpy(), 1 / states, 1.0)[:, None]
+        return mean, deviation, by_mean * rates, by_deviation * rates
+
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
+        batch, q, d = states.shape
+        scaled = self.scale(states.reshape(batch * q, d))  # (k, batch * q, d)
+        cross = self.covariance(self.scaled, scaled)
+        mean = self.hyperparameters.mean[:, None] + (self.weights * cross).sum(1)
+        solved = torch.linalg.solve_triangular(self.factor, cross, upper=False)
+        covariance = self.hyperparameters.joint_covariance(self.kernel, scaled, solved, q)
+        return mean.T.reshape(batch, q, len(mean)), covariance
+
+    def with_predicted(self, state: Tensor) -> Posterior:
+        """The same mean, with the deviations that an observation at a state (d,) will leave."""
+        return self.extended(state, self.predict(state.unsqueeze(0))[0][0])
+
+    def of_logarithms(self) -> Posterior:
+        """The same posterior as a function of the logarithms themselves, where inputs have one."""
+        flags = self.hyperparameters.logarithmic
+        if flags is None:
+            return self
+        same = copy(self)
+        same._arrays = None
+        same.inputs = logarithms(self.inputs, flags)
+        same.hyperparameters = replace(self.hyperparameters, logarithmic=None)
+        return same
+
+    def on(self, device: torch.device) -> Posterior:
+        """The same posterior on a device."""
+        if self.inputs.device.type == device.type:
+            return self
+        moved = copy(self)
+        moved.hyperparameters = self.hyperparameters.on(device)
+        for name in ("inputs", "outputs", "scaled", "factor", "weights"):
+            setattr(moved, name, getattr(self, name).to(device))
+        return moved
+
+    def misses(self) -> Tensor:
+        """How far the mean is from each output it was given, (n, k): lambda alpha."""
+        return (self.regularization(self.scaled) * self.weights.squeeze(-1)).abs().T
+
+    def _set_factor(self, factor: Tensor) -> None:
+        self.factor = factor
+        residual = self.outputs - self.hyperparameters.mean
+        if self.hyperparameters.are_alike:
+            self.weights = torch.cholesky_solve(residual, factor[0]).T.unsqueeze(-1)
+        else:
+            self.weights = torch.cholesky_solve(residual.T.unsqueeze(-1), factor)  # (k, n, 1)
+        self._arrays: RadialPosterior | None = None
+
+    def _radial(self, kernel: SquaredExponential | Matern) -> RadialPosterior:
+        """The same in arrays."""
+        if self._arrays is None:
+            sizes, k = self.hyperparameters, self.outputs.shape[1]
+            alike = [list(range(k))] if sizes.are_alike else [[i] for i in range(k)]
+            self._arrays = RadialPosterior(
+                [
+                    RadialGroup(
+                        kernel,
+                        outputs,
+                        sizes.lengthscale[outputs[0]].numpy(),
+                        float(sizes.variance[outputs[0]]),
+                        sizes.mean[outputs].numpy(),
+                        self.scaled[outputs[0]].numpy(),
+                        np.asfortranarray(self.factor[outputs[0]].numpy()),
+                        self.weights[outputs, :, 0].numpy(),
+                    )
+                    for outputs in alike
+                ]
+            )
+        return self._arrays
+
+    def scale(self, states: Tensor) -> Tensor:
+        """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d)."""
+        return self.hyperparameters.scale(self.kernel, states)
+
+    def covariance(self, first: Tensor, second: Tensor) -> Tensor:
+        """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m)."""
+        return self.hyperparameters.covariance(self.kernel, first, second)
+
+    def regularization(self, scaled: Tensor) -> Tensor:
+        """Lambda as used: the noise, but not less than rounding needs; (k, n, d) to (k, n)."""
+        variance = self.hyperparameters.variance[:, None]
+        prior = torch.maximum(self.covariance_diagonal(scaled), variance)
+        return torch.maximum(self.hyperparameters.noise[:, None], LEAST_NOISE * prior)
+
+    def covariance_diagonal(self, scaled: Tensor) -> Tensor:
+        """Prior variances k(s, s) of scaled inputs, (k, n, d) to (k, n)."""
+        return self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)
+
+
+class ModelSurrogate:
+    """A user's own BoTorch model as a surrogate, slower than `Posterior`.
+
+    Args:
+        model: Anything with BoTorch's `posterior(X)`, in the user's own units.
+        box: Name of the black box it stands for.
+        outputs: How many outputs that has.
+        jointly: Whether to ask for many points as one set, not as a batch of single points: slower,
+            but some models of several outputs cannot be differentiated in batches.
+    """
+
+    def __init__(self, model: object, box: str, outputs: int, jointly: bool = False) -> None:
+        self.model = model
+        self.box = box
+        self.outputs = outputs
+        self._jointly = jointly
+
+    @classmethod
+    def tried(cls, model: object, box: str, outputs: int, state: Tensor) -> ModelSurrogate:
+        """The surrogate that asks a model in a way that works near a state (d,).
+
+        If none does, what the model raised is raised again.
+        """
+        apart = torch.arange(outputs + 3, dtype=torch.float64).unsqueeze(1)
+        states = state + 1e-3 * (1 + state.abs()) * apart
+        found = cls(model, box, outputs)
+        try:
+            found._differentiate(states)
+        except RuntimeError as batched:
+            found = cls(model, box, outputs, jointly=True)
+            try:
+                found._differentiate(states)
+            except RuntimeError:
+                raise batched from None
+        return found
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        if self._jointly:
+            parts = [self._moments(part.unsqueeze(0)) for part in states.split(_JOINTLY)]
+            mean, variance = (
+                torch.cat(side, 1).transpose(0, 1) for side in zip(*parts, strict=True)
+            )
+        else:
+            mean, variance = self._moments(states.unsqueeze(1))
+        if not (torch.isfinite(mean).all() and torch.isfinite(variance).all()):
+            raise ModelError(
+                f"the model of black box {self.box!r} predicts numbers that are not finite: "
+                "check what model= returns"
+            )
+        # The floor keeps the root differentiable where nothing is left to learn.
+        return mean.squeeze(1), variance.clamp_min(1e-300).sqrt().squeeze(1)
+
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
+        posterior = self._posterior(states)
+        mean, _ = self._moments_of(posterior, states)
+        if self.outputs == 1:
+            return mean, self._covariance(posterior).unsqueeze(1)
+        try:
+            parts = [
+                self.model.posterior(states, output_indices=[i])  # type: ignore[attr-defined]
+                for i in range(self.outputs)
+            ]
+            covariances = [self._covariance(part) for part in parts]
+        except ValueError:  # BoTorch's models of independent outputs cannot be asked for one
+            covariances = self._split_covariance(posterior, states.shape[1])
+        return mean, torch.stack(covariances, 1)
+
+    def with_predicted(self, state: Tensor) -> ModelSurrogate:
+        """The same mean, with narrower deviations if the model can be conditioned; else itself."""
+        if not hasattr(self.model, "condition_on_observations"):
+            return self
+        place = state.unsqueeze(0)
+        mean = self.predict(place)[0].detach()
+        try:
+            conditioned = self.model.condition_on_observations(place, mean)
+        except NotImplementedError:  # BoTorch's models that cannot be conditioned say so
+            return self
+        return ModelSurrogate(conditioned, self.box, self.outputs, self._jointly)
+
+    def _posterior(self, points: Tensor) -> Any:
+        try:
+            return self.model.posterior(points)  # type: ignore[attr-defined]
+        except Exception as error:
+            error.add_note(
+                f"The model of black box {self.box!r} could not predict: it must take float64 "
+                f"tensors of shape (batch, q, {points.shape[-1]})."
+            )
+            raise
+
+    def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and variances (batch, q, k) at (batch, q, d)."""
+        return self._moments_of(self._posterior(points), points)
+
+    def _moments_of(self, posterior: Any, points: Tensor) -> tuple[Tensor, Tensor]:
+        # A fully Bayesian model is a mixture, of which each sample has a mean.
+        mixed = "mixture_" if hasattr(posterior, "mixture_mean") else ""
+        moments = [getattr(posterior, f"{mixed}{name}") for name in ("mean", "variance")]
+        for value in moments:
+            if not torch.is_tensor(value):
+                raise ModelError(
+                    f"the model of black box {self.box!r} predicts {type(value).__name__}, not "
+                    "tensors: mean and variance of its posterior must be PyTorch tensors"
+                )
+        mean, variance = (value.to(torch.float64) for value in moments)
+        expected = (*points.shape[:-1], self.outputs)
+        if mean.shape != expected or variance.shape != expected:
+            raise ModelError(
+                f"the model of black box {self.box!r} predicts {tuple(mean.shape[1:])} numbers per "
+                f"point, not {expected[1:]}: model= must return a model of "
+                f"{counted(self.outputs, 'output')}"
+            )
+        return mean, variance
+
+    def _covariance(self, posterior: Any) -> Tensor:
+        """Covariances (batch, q, q) of one output."""
+        distribution = getattr(posterior, "distribution", None)
+        # BoTorch's Kronecker posterior has a diagonal in its place.
+        if not hasattr(distribution, "covariance_matrix") or hasattr(
+            posterior, "joint_covariance_matrix"
+        ):
+            raise ModelError(
+                f"black box {self.box!r} is called more than once, and its model tells no "
+                "covariance between the calls: its posterior needs distribution.covariance_matrix"
+            )
+        covariance: Tensor = distribution.covariance_matrix  # type: ignore[union-attr]
+        if hasattr(posterior, "mixture_mean"):  # (batch, samples, q, q): covariance of a mixture
+            apart = (posterior.mean - posterior.mixture_mean.unsqueeze(1)).squeeze(-1)
+            between = apart.unsqueeze(-1) * apart.unsqueeze(-2)
+            covariance = (covariance + between).mean(1)
+        return covariance
+
+    def _split_covariance(self, posterior: Any, q: int) -> list[Tensor]:
+        """Covariances (batch, q, q) of each output, from the joint one of all of them."""
+        whole = self._covariance(posterior)
+        # GPyTorch orders a joint distribution point by point, or else output by output.
+        if getattr(posterior.distribution, "_interleaved", True):
+            return [whole[:, i :: self.outputs, i :: self.outputs] for i in range(self.outputs)]
+        ranges = [slice(i * q, (i + 1) * q) for i in range(self.outputs)]
+        return [whole[:, part, part] for part in ranges]
+
+    def _differentiate(self, states: Tensor) -> None:
+        leaf = states.detach().clone().requires_grad_()
+        mean, deviation = self.predict(leaf)
+        value = mean.sum() + deviation.sum()
+        if value.requires_grad:
+            torch.autograd.grad(value, leaf, allow_unused=True)
+
+
+# --- constant process -----------------------------------------------------------------------------
+# Belief about a black box without inputs: a constant that is observed with noise.
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantProcess:
+    """Mean and disturbance of a black box without inputs, from n answers.
+
+    mean = average of the answers, deviation of the mean = s / sqrt(n), where s is the standard
+    deviation of the disturbance.
+
+    Attributes:
+        mean: (k,).
+        noise: s, (k,).
+        answers: n; 1 if there is none, so that the deviation stays finite.
+    """
+
+    mean: Tensor
+    noise: Tensor
+    answers: int
+
+    @staticmethod
+    def of(outputs: Tensor, noise: Tensor | None) -> ConstantProcess:
+        """The belief after answers (n, k); `noise` is s, (k,), None to take that of the sample."""
+        n, k = outputs.shape
+        mean = outputs.mean(0) if n else outputs.new_zeros(k)
+        if noise is None:
+            # One answer has no spread: its own size is a guess in the right units.
+            guess = torch.where(mean != 0, mean.abs(), torch.ones_like(mean))
+            noise = outputs.std(0) if n > 1 else guess
+        return ConstantProcess(mean, noise, max(n, 1))
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of the mean, (batch, 0) to (batch, k) twice."""
+        deviation = self.noise / self.answers**0.5
+        return self.mean.expand(len(states), -1), deviation.expand(len(states), -1)
+
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """The same for q states each, which are all alike: (batch, q, k) and (batch, k, q, q)."""
+        batch, q = states.shape[:2]
+        variance = self.noise**2 / self.answers
+        return self.mean.expand(batch, q, -1), variance[:, None, None].expand(batch, -1, q, q)
+
+    def with_predicted(self, state: Tensor) -> ConstantProcess:
+        """The same mean, one answer more."""
+        del state
+        return ConstantProcess(self.mean, self.noise, self.answers + 1)

@@ -1,1 +1,0 @@
-"""Pictures of a study, drawn with Matplotlib from what the other files of this room work out."""

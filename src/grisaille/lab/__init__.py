@@ -1,0 +1,1 @@
+"""Who is better: known problems and comparisons of strategies."""

@@ -1,0 +1,1 @@
+"""A problem written as an easier one, and the way back."""

@@ -1,0 +1,616 @@
+"""The relaxation of the auxiliary problem, which a global search needs.
+
+We branch on the design variables and on every black-box output that enters nonlinearly or that
+another black box reads. The range of such an output contracts to what its band allows over the
+region of x. All other outputs need no branching: where their weight is positive, the lower end l of
+their band counts, where it is negative, the upper end u. Quadratics below l and -u
+(`band_minorants`) take their place, so that one separable quadratic is left to minimize over a
+region, in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from torch import Tensor
+
+from grisaille.array_types import Array, Flags
+from grisaille.belief.design_problem import whole_entries
+from grisaille.belief.logarithmic_inputs import learned_in_logarithm
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.processes.posterior import Posterior
+from grisaille.language import operations
+from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Call, Constant, Expression, Operation
+from grisaille.language.operations import Atom
+from grisaille.language.program import BoxCall, Node, Program
+from grisaille.language.variable import Variable
+from grisaille.proof.clipped_bands import ClippedBands
+from grisaille.proof.minorants import BandMinorants, can_be_bounded
+from grisaille.proof.propagation import obstacles
+from grisaille.proof.regions import PlausibleRegions
+from grisaille.search.proof import NoRelaxation
+from grisaille.search.search_problem import SearchProblem, rounded
+
+# --- lowering -------------------------------------------------------------------------------------
+# Lowering: rewrite expressions with elementary operations, for which bounds are known.
+
+_FOLDS = {
+    operations.product: operations.multiply,
+    operations.largest: operations.maximum,
+    operations.smallest: operations.minimum,
+}
+
+
+def lowered(expressions: Sequence[Expression]) -> list[Expression]:
+    """The same expressions, with only elementwise atoms, sums, layout changes and white boxes.
+
+    Equal parts become one node, constant parts one number, and `a * a` a square. Variables and
+    black boxes stay as they are; calls get lowered arguments.
+    """
+    return _Lowering().of_all(expressions)
+
+
+class _Lowering:
+    """The nodes made so far, by the expression they replace and by their content."""
+
+    def __init__(self) -> None:
+        self.done: dict[Expression, Expression] = {}
+        self.known: dict[tuple[object, ...], Expression] = {}
+
+    def of_all(self, expressions: Sequence[Expression]) -> list[Expression]:
+        stack = list(reversed(expressions))
+        while stack:  # depth first without recursion: models may be thousands of steps deep
+            expression = stack[-1]
+            missing = [a for a in expression.arguments if a not in self.done]
+            if expression not in self.done and missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            if expression not in self.done:
+                self.done[expression] = self._lower(expression)
+        return [self.done[e] for e in expressions]
+
+    def _lower(self, expression: Expression) -> Expression:
+        arguments = tuple(self.done[a] for a in expression.arguments)
+        same = all(a is b for a, b in zip(arguments, expression.arguments, strict=True))
+        if isinstance(expression, Constant):
+            return self._constant(expression)
+        if isinstance(expression, Call):
+            key = ("call", id(expression.box), *map(id, arguments))
+            if key not in self.known:
+                self.known[key] = expression if same else Call(expression.box, arguments)
+            return self.known[key]
+        if not isinstance(expression, Operation):
+            return expression
+        atom, parameters = expression.atom, expression.parameters
+        if atom is operations.norm:
+            squares = self._apply(operations.square, arguments)
+            return self._apply(
+                operations.sqrt, (self._apply(operations.total, (squares,), parameters),)
+            )
+        if atom in _FOLDS and arguments[0].size:
+            return self._fold(_FOLDS[atom], arguments[0], *parameters)
+        if atom is operations.matmul:
+            return self._matmul(*arguments)
+        return self._apply(atom, arguments, parameters, expression if same else None)
+
+    def _apply(
+        self,
+        atom: Atom,
+        arguments: tuple[Expression, ...],
+        parameters: tuple[Any, ...] = (),
+        made: Expression | None = None,
+    ) -> Expression:
+        """The node of an operation, one for equal operations; a constant if its arguments are."""
+        if atom is operations.multiply and arguments[0] is arguments[1]:
+            atom, arguments, made = operations.square, arguments[:1], None
+        key = ("operation", id(atom), parameters, *map(id, arguments))
+        if key in self.known:
+            return self.known[key]
+        if made is None:
+            made = Operation(atom, arguments, parameters)
+        values = [torch.tensor(a.value).unsqueeze(0) for a in arguments if isinstance(a, Constant)]
+        if len(values) == len(arguments):
+            value = atom.evaluate(*values, *parameters)[0].cpu().numpy()
+            # A value that is not finite is left to the evaluation, which knows how to handle it.
+            made = self._constant(Constant(value)) if np.isfinite(value).all() else made
+        self.known[key] = made
+        return made
+
+    def _constant(self, constant: Constant) -> Expression:
+        key = ("constant", constant.shape, constant.value.tobytes())
+        return self.known.setdefault(key, constant)
+
+    def _relaid(self, expression: Expression, layout: Callable[[Any], Any]) -> Expression:
+        """The entries in another layout, as by indexing."""
+        picked = expression._relaid(layout)
+        if picked is expression or not isinstance(picked, Operation):
+            return picked
+        return self._apply(picked.atom, picked.arguments, picked.parameters, picked)
+
+    def _fold(self, atom: Atom, value: Expression, axes: tuple[int, ...]) -> Expression:
+        """Combine one half of an array with the other repeatedly: few nodes for many entries."""
+        if not axes:
+            return value
+        kept = [axis for axis in range(value.ndim) if axis not in axes]
+        rest = tuple(value.shape[axis] for axis in kept)
+        length = math.prod(value.shape[axis] for axis in axes)
+
+        def columns(start: int, stop: int, source: Expression) -> Expression:
+            return self._relaid(source, lambda positions: positions[..., start:stop])
+
+        array = self._relaid(
+            value, lambda positions: positions.transpose(*kept, *axes).reshape(*rest, length)
+        )
+        left_over: list[Expression] = []
+        while length > 1:
+            half = length // 2
+            if length % 2:
+                left_over.append(columns(length - 1, length, array))
+            array = self._apply(atom, (columns(0, half, array), columns(half, 2 * half, array)))
+            length = half
+        for column in left_over:
+            array = self._apply(atom, (array, column))
+        return self._relaid(array, lambda positions: positions.reshape(rest))
+
+    def _matmul(self, left: Expression, right: Expression) -> Expression:
+        """Rows times columns, summed along a new last axis."""
+        rows = left if left.ndim > 1 else self._relaid(left, lambda p: p[None, :])
+        columns = right if right.ndim > 1 else self._relaid(right, lambda p: p[:, None])
+        products = self._apply(
+            operations.multiply,
+            (
+                self._relaid(rows, lambda p: p[..., :, None, :]),
+                self._relaid(columns, lambda p: p.swapaxes(-1, -2)[..., None, :, :]),
+            ),
+        )
+        value = self._apply(operations.total, (products,), ((products.ndim - 1,),))
+        shape = operations.matmul.shape(left.shape, right.shape)
+        return self._relaid(value, lambda p: p.reshape(shape))
+
+
+# --- branching variables --------------------------------------------------------------------------
+# What to branch on, and which inputs of black boxes are branching variables themselves.
+
+Columns = NDArray[np.int_]
+_KNOWN = {atom for atom in vars(operations).values() if isinstance(atom, Atom)}
+_AFFINE = (operations.add, operations.subtract, operations.negative)
+
+
+def branched_outputs(program: Program) -> Flags:
+    """Which outputs of all calls enter the problem nonlinearly or are read by another black box.
+
+    With the variables fixed, objective and constraints are affine in all other outputs. Only the
+    ends of their confidence bands matter, so they need no branching.
+
+    Args:
+        program: Made of elementary operations only (`lowered`).
+    """
+    outputs = program.box_outputs
+    if not outputs:
+        return np.zeros(0, dtype=bool)
+    reads: list[Flags] = []  # per node, which outputs each entry reads: (*shape, outputs)
+    nonlinear: list[Flags] = []  # and which of them nonlinearly
+    branched = np.zeros(outputs, dtype=bool)
+    for position, node in enumerate(program.nodes):
+        read = np.zeros((*node.expression.shape, outputs), dtype=bool)
+        curved = read.copy()
+        arguments = [reads[a] for a in node.arguments]
+        if isinstance(node.expression, Call):
+            for argument in arguments:
+                branched |= _any(argument)
+            columns = program.call_of_node[position].columns
+            entries = np.arange(columns.start, columns.stop)
+            read.reshape(-1, outputs)[np.arange(len(entries)), entries] = True
+        elif isinstance(node.expression, Operation):
+            read, curved = _operation_reads(
+                node, arguments, [nonlinear[a] for a in node.arguments], read
+            )
+        reads.append(read)
+        nonlinear.append(curved)
+    for position in program.outputs:
+        branched |= _any(nonlinear[position])
+    return branched
+
+
+def _operation_reads(
+    node: Node, reads: list[Flags], nonlinear: list[Flags], nothing: Flags
+) -> tuple[Flags, Flags]:
+    """The outputs that the value of an operation reads, and those it reads nonlinearly."""
+    operation = node.expression
+    assert isinstance(operation, Operation)
+    atom, outputs = operation.atom, nothing.shape[-1]
+    if atom is operations.take:
+        pick = list(operation.parameters[0])
+        picked = (flags[0].reshape(-1, outputs)[pick] for flags in (reads, nonlinear))
+        read, curved = (flags.reshape(nothing.shape) for flags in picked)
+        return read, curved
+    if atom is operations.join:
+        read, curved = (
+            np.concatenate([f.reshape(-1, outputs) for f in flags]) for flags in (reads, nonlinear)
+        )
+        return read, curved
+    if atom is operations.total:
+        axes = operation.parameters[0]
+        return reads[0].any(axes), nonlinear[0].any(axes)
+    if atom not in _KNOWN:  # a white box may be nonlinear in all its arguments
+        read = nothing | np.logical_or.reduce([_any(r) for r in reads])
+        return read, read
+    rank = nothing.ndim
+    reads = [_aligned(r, rank) for r in reads]
+    nonlinear = [_aligned(n, rank) for n in nonlinear]
+    read = nothing | np.logical_or.reduce(np.broadcast_arrays(*reads))
+    curved = nothing | np.logical_or.reduce(np.broadcast_arrays(*nonlinear))
+    if atom in _AFFINE:
+        return read, curved
+    if atom is operations.multiply:
+        both = reads[0].any(-1, keepdims=True) & reads[1].any(-1, keepdims=True)
+        return read, curved | (read & both)
+    if atom is operations.divide:
+        return read, curved | (read & reads[1].any(-1, keepdims=True))
+    return read, read
+
+
+def _aligned(flags: Flags, rank: int) -> Flags:
+    """Add axes in front, as NumPy broadcasting does; the axis of outputs stays the last."""
+    return flags.reshape((1,) * (rank - flags.ndim) + flags.shape)
+
+
+def _any(flags: Flags) -> Flags:
+    return np.asarray(flags.reshape(-1, flags.shape[-1]).any(0))
+
+
+def state_sources(program: Program, column_of_output: Columns) -> list[Columns]:
+    """For each call, the branching variable that each entry of its state is, or -1.
+
+    Args:
+        program: The program. Its design variables are the first branching variables.
+        column_of_output: The branching variable of every output of every call, or -1.
+    """
+    columns: list[Columns] = []
+    for position, node in enumerate(program.nodes):
+        expression = node.expression
+        entries = np.full(expression.size, -1)
+        if isinstance(expression, Variable):
+            place = program.columns[expression]
+            entries = np.arange(place.start, place.stop)
+        elif isinstance(expression, Call):
+            entries = column_of_output[program.call_of_node[position].columns]
+        elif isinstance(expression, Operation) and expression.atom is operations.take:
+            entries = columns[node.arguments[0]][list(expression.parameters[0])]
+        elif isinstance(expression, Operation) and expression.atom is operations.join:
+            entries = np.concatenate([columns[a] for a in node.arguments])
+        columns.append(entries)
+    return [_accepted(program, call, columns) for call in program.calls]
+
+
+def _accepted(program: Program, call: BoxCall, columns: list[Columns]) -> Columns:
+    """The columns of a call's state, with -1 if the black box accepts less than their range."""
+    source = np.concatenate([columns[a] for a in program.nodes[call.node].arguments])
+    design = (source >= 0) & (source < program.size)
+    low, high = np.full(len(source), -np.inf), np.full(len(source), np.inf)
+    low[design], high[design] = program.lower[source[design]], program.upper[source[design]]
+    box = call.box
+    least = -np.inf if box.input_lower is None else box.input_lower
+    most = np.inf if box.input_upper is None else box.input_upper
+    return np.where((low >= least) & (high <= most), source, -1)
+
+
+# --- starting points ------------------------------------------------------------------------------
+# Points of the plausible set in regions, to start a search from.
+
+_DESIGNS = 32
+_FEW_OUTPUTS = 4
+
+
+def spread_points(plausible: PlausibleSet, lower: Tensor, upper: Tensor) -> Tensor:
+    """Design points of each region, including its centre, with eta in the middle and at corners.
+
+    Args:
+        plausible: The plausible set.
+        lower: (regions, n), of design points.
+        upper: (regions, n).
+
+    Returns:
+        (points, n + controls). All combinations of the bands' ends are tried if controls are few.
+    """
+    design = designs(lower, upper)
+    outputs = plausible.controls.count
+    middle = design.new_zeros(len(design), outputs)
+    etas = [middle]
+    if outputs <= _FEW_OUTPUTS:
+        for corner in product((-1.0, 1.0), repeat=outputs):
+            etas.append(middle + torch.tensor(corner, dtype=design.dtype))
+    return torch.cat([torch.cat([design, eta], 1) for eta in etas])
+
+
+def designs(lower: Tensor, upper: Tensor) -> Tensor:
+    """Sobol points, (regions, n) twice to (points, n): the first of each region, then the next."""
+    engine = torch.quasirandom.SobolEngine(lower.shape[1], seed=0)
+    unit = engine.draw(1 + _DESIGNS, dtype=torch.float64)[1:]  # the second one is the centre
+    return (lower + (upper - lower) * unit.unsqueeze(1)).reshape(-1, lower.shape[1])
+
+
+def at_ends(lower: Tensor, upper: Tensor, ends: Tensor) -> Tensor:
+    """The same design points with a given eta for each region, (regions, outputs)."""
+    return torch.cat([designs(lower, upper), ends.repeat(_DESIGNS, 1)], 1)
+
+
+def linear_optimum(plausible: PlausibleSet, design: Tensor) -> Tensor:
+    """The best eta for a design point, (n,), if the problem is affine in eta: (1, D)."""
+    n, outputs = plausible.program.size, plausible.controls.count
+    points = torch.cat([design, design.new_zeros(outputs)]).repeat(1 + outputs, 1)
+    points[1:, n:] += torch.eye(outputs, dtype=design.dtype)
+    objective, constraints = plausible.evaluate(points)
+    slopes = (objective[1:] - objective[0]).numpy()
+    rows = (constraints[1:] - constraints[0]).T.numpy()
+    best = points[:1]
+    if outputs and np.isfinite(slopes).all() and np.isfinite(rows).all():
+        answer = linprog(slopes, rows, -constraints[0].numpy(), bounds=(-1, 1), method="highs")
+        if answer.x is not None:
+            best[0, n:] = torch.tensor(answer.x)
+    return best
+
+
+# --- search coordinates ---------------------------------------------------------------------------
+# A program over search coordinates: u = log x is branched on for a variable with `log=True`.
+#
+# Known parts read x = exp(u). A black box that is learned in the logarithm reads u itself, so
+# that its bands are bounded as those of any other black box.
+
+
+def in_search_coordinates(program: Program) -> tuple[list[Expression], tuple[Variable, ...]]:
+    """What a program computes as expressions of its search coordinates, and these as variables."""
+    expressions = [program.nodes[p].expression for p in program.outputs]
+    if not program.space.logarithmic.any():
+        return expressions, program.variables
+    return _Rewriting(program).of_all(expressions)
+
+
+class _Rewriting:
+    """What stands in place of the expressions of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._searched = {v: _search_variable(program, v) for v in program.variables if v.log}
+        flags = {box: learned_in_logarithm(program, box) for box in program.boxes}
+        self._learned = {box: (_of_logarithms(box, f), f) for box, f in flags.items() if f.any()}
+        self._done: dict[Expression, Expression] = {}
+
+    def of_all(
+        self, expressions: list[Expression]
+    ) -> tuple[list[Expression], tuple[Variable, ...]]:
+        # Nodes come in the order of their arguments, and equal ones are merged.
+        made: list[Expression] = []
+        for node in self._program.nodes:
+            arguments = tuple(made[a] for a in node.arguments)
+            made.append(self._rewritten(node.expression, arguments))
+            self._done[node.expression] = made[-1]
+        position = self._program.position
+        variables = tuple(self._searched.get(v, v) for v in self._program.variables)
+        return [made[position[e]] for e in expressions], variables
+
+    def _rewritten(self, expression: Expression, arguments: tuple[Expression, ...]) -> Expression:
+        if isinstance(expression, Variable) and expression.log:
+            return Operation(operations.exp, (self._searched[expression],))
+        if isinstance(expression, Operation):
+            return Operation(expression.atom, arguments, expression.parameters)
+        if not isinstance(expression, Call):
+            return expression
+        if expression.box not in self._learned:
+            return Call(expression.box, arguments)
+        box, flags = self._learned[expression.box]
+        logarithms = [self._in_logarithms(a) for a in expression.arguments]
+        both = Operation(operations.join, (*arguments, *logarithms))
+        place = np.arange(len(flags)) + len(flags) * flags
+        return Call(box, (both[place],))
+
+    def _in_logarithms(self, expression: Expression) -> Expression:
+        """The same with entries of variables with `log=True` as their search coordinates."""
+        if isinstance(expression, Variable) and expression.log:
+            return self._searched[expression]
+        if isinstance(expression, Operation) and expression.atom in (
+            operations.take,
+            operations.join,
+        ):
+            parts = tuple(self._in_logarithms(a) for a in expression.arguments)
+            return Operation(expression.atom, parts, expression.parameters)
+        # What else a black box reads it is not learned in the logarithm of.
+        return self._done.get(expression, expression)
+
+
+def _search_variable(program: Program, variable: Variable) -> Variable:
+    space, columns = program.space, program.columns[variable]
+    ends = (end[columns] for end in (space.search_lower, space.search_upper))
+    lower, upper = (end.reshape(variable.shape) for end in ends)
+    return Variable(variable.name, variable.shape, lower=lower, upper=upper)
+
+
+def _of_logarithms(box: BlackBox, flags: Flags) -> BlackBox:
+    """The same black box with the logarithms of the inputs that it accepts."""
+    same = copy(box)
+    same.input_lower = _logarithm(box.input_lower, flags)
+    same.input_upper = _logarithm(box.input_upper, flags)
+    return same
+
+
+def _logarithm(ends: Array | None, flags: Flags) -> Array | None:
+    if ends is None:
+        return None
+    ends = np.broadcast_to(ends, flags.shape)
+    positive = np.where(flags & (ends > 0), ends, 1.0)
+    return np.where(flags, np.where(ends > 0, np.log(positive), -np.inf), ends)
+
+
+# --- relaxation -----------------------------------------------------------------------------------
+
+# From this many inputs of a black box on, bounding the bands a second time is worth its time.
+_BOUND_TWICE = 3
+
+
+def relaxed(plausible: PlausibleSet) -> SearchProblem:
+    """The auxiliary problem as a search problem, with bounds for a global search."""
+    return replace(plausible.search_problem(), relax=lambda: PlausibleRelaxation(plausible))
+
+
+def branching_variables(program: Program) -> int:
+    """How many variables a global search of the auxiliary problem branches on."""
+    return program.size + int(branched_outputs(_lowered(program)).sum())
+
+
+def _lowered(program: Program) -> Program:
+    """The program in elementary operations, over search coordinates."""
+    expressions, variables = in_search_coordinates(program)
+    return Program(lowered(expressions), variables)
+
+
+class PlausibleRelaxation:
+    """The relaxation of the auxiliary problem, as solvers need it.
+
+    Args:
+        plausible: The plausible set.
+
+    Raises:
+        NoRelaxation: A part of the problem cannot be bounded.
+
+    Attributes:
+        lower: (D,), the design variables, in search coordinates, and then the outputs that we
+            branch on.
+        upper: (D,).
+        constraints: K.
+        groups: The design variables, and each branched output.
+        whole: (D,), which of these must be whole numbers; None if none must.
+        beliefs: The surrogates, as functions of what the lowered program calls them with.
+    """
+
+    def __init__(self, plausible: PlausibleSet) -> None:
+        self.plausible = plausible
+        noisy = [box.name for box in plausible.program.boxes if box.process_noise]
+        if noisy:
+            raise NoRelaxation(
+                f"black box {noisy[0]!r} has process noise, and proofs do not cover averages"
+            )
+        self.program = _lowered(plausible.program)
+        reasons = obstacles(self.program) + [
+            f"black box {name!r} has a model of its own, which proofs know nothing about: leave "
+            "model= out to have one"
+            for name, belief in plausible.beliefs.items()
+            if not isinstance(belief, Posterior) and name not in plausible.intervals
+        ]
+        reasons += [
+            f"black box {name!r} has a product of kernels or a kernel of its own, whose bands are "
+            "not bounded over regions"
+            for name, belief in plausible.beliefs.items()
+            if isinstance(belief, Posterior)
+            and not can_be_bounded(belief.kernel)
+            and name not in plausible.intervals
+        ]
+        if reasons:
+            raise NoRelaxation(", ".join(reasons))
+        # A search may have chosen another device than the one where the beliefs were learned.
+        device = torch.get_default_device()
+        self.beta = {name: beta.to(device) for name, beta in plausible.beta.items()}
+        self.beliefs = {
+            name: belief.of_logarithms().on(device) if isinstance(belief, Posterior) else belief
+            for name, belief in plausible.beliefs.items()
+        }
+        minorants = {
+            name: BandMinorants(belief, self.beta[name])
+            for name, belief in self.beliefs.items()
+            if isinstance(belief, Posterior) and can_be_bounded(belief.kernel)
+        }
+        intervals = {
+            box.name: plausible.intervals[box.name]
+            .of_logarithms(learned_in_logarithm(plausible.program, box))
+            .on(device)
+            for box in plausible.program.boxes
+            if box.name in plausible.intervals
+        }
+        self.bands = {
+            call.node: ClippedBands(
+                call.box, minorants.get(call.box.name), intervals.get(call.box.name)
+            )
+            for call in self.program.calls
+        }
+        n = self.program.size
+        branched = np.flatnonzero(branched_outputs(self.program))
+        self.column_of_output = np.full(self.program.box_outputs, -1)
+        self.column_of_output[branched] = n + np.arange(len(branched))
+        self.sources = state_sources(self.program, self.column_of_output)
+        self.constraints = sum(
+            self.program.nodes[p].expression.size for p in self.program.outputs[1:]
+        )
+        unbounded = torch.full((1, len(branched)), torch.inf, dtype=torch.float64)
+        space = self.program.space
+        lower = torch.cat([torch.tensor(space.search_lower).unsqueeze(0), -unbounded], 1)
+        upper = torch.cat([torch.tensor(space.search_upper).unsqueeze(0), unbounded], 1)
+        # A mean alone has nothing to touch: its bound would be the same.
+        wide = max((len(source) for source in self.sources), default=0) >= _BOUND_TWICE
+        self.bounds_twice = wide and any(bool(beta.any()) for beta in self.beta.values())
+        # Tables pay only where the ranges of outputs matter.
+        root = PlausibleRegions(self, lower, upper, tabulate=len(branched) > 0)
+        self.lower, self.upper = root.lower[0], root.upper[0]
+        for node, sides in root.needed_sides().items():
+            self.bands[node].restrict(sides)
+        self.groups = [list(range(n)), *([n + i] for i in range(len(branched)))]
+        whole, _ = whole_entries(self.program, len(self.lower))
+        self.whole = None if whole is None else whole.to(device)
+
+    def over(self, lower: Tensor, upper: Tensor) -> PlausibleRegions:
+        """Examine a batch of regions, (regions, D) twice."""
+        return PlausibleRegions(self, lower, upper)
+
+    def starts(self, lower: Tensor, upper: Tensor) -> Tensor:
+        """Points (x, eta) of the plausible set in regions, to search from.
+
+        Design points in the middle of the bands, at their ends, and at the ends that are best for
+        the objective; the centre of each region, outputs included; and the best eta at the centre.
+        Entries that must be whole are. They lie on the processor, where searches run.
+        """
+        if lower.is_cuda or torch.get_default_device().type != "cpu":
+            ends = -self.over(lower, upper).objective_signs().cpu()
+            with torch.device("cpu"):
+                return self._starts(lower.cpu(), upper.cpu(), ends)
+        return self._starts(lower, upper, None)
+
+    def _starts(self, lower: Tensor, upper: Tensor, ends: Tensor | None) -> Tensor:
+        n = self.program.size
+        low, high, center = lower[:, :n], upper[:, :n], (lower + upper) / 2
+        if self.whole is not None:
+            center = torch.where(self.whole.to(center.device), center.round(), center)
+        points = [spread_points(self.plausible, low, high)]
+        # Lowering merges equal calls. Then the outputs of both programs do not correspond.
+        programs = (self.program, self.plausible.program)
+        names, others = ([call.box.name for call in program.calls] for program in programs)
+        if names != others:
+            return self._rounded(points[0])
+        controls = self.plausible.controls
+        if ends is None:
+            ends = -self.over(lower, upper).objective_signs()
+        points.append(at_ends(low, high, controls.closest(ends)))
+        branched = self.column_of_output >= 0
+        for row, end in zip(center.numpy(), ends, strict=True):
+            if branched.any():
+                outputs = np.zeros(self.program.box_outputs)
+                outputs[branched] = row[self.column_of_output[branched]]
+                x = self.plausible.program.space.design(torch.tensor(row[:n]))
+                point = self.plausible.locate(x, outputs)
+                if controls.is_plain:
+                    point[n:] = torch.where(torch.tensor(branched), point[n:], end)
+                points.append(point.unsqueeze(0))
+            points.append(linear_optimum(self.plausible, torch.tensor(row[:n])))
+        return self._rounded(torch.cat(points))
+
+    def _rounded(self, points: Tensor) -> Tensor:
+        """Points (x, eta) whose design points have whole numbers where they must."""
+        return rounded(self.plausible.search_problem(), points)

@@ -1,0 +1,414 @@
+"""Multi-start search: screen the whole space, then search locally from all starts at once.
+
+With many variables of which few are read together, one block moves at a time: the coordinates
+that one black box reads. A random point of sixty coordinates is good in none of its parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grisaille.checks import check_count, check_flag
+from grisaille.search.integers import (
+    more_starts,
+    moved_at_random,
+    moved_to_neighbours,
+    spread_evenly,
+)
+from grisaille.search.local_search import local_search
+from grisaille.search.polish import polished
+from grisaille.search.search_problem import (
+    FEASIBILITY,
+    Blocks,
+    Scale,
+    SearchProblem,
+    Solution,
+    best_of,
+    evaluate_in_chunks,
+    in_region,
+    rounded,
+    scale_at,
+    screening_merit,
+)
+
+# --- spread out -----------------------------------------------------------------------------------
+# Good points that keep a distance from one another, to search from.
+
+_FIRST_GAP = 0.3
+_LAST_GAP = 1e-6
+
+
+def spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProblem) -> Tensor:
+    """Indices of points of small merit that keep a distance from one another.
+
+    Memory grows with the number of points alone: of all distances, each point keeps the least to
+    one that is chosen.
+
+    Args:
+        points: (P, D).
+        merit: (P,), less is better.
+        count: How many to choose.
+        problem: Its bounds are what distances are measured by.
+    """
+    order = merit.argsort()
+    unit = (points[order] - problem.lower) / (problem.upper - problem.lower)
+    gap = _FIRST_GAP
+    chosen: list[int] = []
+    available = torch.ones(len(order), dtype=torch.bool)
+    nearest = torch.full((len(order),), torch.inf, dtype=unit.dtype)
+    while len(chosen) < min(count, len(order)):
+        left = torch.nonzero(available)
+        if not len(left):  # no point is far enough away: allow smaller distances
+            gap /= 4
+            available = nearest >= gap if gap > _LAST_GAP else torch.ones_like(available)
+            available[chosen] = False
+            continue
+        pick = int(left[0])
+        chosen.append(pick)
+        away = (unit - unit[pick]).abs().amax(-1)
+        nearest = torch.minimum(nearest, away)
+        available &= away >= gap
+        available[pick] = False
+    return order[chosen]
+
+
+# --- many variables -------------------------------------------------------------------------------
+# Searching many variables of which only a few are read together.
+#
+# A random point of sixty coordinates is good in none of its parts. So we move one block at a
+# time, the coordinates that one black box reads, and keep the others where they are. The number
+# of points does not grow with the number of coordinates, and no memory grows with its square.
+
+# Radii of the samples around the best values of a block, in widths of the search space.
+# How many values of a block are followed.
+_FOLLOWED = 4
+# A block is given at least so many values in a round, however many blocks there are.
+_LEAST_VALUES = 16
+
+
+class BlockSearch:
+    """A point that is improved block by block, and other good values of each block.
+
+    Args:
+        problem: What to minimize.
+        blocks: Which coordinates are moved together.
+        scale: Typical spreads.
+        start: (D,).
+    """
+
+    def __init__(self, problem: SearchProblem, blocks: Blocks, scale: Scale, start: Tensor) -> None:
+        self._problem, self._blocks, self._scale = problem, blocks, scale
+        self.point = start.clone()
+        self.evaluations = 0
+        self._merit = float(self._merits(start.unsqueeze(0))[0])
+        # By block: points that differ from `point` in it alone, the best first.
+        self._followed: list[Tensor] = [start.unsqueeze(0) for _ in blocks.entries]
+
+    def screen(self, cover: Tensor, seed: int) -> None:
+        """Give every block values of points that cover the space, and then closer ones.
+
+        Args:
+            cover: (P, D), points that cover the space.
+            seed: The seed of all random numbers.
+        """
+        generator = torch.Generator().manual_seed(seed + 1)
+        donors = torch.clamp(self._blocks.donors, self._problem.lower, self._problem.upper)
+        count = max(_LEAST_VALUES, len(cover) // len(self._blocks.entries))
+        self.mix(torch.cat([donors, cover[:count]]))
+        width = self._problem.upper - self._problem.lower
+        for radius in _ZOOMS:
+            for number in range(len(self._blocks.entries)):
+                centers = self._followed[number]
+                shape = (max(1, count // len(centers)), *centers.shape)
+                noise = torch.randn(shape, generator=generator, dtype=torch.float64)
+                near = moved_at_random(self._problem, centers, radius * width, noise, generator)
+                near = torch.clamp(near.flatten(0, 1), self._problem.lower, self._problem.upper)
+                self._try(number, near)
+
+    def mix(self, points: Tensor) -> None:
+        """Try the blocks of other points, (P, D), one after the other."""
+        for number in range(len(self._blocks.entries)):
+            self._try(number, points)
+
+    def others(self, count: int) -> Tensor:
+        """The best points that differ from the best one in a block, (at most count, D)."""
+        points = torch.cat([self._in_block(i, f[1:]) for i, f in enumerate(self._followed)])
+        return points[self._merits(points).argsort()[:count]] if len(points) else points
+
+    def _try(self, number: int, points: Tensor) -> None:
+        """Move one block to where it is in other points, if that is better."""
+        tried = self._in_block(number, torch.cat([self._followed[number], points]))
+        tried = torch.cat([self.point.unsqueeze(0), tried])
+        merit = self._merits(tried)
+        self._followed[number] = tried[spread_out(tried, merit, _FOLLOWED, self._problem)]
+        best = int(merit.argmin())
+        if float(merit[best]) < self._merit:
+            self.point, self._merit = tried[best].clone(), float(merit[best])
+
+    def _in_block(self, number: int, points: Tensor) -> Tensor:
+        """The present point with one block as in other points, (P, D)."""
+        entries = self._blocks.entries[number]
+        moved = self.point.repeat(len(points), 1)
+        moved[:, entries] = points[:, entries]
+        return moved
+
+    def _merits(self, points: Tensor) -> Tensor:
+        self.evaluations += len(points)
+        return screening_merit(*evaluate_in_chunks(self._problem, points), self._scale)
+
+
+# --- multistart -----------------------------------------------------------------------------------
+# Multi-start search: screen the whole space, then search locally from all starts at once.
+
+# Radii of the samples around the best points, in widths of the search space.
+_ZOOMS = (0.1, 0.03, 0.01)
+# A coordinate is flat where moving it to a bound changes the scaled merit by less than this.
+_FLAT = 0.01
+_ENDS_TO_CROSS_FROM = 3
+_CROSSINGS = 8
+_ASIDE = 0.02
+_ENDS_TO_POLISH = 3
+_STEPS_BEFORE_MIXING = 20
+# One of so many starts is left to a polish, which takes it to its end in less time.
+_LEFT_TO_POLISH = 8
+_JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiStart:
+    """Sobol screening with boundary points and hints, then batched local search.
+
+    Attributes:
+        starts: The number of local searches, in addition to one from each hint.
+        samples: How many points screening evaluates; a few thousand more zoom in on the best.
+        iterations: The largest number of steps of a local search.
+        again: Whether to search a second time from the other ends of coordinates that hardly
+            matter at the best points.
+        polish: Whether to go on from the best point until it is a local optimum, whatever the
+            scales; not worth its time for a function with many kinks.
+    """
+
+    starts: int = 24
+    samples: int = 2048
+    iterations: int = 60
+    again: bool = True
+    polish: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "samples", "iterations"):
+            check_count("MultiStart", name, getattr(self, name))
+        for name in ("again", "polish"):
+            check_flag("MultiStart", name, getattr(self, name))
+
+    def solve(self, problem: SearchProblem, hints: Tensor, seed: int) -> Solution:
+        """Search for the minimum; the result is the best point found, without proof."""
+        hints = rounded(problem, torch.clamp(hints, problem.lower, problem.upper))
+        if problem.blocks is not None:
+            return self._solve_by_blocks(problem, problem.blocks, hints, seed)
+        points = torch.cat([hints, self._cover(problem, seed)])
+        objectives, constraints = evaluate_in_chunks(problem, points)
+        scale = scale_at(problem, points, (objectives, constraints))
+        points, objectives, constraints = self._zoom(
+            problem, scale, points, objectives, constraints, seed
+        )
+        merit = screening_merit(objectives, constraints, scale)
+        chosen = spread_out(points, merit, self.starts, problem)
+        starts = torch.cat([hints, points[chosen]])
+        relaxed_steps = 0
+        if problem.whole is not None:
+            starts, relaxed_steps = more_starts(
+                problem, scale, starts, points, merit, self.iterations
+            )
+        left = max(1, self.starts // _LEFT_TO_POLISH) if self.polish else 0
+        ends, steps = local_search(problem, scale, starts, self.iterations, left=left)
+        steps += relaxed_steps
+        crossed = starts[:0]
+        if self.again:
+            crossed, tried = _cross_flat_coordinates(problem, scale, ends, seed)
+            steps += tried
+        if len(crossed):
+            target = _best_value(problem, scale, ends)
+            steps += len(ends)
+            more, further = local_search(problem, scale, crossed, self.iterations, target, left)
+            ends = torch.cat([ends, more])
+            steps += further
+        if problem.whole is not None:
+            ends, further = moved_to_neighbours(problem, scale, ends, self.iterations, seed)
+            steps += further
+        values = objectives, constraints
+        if not self.polish:
+            return _best_of_both(problem, scale, points, values, ends, steps)
+        found = _best_of_both(problem, scale, points, values, ends, steps + len(ends))
+        merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
+        others = ends[spread_out(ends, merit, _ENDS_TO_POLISH, problem)]
+        return polished(problem, scale, found, others, self.iterations)
+
+    def _solve_by_blocks(
+        self, problem: SearchProblem, blocks: Blocks, hints: Tensor, seed: int
+    ) -> Solution:
+        """As `solve`, where many variables are read in blocks.
+
+        Screening moves one block at a time. Local searches start from the point it finds and from
+        points that differ in one block; then their ends exchange blocks.
+        """
+        cover = self._cover(problem, seed)
+        points = torch.cat([hints, cover])
+        values = evaluate_in_chunks(problem, points)
+        scale = scale_at(problem, points, values)
+        merit = screening_merit(*values, scale)
+        search = BlockSearch(problem, blocks, scale, points[merit.argmin()])
+        search.screen(cover, seed)
+        starts = torch.cat([hints, search.point.unsqueeze(0), search.others(self.starts // 2)])
+        tried = search.evaluations
+        if problem.whole is not None:
+            starts, steps = more_starts(problem, scale, starts, points, merit, self.iterations)
+            tried += steps
+        # Enough to tell better blocks from worse ones.
+        few = min(self.iterations, _STEPS_BEFORE_MIXING)
+        ends, steps = local_search(problem, scale, starts, few)
+        tried += steps
+        if problem.whole is not None:
+            ends, steps = moved_to_neighbours(problem, scale, ends, self.iterations, seed)
+            tried += steps
+        merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
+        search = BlockSearch(problem, blocks, scale, ends[merit.argmin()])
+        search.mix(ends)
+        mixed = search.point.unsqueeze(0)
+        further, steps = local_search(problem, scale, mixed, self.iterations)
+        tried += len(ends) + search.evaluations + steps
+        ends = torch.cat([starts, ends, mixed, further])
+        found = _best_of_both(problem, scale, points, values, ends, tried)
+        return polished(problem, scale, found, ends[:0], self.iterations) if self.polish else found
+
+    def _cover(self, problem: SearchProblem, seed: int) -> Tensor:
+        """Sobol points, half of them with some coordinates moved to a bound."""
+        dimensions = len(problem.lower)
+        engine = torch.quasirandom.SobolEngine(dimensions, scramble=True, seed=seed)
+        unit = engine.draw(self.samples, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(seed)
+        half = self.samples // 2
+        chance = torch.rand(half, 1, generator=generator, dtype=torch.float64)
+        moved = torch.rand(half, dimensions, generator=generator, dtype=torch.float64) < chance
+        if problem.nominal is not None:  # the first and the last label are not special
+            moved &= ~problem.nominal
+        unit[:half] = torch.where(moved, unit[:half].round(), unit[:half])
+        points = spread_evenly(problem, unit, generator)
+        if problem.region is None:
+            return points
+        return in_region(problem, problem.region, points, seed, faces=half)
+
+    def _zoom(
+        self,
+        problem: SearchProblem,
+        scale: Scale,
+        points: Tensor,
+        objectives: Tensor,
+        constraints: Tensor,
+        seed: int,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Sample around the best points at ever smaller radii, without gradients."""
+        generator = torch.Generator().manual_seed(seed + 1)
+        width = problem.upper - problem.lower
+        for radius in _ZOOMS if problem.continuous else _JUMP_ZOOMS:
+            merit = screening_merit(objectives, constraints, scale)
+            centers = points[spread_out(points, merit, 2 * self.starts, problem)]
+            count = max(1, self.samples // (4 * len(centers)))
+            noise = torch.randn(count, *centers.shape, generator=generator, dtype=torch.float64)
+            # Half of the moves change few coordinates, which helps in many dimensions.
+            rare = torch.rand(noise.shape, generator=generator, dtype=torch.float64) < 0.3
+            noise[: count // 2] = torch.where(rare[: count // 2], noise[: count // 2], 0.0)
+            near = moved_at_random(problem, centers, radius * width, noise, generator)
+            near = near.reshape(-1, len(width))
+            near = torch.clamp(near, problem.lower, problem.upper)
+            if problem.region is not None:
+                first = len(problem.region.lower)
+                around = centers.expand(count, *centers.shape).reshape(near.shape)
+                inside = problem.region.pulled_in(around[:, :first], near[:, :first])
+                near = torch.cat([inside, near[:, first:]], 1)
+            found = evaluate_in_chunks(problem, near)
+            points = torch.cat([points, near])
+            objectives = torch.cat([objectives, found[0]])
+            constraints = torch.cat([constraints, found[1]])
+        return points, objectives, constraints
+
+
+def search_from(
+    problem: SearchProblem,
+    scale: Scale,
+    points: Tensor,
+    starts: int,
+    iterations: int,
+    best_known: float,
+) -> Solution:
+    """Local search from the best of given points, (S, D).
+
+    Args:
+        problem: What to minimize.
+        scale: Typical spreads.
+        points: The points.
+        starts: How many of them to start from.
+        iterations: The largest number of steps.
+        best_known: A value to beat: starts that will not are given up. Infinite if there is none.
+    """
+    points = rounded(problem, points)
+    values = evaluate_in_chunks(problem, points)
+    best = screening_merit(*values, scale).argsort()[:starts]
+    target = best_known / float(scale.objective)
+    ends, steps = local_search(problem, scale, points[best], iterations, target)
+    return _best_of_both(problem, scale, points, values, ends, steps)
+
+
+def _best_of_both(
+    problem: SearchProblem,
+    scale: Scale,
+    points: Tensor,
+    values: tuple[Tensor, Tensor],
+    ends: Tensor,
+    steps: int,
+) -> Solution:
+    """The best of screened points with known values, and of the ends of local searches."""
+    pairs = zip((points, *values), (ends, *evaluate_in_chunks(problem, ends)), strict=True)
+    everything, objectives, constraints = map(torch.cat, pairs)
+    return best_of(everything, objectives, constraints, scale, len(everything) + steps)
+
+
+def _best_value(problem: SearchProblem, scale: Scale, points: Tensor) -> float:
+    """Least scaled objective of the feasible points; infinite if there are none."""
+    objectives, constraints = evaluate_in_chunks(problem, points)
+    feasible = scale.violation(constraints) <= FEASIBILITY
+    return float(torch.where(feasible, objectives / scale.objective, torch.inf).amin())
+
+
+def _cross_flat_coordinates(
+    problem: SearchProblem, scale: Scale, ends: Tensor, seed: int
+) -> tuple[Tensor, int]:
+    """Starts on the other side of coordinates that hardly matter at the best ends.
+
+    A coordinate may have no effect at one point, and so no slope there, but lead down from its
+    other end a step further on.
+
+    Returns:
+        The starts, and how many points were evaluated.
+    """
+    merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
+    best = spread_out(ends, merit, _ENDS_TO_CROSS_FROM, problem)
+    center, level = ends[best], merit[best]
+    dimensions = len(problem.lower)
+    sides = torch.stack([problem.lower, problem.upper])
+    eye = torch.eye(dimensions, dtype=torch.bool)
+    jumps = torch.where(eye, sides[:, None, None, :], center[None, :, None, :]).flatten(0, 2)
+    moved = screening_merit(*evaluate_in_chunks(problem, jumps), scale)
+    moved = moved.reshape(2, len(center), dimensions)
+    flat = (moved - level[:, None]).abs().amax(0) <= _FLAT
+    generator = torch.Generator().manual_seed(seed + 2)
+    shape = (_CROSSINGS, *center.shape)
+    upper = torch.rand(shape, generator=generator, dtype=torch.float64) < 0.5
+    # A little to the side, because a flat coordinate has no slope at the end itself.
+    aside = torch.randn(shape, generator=generator, dtype=torch.float64) * (sides[1] - sides[0])
+    near = rounded(problem, torch.clamp(center + _ASIDE * aside, sides[0], sides[1]))
+    starts = torch.where(flat, torch.where(upper, sides[1], sides[0]), near)
+    starts = starts[:, flat.any(1)].reshape(-1, dimensions)
+    return starts, len(jumps) + len(ends)

@@ -1,0 +1,400 @@
+"""Commands to evaluate elsewhere: `create`, `ask`, `tell`, `fail`, `release`, `observe`; sheets."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections import Counter
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grisaille.errors import GrisailleError, ModelError, counted, cut, printable, shortened
+from grisaille.study.csv_files import read_sheet, read_table, write_table
+from grisaille.study.stored_studies import is_stored
+from grisaille.views.cli.arguments import (
+    LIMITS,
+    STUDY_WITH_FILE,
+    add_shared,
+    add_trials,
+    allow_negative_values,
+    amount,
+    count,
+    parse,
+    positive,
+    typed_inputs,
+)
+from grisaille.views.cli.exit_codes import DONE, MISTAKE, NOTHING, report, say
+from grisaille.views.cli.open_studies import make_study, open_study
+from grisaille.views.cli.problem_file import load
+
+if TYPE_CHECKING:
+    from grisaille.study.state import Query
+    from grisaille.study.study import Study
+    from grisaille.views.cli.arguments import Commands
+
+
+# --- sheets ---------------------------------------------------------------------------------------
+# Questions on paper: `ask --csv` writes a sheet, `tell --csv` reads what people wrote on it.
+
+
+class InPlaceOfPositionals(argparse.Action):
+    """An option with a file, which makes the arguments after STUDY optional."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Store the file."""
+        setattr(namespace, self.dest, values)
+        for action in parser._actions:
+            if not action.option_strings and action.dest != "study":
+                action.required = False
+
+
+def check_ask(options: argparse.Namespace) -> None:
+    """Raise ModelError if an option of `ask` needs another one."""
+    for name in ("pending", "semicolons"):
+        if getattr(options, name) and options.csv is None:
+            raise ModelError(f"--{name} is about a sheet: name its file with --csv")
+
+
+def ask_sheet(study: Study, options: argparse.Namespace) -> int:
+    """Write the next questions to a file; prints what to do with it."""
+    _check_replaceable(study, options.csv, options.pending)
+    before = {query.id for query in study.pending}
+    sheet = study.ask_sheet(
+        options.n, trials=options.trials, lease=options.lease, pending=options.pending
+    )
+    shown = cut(str(options.csv))
+    if not len(sheet):
+        still = f": {_listed(before)} {'is' if len(before) == 1 else 'are'} still open, and "
+        still += f"--pending writes {'it' if len(before) == 1 else 'them'} again"
+        print(f"There is nothing to ask now{still if before else ''}; {shown} is not written.")
+        return NOTHING
+    try:
+        write_table(options.csv, sheet, options.semicolons)
+    except (OSError, ValueError) as error:
+        for name in set(sheet["id"]) - before:  # nobody has seen them
+            study.release(name)
+        why = getattr(error, "strerror", None) or cut(str(error))
+        raise ModelError(f"--csv {shown}: {why}") from error
+    boxes = Counter(sheet["box"])
+    counts = ", ".join(f"{box} {many}" for box, many in boxes.items())
+    again = f"grisaille tell {shlex.quote(study.name)} --csv {shlex.quote(str(options.csv))}"
+    print(
+        printable(f"{shown}: {counted(len(sheet), 'question')} ({counts}); when it is filled in:")
+    )
+    print(printable(again))
+    return DONE
+
+
+def tell_sheet(options: argparse.Namespace) -> int:
+    """Record the answers on a sheet; prints what became of each line."""
+    if options.id is not None or options.seconds is not None or options.inputs is not None:
+        raise ModelError(
+            "tell STUDY --csv reads ids, values and inputs from the file: leave others out"
+        )
+    sheet, wrong = read_sheet(options.csv)
+    with open_study(options) as study:
+        outcomes = study.tell_sheet(sheet)
+    for text in wrong:
+        say(text, options.study)
+    for outcome, message in zip(outcomes["outcome"], outcomes["message"], strict=True):
+        if outcome == "refused":
+            sys.stdout.flush()
+            say(printable(message), options.study)
+        else:
+            print(printable(message), flush=True)
+    counts = Counter(outcomes["outcome"])
+    counts["refused"] += len(wrong)
+    print(", ".join(f"{many} {what}" for what, many in counts.items() if many) or "no line", end="")
+    print(f": {cut(str(options.csv))}")
+    return MISTAKE if counts["refused"] else DONE
+
+
+def _check_replaceable(study: Study, path: Path, pending: bool) -> None:
+    """Raise ModelError if a new sheet would take the place of something that is not recorded."""
+    from grisaille.study.sheets import open_questions, unrecorded_lines
+
+    try:
+        if not path.exists():
+            return
+    except (OSError, ValueError) as error:
+        raise ModelError(f"--csv {cut(str(path))}: {error}") from error
+    shown = cut(str(path))
+    sheet, wrong = read_sheet(path)
+    lines = [*unrecorded_lines(study, sheet), *(text.split(" has ")[0] for text in wrong)]
+    if lines:
+        again = f"grisaille tell {shlex.quote(study.name)} --csv {shlex.quote(str(path))}"
+        raise ModelError(
+            f"{shown} has answers that are not recorded, in {_listed(lines)}: {again} records "
+            "them; or name another file"
+        )
+    still = open_questions(study, sheet)
+    if still and not pending:
+        raise ModelError(
+            f"{shown} has questions that are still open ({_listed(still)}): add --pending to write "
+            "them again with the new ones, or name another file"
+        )
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(map(str, names)))
+
+
+# --- ask and tell ---------------------------------------------------------------------------------
+# Commands to evaluate elsewhere: `create`, `ask`, `tell`, `fail`, `release`, `observe`.
+
+
+def add_commands(commands: Commands) -> None:
+    """Add `create`, `ask`, `tell`, `fail`, `release` and `observe`."""
+    create = commands.add_parser(
+        "create", help="make an empty study of the problem that a Python file defines"
+    )
+    add_shared(create, "file")
+    create.add_argument("--study", metavar="NAME", required=True, help="what to call it")
+    add_shared(create, "--storage")
+    add_trials(create, "open")
+    add_shared(create, "--max-cost", "--gap-tol", "--seed", "--evaluation")
+    create.set_defaults(run=_create)
+
+    ask = commands.add_parser(
+        "ask",
+        help="take the next evaluations to make, as JSON or as a sheet to fill in",
+        description='Take the next evaluations to make, as JSON: a list of {"id", "box", '
+        '"arguments", "inputs", "trial"}. Nobody else will get them. Nothing left: an empty list, '
+        "and exit code 1. With --csv, as a table for people: rounded inputs, an empty column for "
+        "each output, and one to say why there is no answer.",
+    )
+    add_shared(ask, *STUDY_WITH_FILE)
+    ask.add_argument("-n", type=count, default=1, help="how many; default: %(default)s")
+    ask.add_argument(
+        "--lease", type=positive, metavar="SECONDS", help="after which others may get them"
+    )
+    add_trials(ask, "as when it was created or asked last")
+    ask.add_argument("--csv", type=Path, metavar="FILE", help="write a sheet to fill in")
+    ask.add_argument(
+        "--pending",
+        action="store_true",
+        help="let questions that are still open stand on the sheet, too",
+    )
+    ask.add_argument(
+        "--semicolons",
+        action="store_true",
+        help="write the sheet for spreadsheets that take 0,5 for a number",
+    )
+    ask.set_defaults(run=_ask)
+
+    tell = commands.add_parser(
+        "tell",
+        help="record the answer to a query, or all answers on a sheet",
+        description="Record the answer to a query. VALUE is JSON: a number, a list, or an object "
+        'with names of outputs. `tell STUDY -` reads many answers, {"id": "3-1", "value": 0.5} or '
+        '{"id": "3-2", "failed": "why"}, as a list or one per line. `tell STUDY --csv FILE` reads '
+        "a sheet that ask --csv wrote and people filled in.",
+    )
+    allow_negative_values(tell)
+    add_shared(tell, *STUDY_WITH_FILE)
+    tell.add_argument("id", metavar="ID", help="id of the query, or - to read from standard input")
+    tell.add_argument("value", metavar="VALUE", nargs="?", help="the answer; - to read it")
+    tell.add_argument(
+        "--seconds", type=amount, help="how long it took; default: since it was asked"
+    )
+    add_shared(tell, "--inputs")
+    tell.add_argument(
+        "--csv",
+        type=Path,
+        metavar="FILE",
+        action=InPlaceOfPositionals,
+        help="record the answers on this sheet, in place of ID and VALUE",
+    )
+    tell.set_defaults(run=_tell)
+
+    fail = commands.add_parser("fail", help="record that an evaluation gave no answer")
+    add_shared(fail, *STUDY_WITH_FILE, "id")
+    fail.add_argument("reason", metavar="REASON", help="what happened, in words")
+    fail.set_defaults(run=_fail)
+
+    release = commands.add_parser("release", help="give a query back, unanswered")
+    add_shared(release, *STUDY_WITH_FILE, "id")
+    release.set_defaults(run=_release)
+
+    observe = commands.add_parser(
+        "observe",
+        help="add answers of a black box that were made elsewhere",
+        description="Add answers of a black box that were made elsewhere, from a CSV file: one row "
+        "per answer, first a row with the names of the columns, as `answers` and sheets use them.",
+    )
+    add_shared(observe, *STUDY_WITH_FILE)
+    observe.add_argument("box", metavar="BOX", help="name of the black box")
+    observe.add_argument("table", metavar="FILE.csv", type=Path, help="the answers")
+    observe.set_defaults(run=_observe)
+
+
+def _create(options: argparse.Namespace) -> int:
+    if is_stored(options.storage, options.study):
+        raise ModelError(
+            f"there is a study {options.study!r} already: go on with it (with --allow-changes if "
+            "the problem has changed since), give this one another name, or remove the old one "
+            f"with grisaille delete {shlex.quote(options.study)}"
+        )
+    with make_study(load(options.file), options) as study:
+        limits = {name: getattr(options, name) for name in LIMITS}
+        study.record_settings(file=str(options.file.resolve()), **limits)
+    print(
+        f"Study {options.study!r} is made, and empty: grisaille dashboard, ask or worker goes on."
+    )
+    return DONE
+
+
+def _ask(options: argparse.Namespace) -> int:
+    check_ask(options)
+    if options.csv is not None:
+        with open_study(options) as study:
+            _keep_trials(study, options)
+            return ask_sheet(study, options)
+    # What the problem's file prints is not JSON.
+    with redirect_stdout(sys.stderr), open_study(options) as study:
+        _keep_trials(study, options)
+        queries = study.ask(options.n, trials=options.trials, lease=options.lease)
+    lines = ",\n".join("  " + json.dumps(_plain(query)) for query in queries)
+    print(f"[\n{lines}\n]" if lines else "[]")
+    return DONE if queries else NOTHING
+
+
+def _keep_trials(study: Study, options: argparse.Namespace) -> None:
+    """Store how many trials there are to be, so that it need not be said again."""
+    if options.trials is not None:
+        study.record_settings(trials=options.trials)
+
+
+def _tell(options: argparse.Namespace) -> int:
+    if options.csv is not None:
+        return tell_sheet(options)
+    answers = _answers(options)
+    code = DONE
+    with open_study(options) as study:
+        for answer in answers:
+            try:
+                print(_record(study, answer), flush=True)
+            except GrisailleError as error:  # the others may have taken days: they count
+                reported = report(error, options.study)
+                code = code or reported
+    return code
+
+
+def _record(study: Study, answer: dict[str, Any]) -> str:
+    """Record an answer or a failure; returns what happened, in words."""
+    from grisaille.study.trial_tables import outcome_text
+
+    name = answer["id"]
+    if "failed" in answer:
+        again = study.fail(name, answer["failed"])
+        return f"query {name} failed, and " + ("will be asked again" if again else "is given up")
+    told = {key: answer.get(key) for key in ("inputs", "seconds")}
+    trial = study.tell(name, answer["value"], **told)
+    if trial is None:
+        entry = study.state.trials[study.state.queries[name].trial]
+        broken = f", but trial {entry.number} breaks off: {entry.reason}" if entry.reason else ""
+        return f"query {name} is answered{broken}"
+    outcome = outcome_text(study.problem, trial)
+    return f"query {name} is answered, and trial {trial.number} complete: {outcome}"
+
+
+def _fail(options: argparse.Namespace) -> int:
+    with open_study(options) as study:
+        print(_record(study, {"id": options.id, "failed": options.reason}))
+    return DONE
+
+
+def _release(options: argparse.Namespace) -> int:
+    with open_study(options) as study:
+        study.release(options.id)
+    print(f"query {options.id} is given back: the next one who asks gets it")
+    return DONE
+
+
+def _observe(options: argparse.Namespace) -> int:
+    from grisaille.language.tables import named_columns
+    from grisaille.study.answers import answer_places
+
+    frame = read_table(options.table)
+    with open_study(options) as study:
+        made = _made_elsewhere(study)
+        many = study.observe(options.box, frame)
+        box = study.box(options.box)
+        places = answer_places(study.problem, box)
+        columns = places.columns(named_columns(frame, "observe") or (), "observe")
+        trials = _made_elsewhere(study) - made
+    taken = [
+        column if column == name else f"{name} from {column!r}"
+        for column, name in zip(columns, places.shown, strict=True)
+    ]
+    first = len(taken) - box.outputs
+    print(f"{counted(many, 'answer')} of {options.box} added to study {options.study!r}")
+    for what, part in (("inputs", taken[:first]), ("outputs", taken[first:])):
+        print(f"  {what:<8} {', '.join(part)}")
+    print(f"  {'trials':<8} {trials} made of them" + _why_no_trials(options.box, trials, many))
+    return DONE
+
+
+def _made_elsewhere(study: Study) -> int:
+    return sum(entry.is_data for entry in study.state.trials.values())
+
+
+def _why_no_trials(box: str, trials: int, answers: int) -> str:
+    """What the rows are good for that became no trials."""
+    if trials >= answers:
+        return ", and the best of them can be the best point"
+    return (
+        f"; rows without answers of all black boxes, or outside the bounds, teach what {box} does"
+    )
+
+
+def _plain(query: Query) -> dict[str, Any]:
+    import numpy as np
+
+    arguments = [a.tolist() if isinstance(a, np.ndarray) else a for a in query.arguments]
+    return {
+        "id": query.id,
+        "box": query.box,
+        "arguments": arguments,
+        "inputs": query.inputs.tolist(),
+        "trial": query.trial,
+    }
+
+
+def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The answers of a call; all are checked before any is recorded."""
+    if options.id != "-":
+        if options.value is None:
+            raise ModelError(f"tell {options.study} {options.id}: say the answer too, as JSON")
+        text = sys.stdin.read() if options.value == "-" else options.value
+        answer = {"id": options.id, "value": parse(text, f"the answer {shortened(text.strip())}")}
+        given = {"seconds": options.seconds, "inputs": typed_inputs(options)}
+        return [{**answer, **{name: v for name, v in given.items() if v is not None}}]
+    if options.value is not None or options.seconds is not None or options.inputs is not None:
+        raise ModelError(
+            "tell STUDY - reads ids, values, inputs and seconds from standard input: leave others "
+            "out"
+        )
+    text = sys.stdin.read()
+    if text.lstrip().startswith("["):
+        found = parse(text, "standard input")
+    else:
+        lines = enumerate(text.splitlines(), 1)
+        found = [parse(line, f"line {number}") for number, line in lines if line.strip()]
+    for place, answer in enumerate(found, 1):
+        known = {"id", "value", "failed", "seconds", "inputs"}
+        if (
+            not isinstance(answer, dict)
+            or not isinstance(answer.get("id"), str)
+            or ("value" in answer) == ("failed" in answer)
+            or not set(answer) <= known
+        ):
+            raise ModelError(
+                f"answer {place} is {shortened(answer)}, nothing is recorded: write "
+                '{"id": "3-1", "value": 0.5}, if you like with "seconds" and "inputs", or '
+                '{"id": "3-1", "failed": "why"}'
+            )
+    return list(found)

@@ -1,0 +1,528 @@
+"""The server's answers: a list of studies, pages and their parts, forms, exports, news."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from grisaille.errors import (
+    GrisailleError,
+    GrisailleWarning,
+    ModelError,
+    ProtocolError,
+    StorageError,
+    counted,
+    shortened,
+)
+from grisaille.language.box_inputs import input_kinds, input_names
+from grisaille.study.csv_files import decoded, table_of
+from grisaille.study.study import Study
+from grisaille.study.trial_tables import outcome_text
+from grisaille.views.page.guard import Guard, Rules
+from grisaille.views.page.learned_parts import Learned
+from grisaille.views.page.rendering import assets, in_address, render, study_name, whole_number
+from grisaille.views.page.studies import Studies, StudyLog, refreshed
+from grisaille.views.page.study_page import StudyPage
+
+# --- forms ----------------------------------------------------------------------------------------
+# What people type into a page, recorded as Python would record it.
+
+Form = Mapping[str, str]
+"""What was typed, by the names of the fields."""
+
+_MOST_QUESTIONS = 50
+_CATCHING = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What came of a form.
+
+    Attributes:
+        sentence: What was recorded, or why nothing was.
+        remarks: What looks like a mistake, although it was recorded.
+        is_refused: Whether nothing was recorded.
+    """
+
+    sentence: str
+    remarks: tuple[str, ...] = ()
+    is_refused: bool = False
+
+
+def record(study: Study, action: str, form: Form) -> Recorded:
+    """Record what a form says.
+
+    Args:
+        study: The study.
+        action: What to do, a key of `ACTIONS`.
+        form: What was typed.
+    """
+    # Only one thread at a time can catch warnings; asking takes long, and nobody must wait for it.
+    if action == "ask":
+        try:
+            return Recorded(_ask(study, form))
+        except GrisailleError as error:
+            return Recorded(str(error), is_refused=True)
+    with _CATCHING, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", GrisailleWarning)
+        try:
+            sentence = ACTIONS[action](study, form)
+        except GrisailleError as error:
+            return Recorded(str(error), is_refused=True)
+    remarks = [str(w.message) for w in caught if issubclass(w.category, GrisailleWarning)]
+    return Recorded(sentence, tuple(remarks))
+
+
+def _tell(study: Study, form: Form) -> str:
+    name = _wanted(form, "id")
+    entry = study.state.queries.get(name)
+    if entry is None:
+        raise ModelError(f"there is no question {shortened(name)}: reload the page")
+    value = _outputs(study, entry.box, form)
+    inputs = _inputs(study, entry.box, form)
+    trial = study.tell(name, value, inputs=inputs or None)
+    if trial is not None:
+        outcome = outcome_text(study.problem, trial)
+        return f"Question {name} is answered, and trial {trial.number} is complete: {outcome}."
+    broken = study.state.trials[entry.trial].reason
+    return f"Question {name} is answered" + (
+        f", but its trial breaks off: {broken}." if broken else "."
+    )
+
+
+def _fail(study: Study, form: Form) -> str:
+    name = _wanted(form, "id")
+    again = study.fail(name, form.get("reason", ""))
+    ending = "it will be asked again" if again else "it is given up, and its inputs are avoided"
+    return f"Question {name} has no answer: {ending}."
+
+
+def _skip(study: Study, form: Form) -> str:
+    name = _wanted(form, "id")
+    study.fail(name, "this cannot be made", retry=False)
+    return f"Question {name} is skipped: it is not asked again, and its inputs are avoided."
+
+
+def _release(study: Study, form: Form) -> str:
+    name = _wanted(form, "id")
+    study.release(name)
+    return f"Question {name} is given back: whoever asks next gets it."
+
+
+def _correct(study: Study, form: Form) -> str:
+    name = _wanted(form, "id")
+    seen = study.state.answer(name)
+    if seen is None:
+        raise ModelError(f"there is no answer {shortened(name)}: reload the page")
+    trial = study.correct(name, _outputs(study, seen.box, form))
+    complete = "" if trial is None else f" Trial {trial.number} was computed again."
+    return f"The answer to {name} is corrected; the wrong one stays in the log.{complete}"
+
+
+def _retract(study: Study, form: Form) -> str:
+    name = _wanted(form, "id")
+    study.retract(name, form.get("reason", "").strip() or "retracted in the page")
+    return f"The answer to {name} is taken back; it stays in the log."
+
+
+def _ask(study: Study, form: Form) -> str:
+    text = form.get("n", "1").strip() or "1"
+    many = whole_number(text)
+    if many is None or not 1 <= many <= _MOST_QUESTIONS:
+        raise ModelError(f"{shortened(text)} questions: ask for 1 to {_MOST_QUESTIONS} at a time")
+    queries = study.ask(many)
+    if not queries:
+        return "There is nothing to ask: all trials are made, or what is open must come first."
+    names = ", ".join(query.id for query in queries)
+    return f"{counted(len(queries), 'question')} to answer: {names}."
+
+
+def _observe(study: Study, form: Form) -> str:
+    text = form.get("table", "")
+    if not text.strip():
+        raise ModelError("paste a table, or choose a file: a line of names, then a line per answer")
+    box = _wanted(form, "box")
+    many = study.observe(box, table_of(text, "the table"))
+    return f"{counted(many, 'answer')} of {box} {'is' if many == 1 else 'are'} recorded."
+
+
+def _enqueue(study: Study, form: Form) -> str:
+    from grisaille.language.design_points import names_of_entries
+    from grisaille.language.values import design_kinds
+
+    variables = [v for v in study.problem.variables if not v.is_unknown]
+    names, kinds = names_of_entries(variables), design_kinds(variables)
+    point = {
+        name: _typed_value(form.get(f"x:{name}", ""), name, bool(kind.labels))
+        for name, kind in zip(names, kinds, strict=True)
+    }
+    numbers = study.enqueue([point] if len(point) > 1 else point)
+    return f"Trial {numbers[0]} will be tried at your point before anything else."
+
+
+ACTIONS: dict[str, Callable[[Study, Form], str]] = {
+    "tell": _tell,
+    "fail": _fail,
+    "skip": _skip,
+    "release": _release,
+    "correct": _correct,
+    "retract": _retract,
+    "ask": _ask,
+    "observe": _observe,
+    "enqueue": _enqueue,
+}
+"""What a form can do, by the last word of its address."""
+
+
+def _wanted(form: Form, field: str) -> str:
+    text = form.get(field, "").strip()
+    if not text:
+        raise ModelError(f"the form lacks {field!r}: reload the page")
+    return text
+
+
+def _outputs(study: Study, box: str, form: Form) -> list[float] | float:
+    """The answer that was typed, one field per output."""
+    declared = study.box(box)
+    names = list(declared.output_names) or [str(k + 1) for k in range(declared.outputs)]
+    if "values" in form:  # many outputs are pasted into one field
+        texts = form["values"].replace(",", " ").replace(";", " ").split()
+        if len(texts) != len(names):
+            raise ModelError(
+                f"black box {box!r} has {counted(len(names), 'output')}, and "
+                f"{counted(len(texts), 'number')} were pasted: paste one number per output"
+            )
+    else:
+        texts = [form.get(f"y:{k}", "") for k in range(len(names))]
+    shown = [box] if len(names) == 1 else names
+    values = [_number(text, name) for text, name in zip(texts, shown, strict=True)]
+    return values[0] if len(values) == 1 else values
+
+
+def _inputs(study: Study, box: str, form: Form) -> dict[str, float | str]:
+    """The inputs that were really set, where they were typed."""
+    declared = study.box(box)
+    kinds = input_kinds(declared)
+    found = {}
+    for place, (name, kind) in enumerate(
+        zip(input_names(study.problem, declared), kinds, strict=True)
+    ):
+        text = form.get(f"s:{place}", "").strip()
+        if text:
+            found[name] = _typed_value(text, name, bool(kind.labels))
+    return found
+
+
+def _typed_value(text: str, name: str, is_label: bool) -> float | str:
+    return text.strip() if is_label else _number(text, name)
+
+
+def _number(text: str, name: str) -> float:
+    """A number as people type it; a decimal comma is a point."""
+    plain = text.strip().replace("−", "-").replace("\u202f", "").replace(" ", "")
+    if "," in plain and "." not in plain:
+        plain = plain.replace(",", ".")
+    try:
+        value = float(plain)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        what = "nothing was typed" if not plain else f"{shortened(text.strip())} is not a number"
+        raise ModelError(f"{name}: {what}; type a number such as 0.25, and send again")
+    return value
+
+
+# --- app ------------------------------------------------------------------------------------------
+# The server's answers: a list of studies, the page of a study and its parts, exports, news.
+
+# How often a page learns what is new, in seconds, and how often it hears that nothing is.
+_PAUSE, _SIGN_OF_LIFE = 0.5, 15.0
+# How many pages may listen, and how many slow answers are worked out at the same time.
+_MOST_LISTENERS, _SLOW_ANSWERS = 200, 8
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+class Pages:
+    """Answers requests about studies.
+
+    Args:
+        studies: What is shown.
+        rules: Who may do what.
+    """
+
+    def __init__(self, studies: Studies, rules: Rules) -> None:
+        self._studies = studies
+        self._rules = rules
+        self._learned = Learned()
+        self._slow = CapacityLimiter(_SLOW_ANSWERS)
+        self.listeners = 0
+
+    def app(self) -> Guard:
+        """The application, guarded by its rules."""
+        routes = [
+            Route("/", self._list),
+            Route("/studies/{study}", self._study),
+            Route("/studies/{study}/parts/{part}", self._apart(self._part)),
+            Route("/studies/{study}/box/{box:path}", self._apart(self._box)),
+            Route("/studies/{study}/convergence.json", self._convergence),
+            Route("/studies/{study}/export/{file}", self._apart(self._export)),
+            Route("/studies/{study}/news", self._news),
+            Route("/studies/{study}/{action}", self._form, methods=["POST"]),
+            Route("/static/{digest}/{file}", _asset),
+        ]
+        handlers: dict[Any, Any] = {
+            GrisailleError: _sorry,
+            HTTPException: _sorry,
+            ClientDisconnect: _nobody_there,
+            Exception: _accident,
+        }
+        return Guard(Starlette(routes=routes, exception_handlers=handlers), self._rules)
+
+    def _apart(self, answer: Callable[[Request], Response]) -> Answer:
+        """Answer in threads of their own: learning takes long, and other pages must not wait."""
+
+        async def wait(request: Request) -> Response:
+            return await to_thread.run_sync(answer, request, limiter=self._slow)
+
+        return wait
+
+    def _list(self, request: Request) -> Response:
+        rows = []
+        for name in self._studies.names():
+            address = f"/studies/{in_address(name)}"
+            try:
+                page = self._page(request, name)
+                rows.append({"name": name, "address": address, "page": page, "trouble": ""})
+            except GrisailleError as error:  # it is damaged, or was deleted just now
+                rows.append({"name": name, "address": "", "page": None, "trouble": str(error)})
+        return HTMLResponse(render("studies.html", rows=rows, where=self._studies.where))
+
+    def _study(self, request: Request) -> Response:
+        page = self._page(request)
+        return HTMLResponse(render("study.html", page=page, recorded=None))
+
+    def _part(self, request: Request) -> Response:
+        page, part = self._page(request), request.path_params["part"]
+        if part not in StudyPage.PARTS:
+            raise HTTPException(404, f"there is no part {part!r}")
+        return HTMLResponse(render(f"parts/{part}.html", page=page, options=request.query_params))
+
+    def _box(self, request: Request) -> Response:
+        page = self._page(request)
+        box = page.box(request.path_params["box"], request.query_params.get("output"))
+        if "hx-request" in request.headers:
+            return HTMLResponse(render("parts/box.html", page=page, box=box))
+        return HTMLResponse(render("box.html", page=page, box=box))
+
+    def _convergence(self, request: Request) -> Response:
+        went = self._page(request).facts.went
+        series = {
+            "trial": went.numbers,
+            "cost": went.cost,
+            "objective": went.objective,
+            "best": went.best,
+            "bound": went.carried_bound,
+            "gap": went.gap,
+            "violation": went.violation,
+        }
+        plain = {name: _plain(values) for name, values in series.items()}
+        return JSONResponse({**plain, "kind": went.kinds, "feasible": went.feasible.tolist()})
+
+    def _export(self, request: Request) -> Response:
+        page, file = self._page(request), request.path_params["file"]
+        made = page.export(file)
+        if made is None:
+            raise HTTPException(404, f"there is no export {file!r}")
+        text, kind = made
+        name = quote(f"{page.name}-{file}", safe="")
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+        if file == "report.html":  # it has its styles inside
+            policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+            headers = {"Content-Security-Policy": policy}
+        return Response(text, media_type=kind, headers=headers)
+
+    async def _news(self, request: Request) -> Response:
+        position = partial(self._position, request.path_params["study"])
+        await run_in_threadpool(position)
+        known = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        # From here on nothing waits until `_Listening` has counted: a burst would pass the limit.
+        if self.listeners >= _MOST_LISTENERS:
+            raise HTTPException(503, "too many pages are open: close some, and reload")
+        return _Listening(self, news(request, position, whole_number(known) or 0))
+
+    def _position(self, in_path: str) -> int:
+        """The number of the last event of a study."""
+        return self._log(in_path).position
+
+    async def _form(self, request: Request) -> Response:
+        action = request.path_params["action"]
+        if action not in ACTIONS:
+            raise HTTPException(404, f"there is no form {action!r}")
+        form = await _typed(request)
+        if not (self._rules.is_program(request) or form.get("form") == self._rules.derived("form")):
+            raise HTTPException(403, "the form is of an older page: reload it and send again")
+        return await run_in_threadpool(self._record, request, action, form)
+
+    def _record(self, request: Request, action: str, form: Form) -> Response:
+        name = study_name(request.path_params["study"])
+        self._log(request.path_params["study"])
+        try:
+            outcome = record(self._studies.study(name), action, form)
+        except GrisailleError as error:  # its problem is not known here
+            outcome = Recorded(str(error), is_refused=True)
+            if isinstance(error, ProtocolError):
+                self._studies.forget(name)
+        except Exception:  # what it holds may be half of a change
+            self._studies.forget(name)
+            raise
+        page = self._page(request)
+        if "hx-request" in request.headers:  # a sentence is an answer, and no error of the browser
+            changed = action in ("correct", "retract") and not outcome.is_refused
+            text = render("parts/recorded.html", page=page, recorded=outcome, with_answers=changed)
+            return HTMLResponse(text)
+        status = 422 if outcome.is_refused else 200
+        if outcome.is_refused or outcome.remarks:
+            return HTMLResponse(render("study.html", page=page, recorded=outcome), status)
+        return RedirectResponse(f"/studies/{in_address(name)}#queue", 303)
+
+    def _page(self, request: Request, name: str | None = None) -> StudyPage:
+        """The page of a study, as it is now or was after an event."""
+        log = self._log(in_address(name) if name is not None else request.path_params["study"])
+        return StudyPage(
+            log,
+            whole_number(request.query_params.get("at", "")),
+            self._studies,
+            self._learned,
+            form=self._rules.derived("form") if self._rules.may_answer(request) else "",
+            read_only=self._rules.read_only,
+        )
+
+    def _log(self, in_path: str) -> StudyLog:
+        return refreshed(self._studies, study_name(in_path))
+
+
+class _Listening(StreamingResponse):
+    """News for one browser, which counts as one that listens from the first moment to the last."""
+
+    def __init__(self, pages: Pages, texts: AsyncIterator[str]) -> None:
+        headers = {"X-Accel-Buffering": "no"}
+        super().__init__(texts, media_type="text/event-stream", headers=headers)
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the news until the browser leaves."""
+        self._pages.listeners += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._pages.listeners -= 1
+
+
+async def news(request: Request, position_now: Callable[[], int], after: int) -> AsyncIterator[str]:
+    """Events for a browser: the number of the last event, whenever there is another one.
+
+    Args:
+        request: The request of the browser.
+        position_now: Gives the number of the last event.
+        after: The last event that the browser knows.
+    """
+    yield "retry: 1000\n\n"
+    silent = 0.0
+    while not await request.is_disconnected():
+        try:
+            position = await run_in_threadpool(position_now)
+        except StorageError:  # it may be back in a moment
+            position = after
+        except ModelError:  # it was deleted: the page asks again, and is told so
+            position = 0
+        if position != after:  # it is less if the study was deleted and made again
+            after, silent = position, 0.0
+            yield f"id: {position}\ndata: {position}\n\n"
+        elif silent >= _SIGN_OF_LIFE:
+            silent = 0.0
+            yield ": nothing new\n\n"
+        await asyncio.sleep(_PAUSE)
+        silent += _PAUSE
+
+
+async def _typed(request: Request) -> Form:
+    """What was typed into a form; a file that was chosen is its table."""
+    async with request.form(max_fields=3000, max_part_size=20_000_000) as fields:
+        form = {}
+        for name, value in fields.items():
+            if isinstance(value, UploadFile):
+                if value.filename:
+                    form["table"] = decoded(await value.read())
+            elif name not in form:
+                form[name] = value
+        return form
+
+
+async def _asset(request: Request) -> Response:
+    """A style sheet, a script or an icon."""
+    found = assets().get(request.path_params["file"])
+    if found is None or found.address != request.url.path:
+        raise HTTPException(404, "there is no such file: reload the page")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(found.content, media_type=found.kind, headers=headers)
+
+
+def _sorry(request: Request, error: Exception) -> Response:
+    """A page that says what is wrong."""
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    text = error.detail if isinstance(error, HTTPException) else str(error)
+    if isinstance(error, StorageError):
+        status = 503
+    if "hx-request" not in request.headers:
+        return HTMLResponse(render("trouble.html", text=text), status)
+    # A part of a page that says why it has nothing to show is an answer.
+    shown = isinstance(error, GrisailleError) and not isinstance(error, StorageError)
+    if shown:
+        return HTMLResponse(render("parts/nothing.html", text=text))
+    return HTMLResponse(render("parts/trouble.html", text=text), status)
+
+
+def _accident(request: Request, error: Exception) -> Response:
+    """A page for what nobody expected. The server prints the traceback itself."""
+    return _sorry(
+        request,
+        HTTPException(
+            500,
+            f"the server met a {type(error).__name__} that it did not expect, and prints where; "
+            "reload the page, and look in its log whether what you sent was recorded",
+        ),
+    )
+
+
+def _nobody_there(request: Request, error: Exception) -> Response:
+    """An answer for a browser that left before it had sent everything."""
+    return Response(status_code=400)
+
+
+def _plain(values: np.ndarray) -> list[float | None]:
+    return [float(v) if np.isfinite(v) else None for v in values]
