@@ -3,6 +3,10 @@
 Python raises KeyboardInterrupt wherever the main thread happens to be, also between taking a lock
 and the code that would release it. So a turn to write holds interrupts back until it has ended,
 and lets them through only while it waits for others.
+
+Handlers hold interrupts back, not a blocked signal: another thread would receive that signal, and
+Python would still run its handler in the main thread. Long work is passed in as a function
+(`interruptible`), because the end of a context can be interrupted itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""What was asked and what was answered: plain records, the memory of a study."""
+"""Plain records of questions and answers: the memory of a study.
+
+A situation carries the widening that a doubt asks for, so that strategies that wrap others pass it
+on unchanged. It carries `gap_tol` because a trial that tests for noise belongs to the strategy: if
+a run put it in place of another one, the decision could not be replayed.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What holds with high probability: beliefs about boxes, their bands, the plausible set."""
+"""Statements that hold with high probability: beliefs, bands, the plausible set."""

@@ -1,8 +1,11 @@
-"""How well the bands predicted the answers so far.
+"""The audit of the bands: how well they predicted the answers so far.
 
 Every answer after the initial design is compared with what was predicted for it just before: its
 error is divided by the standard deviation that the prediction had. Bands that are right leave few
 errors beyond two deviations, and none far beyond.
+
+The audit is derived from the history, not stored: each answer is predicted again from what was
+known before it. So a resumed study gets the same factors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What declarations and exact answers say about a black box, without a Gaussian process.
+"""Intervals of a black box from declarations and exact answers, without a Gaussian process.
 
 Lipschitz constants and directions (`lipschitz=`, `monotone=`) limit how far an output can rise
 between two inputs:

@@ -1,8 +1,11 @@
-"""Where failures are avoided: inputs near those that a black box failed at.
+"""Avoidance of failures: inputs near those that a black box failed at.
 
 A failure teaches a surrogate nothing, so the auxiliary problem would suggest the same point again
 and again. An input is avoided unless an answer is much nearer than any failure. Far from all
 answers this leaves out whole regions; near a boundary, every answer moves it closer.
+
+Avoidance is a constraint on the choice of a point, not on the bound: the bound stays one of the
+whole problem.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which of the points tried is the best one."""
+"""The incumbent: the best of the points tried."""
 
 from __future__ import annotations
 

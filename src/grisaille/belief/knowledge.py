@@ -93,7 +93,7 @@ def _unanswered(
 
 
 # --- knowledge ------------------------------------------------------------------------------------
-# What is known when a decision is made, worked out once and handed on.
+# Knowledge at the time of a decision, worked out once and handed on.
 
 CONFIDENCE = 2.0
 """Half-width of the bands that judge noisy trials, for strategies that have no beta."""

@@ -1,4 +1,8 @@
-"""What the observations say about each black box of a problem."""
+"""Learning of black boxes: a surrogate for each one, from the observations.
+
+Hyper-parameters are learned without a warm start, at counts that grow by 5 % (`milestone`), so that
+a resumed study learns what an unbroken one would.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which inputs of black boxes count by their logarithm: those that are variables over decades."""
+"""Inputs of black boxes that count by their logarithm: those that are variables over decades."""
 
 from __future__ import annotations
 

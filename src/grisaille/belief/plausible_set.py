@@ -3,6 +3,9 @@
 With one eta in [-1, 1] per black-box output and z = (l + u)/2 + eta (u - l)/2, every (x, eta) is
 plausible and every plausible z has its eta: the interval constraints of Alg. 1 and 2 vanish. One
 graph serves objective and constraints, so they share their intermediate values.
+
+`BandRule` is a protocol of this room, so that certificates can rebuild bands without importing
+`theory/`.
 """
 
 from __future__ import annotations
@@ -117,7 +120,7 @@ def constant_widths(program: Program, beta: float) -> dict[str, Tensor]:
 
 
 # --- controls -------------------------------------------------------------------------------------
-# What a search moves inside the bands: the eta of each output, or patterns of many outputs.
+# Controls of a search inside the bands: the eta of each output, or patterns of many outputs.
 #
 # A black box with a shared kernel has too many outputs for one eta each. Its errors follow a
 # few patterns P, (k, patterns), which its answers show (`SharedPosterior.patterns`). A control

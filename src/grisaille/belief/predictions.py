@@ -4,6 +4,9 @@ The interval of an expression at a design point x holds the values that it takes
 plausible set at x, that is over all eta in [-1, 1]: the two ends are the least and the greatest
 value that a search over eta finds. Chains are searched as a whole, so that intermediate values
 are shared.
+
+Intervals come from a search, not from a proof: a proof per point and expression would take seconds,
+and users ask for tables.
 """
 
 from __future__ import annotations
@@ -179,12 +182,7 @@ def _in_chunks(family: Family, members: Tensor, points: Tensor) -> Tensor:
 
 
 # --- prediction -----------------------------------------------------------------------------------
-# What the bands say about any expression of a problem: its value at a point, and an interval.
-#
-# The interval of an expression at a design point x holds the values that it takes over the
-# plausible set at x, that is over all eta in [-1, 1]: the two ends are the least and the
-# greatest value that a search over eta finds. Chains are searched as a whole, so that
-# intermediate values are shared.
+# Predictions of any expression of a problem from the bands: its value at a point, an interval.
 
 # States so close are one state: known parts round differently in batches of different sizes.
 _ROUNDING = 1e-12
@@ -373,7 +371,7 @@ def check_answered(boxes: Iterable[BlackBox], history: History) -> None:
 
 
 # --- lagrange multipliers -------------------------------------------------------------------------
-# What relaxing a constraint is worth: Lagrange multipliers of the predicted problem at a point.
+# The worth of relaxing a constraint: Lagrange multipliers of the predicted problem at a point.
 #
 # At a local optimum grad f + sum_k lambda_k grad g_k + bounds = 0 with lambda_k >= 0, where
 # only active constraints and bounds count. Relaxing g_k <= 0 to g_k <= d then lowers the

@@ -1,4 +1,4 @@
-"""Which design entries a black box reads: what a search of many variables moves together."""
+"""Blocks of variables that black boxes read, so that a search can move them together."""
 
 from __future__ import annotations
 

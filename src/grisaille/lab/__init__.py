@@ -1,1 +1,1 @@
-"""Who is better: known problems and comparisons of strategies."""
+"""Known problems and comparisons of strategies."""

@@ -1,1 +1,1 @@
-"""What the problem is: expressions, black and white boxes, problems, programs."""
+"""The language of problems: expressions, black and white boxes, problems, programs."""

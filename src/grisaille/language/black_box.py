@@ -1,4 +1,8 @@
-"""Black boxes: the expensive, unknown functions that a user brings."""
+"""Black boxes: the expensive, unknown functions that a user brings.
+
+Options are named after what they do: `shared_kernel=True`, not `kind="curve"`, because the order of
+the outputs is not used, and fields and spectra work alike.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ from grisaille.language.user_function import (
 from grisaille.language.variable import Choice, Integer
 
 # --- black box answer -----------------------------------------------------------------------------
-# What a black box returned, as the numbers it was declared to return.
+# The answer of a black box, as the numbers it was declared to return.
 
 # A variance is the square of an answer, and no float is above 1.8e308. From answers of 1e155 on, no
 # decision could be made (benchmarks/extreme_answers.py); up to 1e150, there is room for factors.
@@ -153,7 +157,7 @@ def _by_name(answer: Any, where: str) -> dict[Any, Any] | None:
 
 
 # --- black box arguments --------------------------------------------------------------------------
-# What a black box is called with, from the flat numbers that stand for it.
+# The arguments of a black box, from the flat numbers that they were made of.
 
 # Longer arguments are shown in messages by their first and last numbers.
 _MOST_SHOWN = 50

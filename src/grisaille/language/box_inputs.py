@@ -72,7 +72,7 @@ def _choice(indicators: Expression) -> Expression:
 
 
 # --- input names ----------------------------------------------------------------------------------
-# What the inputs and outputs of a black box are called, and all names they are known by.
+# Names of the inputs and outputs of a black box, and all names they are known by.
 
 
 def input_names(problem: Problem, box: BlackBox) -> list[str]:

@@ -27,9 +27,6 @@ from grisaille.markup import Html, code, heading, joined, small, table
 
 # --- diagram --------------------------------------------------------------------------------------
 # The graph of a problem: variables, black boxes, and the known formulas between them.
-#
-# Known operations between two black boxes are drawn as one white node that shows its formula,
-# so that the picture has as many nodes as a person would draw.
 
 Kind = Literal["variable", "unknown", "black", "white", "goal"]
 

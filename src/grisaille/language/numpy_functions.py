@@ -1,4 +1,4 @@
-"""How NumPy's functions are recorded when they are applied to an expression."""
+"""NumPy's functions, recorded when they are applied to an expression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grisaille.language import operations
 from grisaille.language.constraint import Constraint, is_equality_as_condition
 from grisaille.language.expression import Expression, as_expression, join, operate, reduce
 
-# The module `atoms` names each atom as NumPy names its ufunc; some ufuncs have two names.
+# The module `operations` names each atom as NumPy names its ufunc; some ufuncs have two names.
 _ATOM_OF_UFUNC: dict[Any, operations.Atom] = {
     getattr(np, name): atom
     for name, atom in vars(operations).items()

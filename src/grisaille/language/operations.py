@@ -33,7 +33,7 @@ class Atom:
         infix: The operator sign when the atom is written between its arguments.
         continuous: False if the value can jump, so that gradients are not enough for a search.
         enclose: Rigorous bounds over regions, `(intervals of the arguments...) -> Enclosure`. None
-            if unknown, and for reductions and layout, which `lowering` and exact sums handle.
+            if unknown, and for reductions and layout, which `lowered` and exact sums handle.
     """
 
     name: str

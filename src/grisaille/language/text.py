@@ -1,4 +1,8 @@
-"""Formulas, names and units as people read them, in messages, diagrams and reports."""
+"""Formulas, names and units as people read them, in messages, diagrams and reports.
+
+A name is a label on a copy of an expression. The copy merges to the same node of a program, so that
+a name changes nothing that is computed or decided.
+"""
 
 from __future__ import annotations
 

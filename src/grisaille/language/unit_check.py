@@ -4,6 +4,8 @@ Units are followed from variables, black boxes and named parts through every kno
 number without a unit, and whatever else has none, fits anything: prices, conversion factors and
 coefficients are usually written as bare numbers. So a product with one has an unknown unit, and an
 unknown unit fits anything again. What is left to refuse is a real mistake.
+
+One pass serves two algebras: texts, to show units, and pint, to check them.
 """
 
 from __future__ import annotations

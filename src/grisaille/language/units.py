@@ -23,7 +23,7 @@ from grisaille.language.expression import Unit
 from grisaille.language.operations import Shape
 
 # --- unit algebra ---------------------------------------------------------------------------------
-# How units combine: as mere texts, or as physical units that pint knows.
+# Two ways to combine units: as mere texts, or as physical units that pint knows.
 
 U = TypeVar("U")
 

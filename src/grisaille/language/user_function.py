@@ -1,4 +1,4 @@
-"""What black boxes and white boxes have in common: a function that the user brings."""
+"""Wrapping of user functions, shared by black and white boxes."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Inside, everything is a row of floats. A design point holds the position of a label among its
 labels; the inputs of a black box hold one number per label, 1 for the chosen one and 0 for others.
 This is the one place that turns either into what people see, and back.
+
+This keeps points short, and makes every kernel one of labels without new code.
 """
 
 from __future__ import annotations

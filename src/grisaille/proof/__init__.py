@@ -1,1 +1,1 @@
-"""What is proved: lower bounds of the auxiliary problem over regions, and certificates."""
+"""Proofs: lower bounds of the auxiliary problem over regions, and certificates."""

@@ -1,4 +1,8 @@
-"""Separable quadratics below the band of a black box, over many regions at once."""
+"""Separable quadratics below the band of a black box, over many regions at once.
+
+Kernels that are smooth enough, such as Matérn 5/2, are expanded to second order. Every bound
+subtracts its own rounding error, for any lambda.
+"""
 
 from __future__ import annotations
 
@@ -361,7 +365,7 @@ class _Chords:
 # 3. Hence l(s) >= constant + gamma'k(s) - beta/(2t) k(s, s) with gamma = alpha + (beta/t) v. A poor
 #    v or t costs tightness, never validity.
 # 4. The kernel of a sum is the sum of its parts, so that the bounds of the parts add up
-#    (`kernel_minorants`).
+#    (`KernelMinorants`).
 
 # How many distances, regions times observations times inputs, are worked on at a time.
 _IN_CACHE = 2**17

@@ -4,7 +4,7 @@ We branch on the design variables and on every black-box output that enters nonl
 another black box reads. The range of such an output contracts to what its band allows over the
 region of x. All other outputs need no branching: where their weight is positive, the lower end l of
 their band counts, where it is negative, the upper end u. Quadratics below l and -u
-(`band_minorants`) take their place, so that one separable quadratic is left to minimize over a
+(`BandMinorants`) take their place, so that one separable quadratic is left to minimize over a
 region, in closed form.
 """
 
@@ -180,7 +180,7 @@ class _Lowering:
 
 
 # --- branching variables --------------------------------------------------------------------------
-# What to branch on, and which inputs of black boxes are branching variables themselves.
+# Variables to branch on, and inputs of black boxes that are branching variables themselves.
 
 Columns = NDArray[np.int_]
 _KNOWN = {atom for atom in vars(operations).values() if isinstance(atom, Atom)}

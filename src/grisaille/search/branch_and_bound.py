@@ -5,6 +5,9 @@ weighted sums of the objective and the constraints. Any weights >= 0 give a vali
 weight 1 for the objective they are Lagrangian multipliers; with weight 0 a positive bound proves
 that the region contains no feasible point. Variables that must be whole numbers are cut between
 two of these, so that regions shrink to points.
+
+Regions stay an exact partition of the search space, and contraction only guides where to cut. So
+anyone can check a certificate for holes.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from grisaille.search.proof import NoRelaxation, Proof
 from grisaille.search.search_problem import SearchProblem, Solution, Solver, sampled_scale
 
 # --- devices --------------------------------------------------------------------------------------
-# Where tensors are made while a proof is made: the processor, or another device of PyTorch.
+# The device where tensors are made during a proof: the processor, or another one of PyTorch.
 
 
 def check_device(who: str, name: str, value: object) -> None:

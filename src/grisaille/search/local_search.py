@@ -201,10 +201,6 @@ def _groups(d: int, k: int) -> list[tuple[int, int]]:
 
 
 # --- local search ---------------------------------------------------------------------------------
-# Local search from many starts at once.
-#
-# Sequential quadratic programming in a trust region with an exact penalty (Fletcher's Sl1QP),
-# run as one batch: an iteration costs one forward pass for all starts.
 
 _SMALLEST_RADIUS = 1e-8
 _SMALLEST_GAIN = 3e-10

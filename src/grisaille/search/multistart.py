@@ -161,7 +161,6 @@ class BlockSearch:
 
 
 # --- multistart -----------------------------------------------------------------------------------
-# Multi-start search: screen the whole space, then search locally from all starts at once.
 
 # Radii of the samples around the best points, in widths of the search space.
 _ZOOMS = (0.1, 0.03, 0.01)

@@ -1,4 +1,4 @@
-"""What a global search needs, bounds over regions, and what it returns, a proof."""
+"""The interface of a global search: a relaxation, which bounds regions, and a proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What solvers solve, a bounded search space with K inequalities, and what they return."""
+"""The problem that solvers solve, a bounded search space with K inequalities, and its solution."""
 
 from __future__ import annotations
 

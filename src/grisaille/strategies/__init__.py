@@ -1,1 +1,1 @@
-"""How to choose what to try next."""
+"""Strategies: the choice of the next trial."""

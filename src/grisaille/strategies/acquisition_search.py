@@ -1,4 +1,4 @@
-"""What strategies share that maximize an acquisition function over the design space."""
+"""The search for the design point of least acquisition, shared by several strategies."""
 
 from __future__ import annotations
 

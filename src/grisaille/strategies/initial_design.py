@@ -134,7 +134,7 @@ def _rows(program: Program) -> LinearRows:
 
 
 # --- likely unknowns ------------------------------------------------------------------------------
-# Where unknowns probably are, before anything is predicted.
+# Likely values of unknowns, before anything is predicted.
 
 # The part of its range that a torn stream is tried over before points go on from answers.
 _SPREAD = 0.25
@@ -182,9 +182,6 @@ def _are_close(loops: Loops, problem: Problem, trials: list[Trial]) -> bool:
 
 
 # --- initial design -------------------------------------------------------------------------------
-# The initial design: points tried before there is anything to learn hyper-parameters from.
-#
-# All strategies share it, so that with the same seed they start from the same points.
 
 _MOST_POINTS = 20
 # How far the sequence is looked through for a point that is not taken.

@@ -2,6 +2,8 @@
 
 A search covers everything between the bounds, so that its value bounds the optimum. The point that
 is tried is chosen among those around the solution that are on the steps, by what was searched for.
+
+Steps restrict the choice, not the bound, so that a gap may stay open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a strategy is: a pure function of problem, history and seed."""
+"""The interface of a strategy: a pure function of problem, history and seed."""
 
 from __future__ import annotations
 

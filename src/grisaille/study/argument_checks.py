@@ -128,7 +128,7 @@ def check_seconds(seconds: object) -> None:
 
 
 # --- declared ranges ------------------------------------------------------------------------------
-# Whether inputs and answers keep to the ranges that black boxes were declared with.
+# Checks of inputs and answers against the ranges that black boxes were declared with.
 
 # Known parts may miss the end of a range of inputs by rounding.
 _ROUNDING = 1e-9

@@ -1,4 +1,4 @@
-"""How many trials and how much cost a study has left."""
+"""The trials and the cost that a study has left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Changes of the past: corrected and retracted answers, and changed problems."""
+"""Changes of the past: corrected and retracted answers, and changed problems.
+
+A correction is an event, and its consequences are further events: a trial is reopened with the
+answers that still serve its calls, and asks for the others. A changed problem does the same. The
+log keeps what was wrong, so that decisions before it can still be replayed.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +163,7 @@ def _is_chained(writer: Writer, query: QueryEntry) -> bool:
 
 
 # --- problem changes ------------------------------------------------------------------------------
-# What becomes of the trials of a study whose problem was changed.
+# The trials of a study whose problem was changed, computed again from the recorded answers.
 
 # Points that are no farther apart, in ranges of the variables, count as one.
 _NEAR = 0.01

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 # --- encoding -------------------------------------------------------------------------------------
 # Records as plain data, and back without loss.
-#
-# Floating-point numbers survive JSON to the last bit. JSON has no numbers that are not finite:
-# these become the words "nan", "inf" and "-inf".
 
 
 def to_plain(numbers: Iterable[float]) -> list[float | str]:
@@ -118,7 +115,7 @@ def _number_or_none(plain: float | str | None) -> float | None:
 
 
 # --- event fields ---------------------------------------------------------------------------------
-# What the data of each kind of event must hold, field by field.
+# The data of each kind of event, field by field.
 
 Check = Callable[[Any], bool]
 
@@ -353,7 +350,7 @@ FIELDS: dict[Kind, list[Field]] = {
 
 
 # --- event checks ---------------------------------------------------------------------------------
-# Whether an event can follow what was recorded before it.
+# Checks that an event can follow what was recorded before it.
 #
 # A checksum tells that an event is what was recorded. Events of older versions have none, and a
 # database may be damaged in other ways: then a sentence must say so, and no number may be

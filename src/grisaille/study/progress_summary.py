@@ -1,4 +1,4 @@
-"""How far a study is: its best value, its bound, and the result so far."""
+"""The progress of a study: its best value, its bound, and the result so far."""
 
 from __future__ import annotations
 

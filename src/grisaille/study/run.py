@@ -424,7 +424,7 @@ class Runner:
 
 
 # --- presolve -------------------------------------------------------------------------------------
-# What can be solved or proved without evaluating any black box.
+# Solutions and proofs that need no evaluation of any black box.
 
 # Most regions to examine for constraints that read no black box, before any trial.
 _MOST_REGIONS = 1000

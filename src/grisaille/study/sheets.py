@@ -1,4 +1,8 @@
-"""Sheets: questions as a table that people fill in, and the outcome of each line."""
+"""Sheets: questions as a table that people fill in, and the outcome of each line.
+
+A sheet can be told again: each line is compared with what was recorded, because people repeat
+commands.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 
 
 # --- sheet cells ----------------------------------------------------------------------------------
-# What people write into the cells of a sheet: numbers, labels, and nothing.
+# Cells of a sheet as people write them: numbers, labels, and nothing.
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 

@@ -236,7 +236,7 @@ class Query:
 
 
 # --- trial outcomes -------------------------------------------------------------------------------
-# Which answers belong to which trial: what is complete, what is loose, and what was corrected.
+# Answers by trial: complete trials, loose answers, and corrections.
 
 
 @dataclass(slots=True)

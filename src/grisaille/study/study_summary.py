@@ -1,4 +1,4 @@
-"""What is recorded of a study, in the user's sense and names: plain data for JSON and tables."""
+"""The record of a study, in the user's sense and names: plain data for JSON and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a strategy suggests, perhaps a user's own: checked before it counts."""
+"""Checks of suggestions, also of a user's own strategy, before they count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Writing to a study: each change as events, with everything that follows from it."""
+"""Writing to a study: each change as events, with everything that follows from it.
+
+Points of users are trials that are recorded as suggested at once, so that asking, evaluating and
+resuming need nothing new for them. Trials from observed rows are recorded as assembled, and count
+for no limit. An answer counts for what the chain needs if its inputs differ by at most 1 % of their
+range: laboratories miss inputs by a little, and beyond that a trial would have an objective of no
+point.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +156,7 @@ def evaluated(problem: Problem, suggestion: Suggestion, number: int) -> Trial:
 
 
 # --- assignment -----------------------------------------------------------------------------------
-# Which recorded answers serve the calls of a chain, and what is left to ask.
+# Recorded answers that serve the calls of a chain, and the calls that are left to ask.
 
 # Inputs are the same if they differ by no more than rounding does.
 _ROUNDING = 1e-9
@@ -371,7 +378,7 @@ def _move(writer: Writer, trial: TrialEntry, x: Array) -> None:
 
 
 # --- really done ----------------------------------------------------------------------------------
-# What was really done, where a laboratory could not set the inputs it was asked for.
+# Actual inputs, where a laboratory could not set those it was asked for.
 
 
 def really_tried(

@@ -1,1 +1,1 @@
-"""What the theorems promise: beta, information gain, Lipschitz constants, regret bounds."""
+"""Promises of the theorems: beta, information gain, Lipschitz constants, regret bounds."""

@@ -1,4 +1,4 @@
-"""What the theorems promise about a problem: bounds on regret, violations and infeasibility."""
+"""Promises of the theorems about a problem: bounds on regret, violations and infeasibility."""
 
 from __future__ import annotations
 

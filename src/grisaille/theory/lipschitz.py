@@ -36,7 +36,7 @@ from grisaille.language.variable import Unknown, Variable
 from grisaille.records import History
 
 # --- affine steps ---------------------------------------------------------------------------------
-# Which steps of a program are affine, which may jump, and which only pass values on.
+# Steps of a program that are affine, that may jump, and that only pass values on.
 
 _LINEAR = (
     operations.add,

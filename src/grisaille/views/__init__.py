@@ -1,1 +1,1 @@
-"""What happened: progress while it runs, tables and pictures afterwards."""
+"""Views for people: progress, pictures, the live page, the report, the command line."""

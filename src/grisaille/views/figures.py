@@ -1,4 +1,7 @@
-"""Figures that a notebook shows as they are, and how they are saved."""
+"""Figures that a notebook shows as they are, and how they are saved.
+
+PyPlot is not used: it needs a backend, and keeps every figure in memory.
+"""
 
 from __future__ import annotations
 

@@ -31,10 +31,6 @@ from grisaille.views.inspection.slices import Slice, box_slices, design_slices, 
 
 # --- panels ---------------------------------------------------------------------------------------
 # The panels of a picture: its own, or axes that the user passes; and what all pictures share.
-#
-# Greys carry the meaning, so that a print in black and white and a colour-blind reader lose
-# nothing: black for the best value, dashed grey for a bound. There is one accent, of the
-# palette of Okabe and Ito, and what has it also has a shape of its own.
 
 ACCENT = "#d55e00"
 BAND = "0.87"

@@ -1,6 +1,11 @@
 """The live view of a running study, in a terminal or a notebook.
 
 Whatever happens to the view, the run goes on.
+
+In a notebook, the table is HTML that is updated, not a widget, so that a saved notebook still shows
+it. The Stop button only sets an event, which the runner reads before it submits or suggests.
+`solve` blocks the main thread, so the thread that receives messages notices the click; running the
+kernel's loop inside a cell would handle messages of other cells, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where Grisaille keeps what it remembers for a user of this machine."""
+"""The folder where Grisaille keeps what it remembers for a user of this machine."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What we believe of one black box: kernels, learned hyper-parameters, the fast posterior."""
+"""Beliefs about one black box: kernels, learned hyper-parameters, posteriors."""

@@ -3,6 +3,9 @@
 A system that runs a hundred times per trial soon has thousands of rows. Most inputs then lie
 close to others, so that a few of them hold nearly all information. All choices are functions of
 the observations alone, so that a decision made again is the same.
+
+Without noise, a surrogate rests on the most telling rows: a posterior given some of the rows is a
+valid one, so that everything else, proofs included, stays as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from grisaille.belief.processes.posterior import LEAST_NOISE
 from grisaille.belief.processes.radial import LEAST_VARIANCE
 
 # --- row choice -----------------------------------------------------------------------------------
-# Which of many observations a surrogate rests on.
+# The choice of those observations, out of many, that a surrogate rests on.
 #
 # All choices are functions of the observations alone, so that a decision made again is the
 # same.

@@ -22,7 +22,7 @@ from grisaille.checks import attribute_of, has_method, is_number, is_whole, real
 from grisaille.errors import ModelError, counted, shortened, text_of
 
 # --- kernel ---------------------------------------------------------------------------------------
-# What a kernel is, and how kernels are put together: sums, products, parts of the inputs.
+# The base class of kernels, and their combinations: sums, products, parts of the inputs.
 
 
 class Kernel:
@@ -243,10 +243,6 @@ def _variances(parts: tuple[Kernel, ...]) -> list[float]:
 
 # --- kernels --------------------------------------------------------------------------------------
 # Kernels: linear, squared-exponential and Matérn, each with a length-scale per input.
-#
-# A kernel with `lengthscale` and `variance` is used as it is, in the user's own units and with
-# zero prior mean, as in the paper. One without them is a family whose hyper-parameters are
-# learned.
 
 
 class Radial(Protocol):
@@ -625,7 +621,7 @@ def _is_linear(kernel: Kernel) -> bool:
 
 
 # --- kernel checks --------------------------------------------------------------------------------
-# Whether something can serve as the kernel of a black box, checked before it is used.
+# Checks that something can serve as the kernel of a black box, before it is used.
 
 _WANTED = (
     "pass gs.SquaredExponential(), gs.Matern(), gs.Linear(), a sum or product of them, or a kernel "

@@ -4,6 +4,10 @@ Learning uses inputs scaled to the unit cube and standardized outputs, for which
 are made. The results are in the user's units. Learning never fails: every parameter is bounded,
 and where no search ends in a number, the values that the priors favour are used and a remark says
 so.
+
+The fit is our own, with BoTorch's priors. Bounded parameters and gradients in closed form cannot
+leave the support of a prior, which used to end studies. And the verdict on noise compares two fits,
+which BoTorch does not offer.
 """
 
 from __future__ import annotations
@@ -329,11 +333,6 @@ class CompositeLikelihood:
 
 # --- fitting --------------------------------------------------------------------------------------
 # Hyper-parameters: taken from the kernel when given, else learned from observations.
-#
-# Learning uses inputs scaled to the unit cube and standardized outputs, for which BoTorch's
-# priors are made. The results are in the user's units. Learning never fails: every parameter is
-# bounded, and where no search ends in a number, the values that the priors favour are used and
-# a remark says so.
 
 # Noise variance, in standardized units, that learning assumes for a noise-free black box.
 NOISE_FREE = 1e-6

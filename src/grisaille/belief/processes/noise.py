@@ -1,4 +1,4 @@
-"""Whether answers are noisy, concluded from the answers themselves."""
+"""The verdict on noise, concluded from the answers themselves."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 A search needs thousands of means and deviations with gradients, and plain tensors are several
 times faster than GPyTorch's lazy operators.
+
+The posterior keeps the Cholesky factor, not its inverse: triangular solves are as fast on 512
+points, and more accurate.
 """
 
 from __future__ import annotations

@@ -3,6 +3,12 @@
 A search asks for thousands of them with slopes, and on small arrays nearly all time goes into
 calling functions. NumPy and BLAS take a fraction of PyTorch's time for that, and the slopes take a
 few matrix products where automatic differentiation would take a step for each step forward.
+
+Slopes are carried forward through a program (`run_sloped` in `language/program.py`) where all
+operations have a rule and all kernels are plain ones of the distance. PyTorch differentiates
+everything else, such as white boxes, sums of kernels, norm bounds and process noise.
+`SearchProblem.evaluate` carries the slopes, so that a problem that wraps another one loses them
+instead of having wrong ones.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class SameStart:
 
 
 # --- run progress ---------------------------------------------------------------------------------
-# How many runs are done, as a user sees it.
+# The number of runs that are done, as a user sees it.
 
 
 @contextmanager

@@ -200,7 +200,7 @@ def _value(value: float) -> str:
 
 
 # --- comparison -----------------------------------------------------------------------------------
-# What a comparison found: every run, tables and figures.
+# The outcome of a comparison: every run, tables and figures.
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from grisaille.strategies.strategy import Strategy
 from grisaille.study.identity import describe
 
 # --- digests --------------------------------------------------------------------------------------
-# Whether problems and strategies are those of an earlier comparison, by short digests.
+# Short digests that tell if problems and strategies are those of an earlier comparison.
 #
 # A user changes an own strategy and compares again: runs of the former one must not be mixed
 # in.

@@ -25,11 +25,6 @@ from grisaille.language.program import BoxCall, Program
 from grisaille.language.variable import Variable
 
 # --- model ----------------------------------------------------------------------------------------
-# Optimization over interventions, as an ordinary problem with one black box: the system.
-#
-# A trial sets the variables of one intervention set and lets the system run; the system answers
-# with every variable, run by run. This module turns trials and observational data into data of
-# each mechanism.
 
 Rows = Mapping[str, Array]
 """Joint observations: the values of each variable of the system by name, (n,); of the model's own
@@ -160,7 +155,7 @@ def _by_variable(variables: Sequence[Variable], x: Array) -> dict[str, Array]:
 
 
 # --- intervention sets ----------------------------------------------------------------------------
-# Which sets of interventions are worth a try.
+# Sets of interventions that are worth a try.
 
 
 def minimal_interventions(model: Problem, dos: Sequence[Do]) -> list[tuple[Do, ...]]:

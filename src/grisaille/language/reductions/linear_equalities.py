@@ -3,6 +3,11 @@
 `np.sum(fractions) == 1` leaves one number less to choose. The reduced problem has the other
 entries as its variables. A solved entry is a linear formula of them, and its bounds are linear
 constraints. Black boxes and all other constraints stay as they are.
+
+The elimination takes place at the border of the study (`strategies/reduced_situation.py`). So every
+strategy, also a user's own, meets the equalities without knowing of them, and proofs have fewer
+variables. Events, tables and results keep whole points. Solved entries carry their declared bounds
+(`Bounded`), so that black boxes are learned in the same ranges.
 """
 
 from __future__ import annotations

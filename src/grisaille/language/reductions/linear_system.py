@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 # --- linear rows ----------------------------------------------------------------------------------
-# Which formulas are linear in the variables and read no black box, and their coefficients.
+# Formulas that are linear in the variables and read no black box, and their coefficients.
 
 _LINEAR = (
     operations.add,

@@ -24,7 +24,7 @@ from grisaille.search.search_problem import SearchProblem, Solver
 from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watches
 
 # --- observe or intervene -------------------------------------------------------------------------
-# Whether to watch a system as it is, or to intervene in it.
+# The choice to watch a system as it is, or to intervene in it.
 #
 # The rule of "Causal Bayesian optimization" (Aglietti, Lu, Paleyes and Gonzalez 2020).
 

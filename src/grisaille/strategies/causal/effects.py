@@ -22,7 +22,7 @@ from grisaille.language.reductions.collapse import unknown_outputs
 from grisaille.records import History, Observation
 
 # --- prior ----------------------------------------------------------------------------------------
-# What is believed of the effects of interventions before one is made.
+# Beliefs about the effects of interventions before one is made.
 #
 # The causal prior of "Causal Bayesian optimization" (Aglietti, Lu, Paleyes and Gonzalez 2020):
 # mean and variance of Y under do(X = x), from mechanisms that were learned by watching alone.
@@ -178,7 +178,7 @@ class NoPrior:
 
 
 # --- mechanism history ----------------------------------------------------------------------------
-# What trials over interventions say about the mechanisms.
+# The history of the mechanisms, from trials over interventions.
 
 
 def mechanism_history(causal: CausalModel, history: History) -> History:
@@ -203,7 +203,7 @@ def mechanism_history(causal: CausalModel, history: History) -> History:
 
 
 # --- effects --------------------------------------------------------------------------------------
-# What is believed of objective and constraints under each set of interventions.
+# Beliefs about objective and constraints under each set of interventions.
 
 # A spread of few runs is trusted as if this many runs of the typical spread came on top.
 _TYPICAL_RUNS = 5

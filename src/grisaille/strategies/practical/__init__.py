@@ -1,1 +1,1 @@
-"""What the default adds to the paper's algorithm."""
+"""The steps that the default adds to the paper's algorithm."""

@@ -1,4 +1,4 @@
-"""Which evaluations of a trial are worth their cost.
+"""The choice of the evaluations of a trial that are worth their cost.
 
 The bounds on regret add up A_i beta_i sigma_i(s̄_i) over the black boxes (Lemma discrepancy_bound):
 what trial t can be wrong by, box by box. Where evaluations cost the same, all are made. Where they

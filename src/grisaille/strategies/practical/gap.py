@@ -1,4 +1,4 @@
-"""How much the bands leave to gain, and whether trials still gain it."""
+"""The gap that the bands leave, and whether trials still close it."""
 
 from __future__ import annotations
 

@@ -250,10 +250,7 @@ def _least_violation(knowledge: Knowledge) -> SearchProblem:
 
 
 # --- policy ---------------------------------------------------------------------------------------
-# What the default adds to the paper's algorithm: small steps, in the order given below.
-#
-# Each step takes a plan and what is known, and returns a plan. A step that does not apply
-# returns the plan it was given.
+# Small steps that the default adds to the paper's algorithm, in the order given below.
 
 # How much learned bands are narrowed to choose by; and after how many trials the bound, which these
 # do not give, is worked out with the whole ones.

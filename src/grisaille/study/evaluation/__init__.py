@@ -1,1 +1,1 @@
-"""Who evaluates: this process, a child process, a program."""
+"""Evaluation of black boxes: in this process, in child processes, by programs or executors."""

@@ -1,4 +1,9 @@
-"""Evaluating a function in a child process, which can be killed whatever it is doing."""
+"""Evaluating a function in a child process, which can be killed whatever it is doing.
+
+These processes are our own, not those of `multiprocessing`. Spawning would import the user's script
+again, forking a process with PyTorch's threads may hang, and neither can kill what an evaluation
+started.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +165,7 @@ class Call:
 
 
 class Answer(NamedTuple):
-    """A message of a child: its kind and its content, as `child_process` defines them."""
+    """A message of a child: its kind and its content, as `child_script` defines them."""
 
     kind: bytes
     body: memoryview

@@ -1,1 +1,1 @@
-"""Where trials live: an append-only log of plain events per study."""
+"""The log of a study: an append-only list of plain events."""

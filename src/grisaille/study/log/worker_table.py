@@ -1,4 +1,4 @@
-"""Which workers of a database are alive, by their heartbeats."""
+"""The workers of a database that are alive, by their heartbeats."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from grisaille.errors import (
 from grisaille.study.log.address import masked_addresses
 
 # --- exit codes -----------------------------------------------------------------------------------
-# How a command ends: exit codes, errors as sentences, and the signal to terminate.
+# The end of a command: exit codes, errors as sentences, and the signal to terminate.
 
 DONE = 0
 NOTHING = 1

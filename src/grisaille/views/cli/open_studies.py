@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # --- remembered files -----------------------------------------------------------------------------
-# Which file defines the problem of a study, as this user has said on this machine.
+# The file that defines the problem of a study, as this user has said on this machine.
 #
 # A study names its file too, for people to read. Whoever can write to the database can write
 # any name there, and to load a file is to run it. So only what is remembered here is run

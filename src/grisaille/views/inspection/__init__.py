@@ -1,1 +1,1 @@
-"""What people can look at: predictions, what was learned, what the gap rests on."""
+"""Data for people to look at: predictions, learned models, slices, influence, convergence."""

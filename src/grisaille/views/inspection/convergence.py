@@ -1,4 +1,4 @@
-"""How best value, bound and violations went, trial by trial."""
+"""The course of best value, bound and violations, trial by trial."""
 
 from __future__ import annotations
 

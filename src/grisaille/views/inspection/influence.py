@@ -1,4 +1,4 @@
-"""Which variables and which black boxes move the optimum and its bound."""
+"""The influence of variables and black boxes on the optimum and its bound."""
 
 from __future__ import annotations
 

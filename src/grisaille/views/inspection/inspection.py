@@ -1,4 +1,4 @@
-"""What is behind the pictures of a study: worked out once per history, when it is first used."""
+"""The data behind the pictures of a study: worked out once per history, at first use."""
 
 from __future__ import annotations
 

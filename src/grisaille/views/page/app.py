@@ -49,7 +49,7 @@ from grisaille.views.page.studies import Studies, StudyLog, refreshed
 from grisaille.views.page.study_page import StudyPage
 
 # --- forms ----------------------------------------------------------------------------------------
-# What people type into a page, recorded as Python would record it.
+# Forms of a page: what people type is recorded as Python would record it.
 
 Form = Mapping[str, str]
 """What was typed, by the names of the fields."""

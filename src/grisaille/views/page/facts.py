@@ -1,4 +1,4 @@
-"""What is recorded of a study, in the user's names, units and sense.
+"""The recorded facts of a study, in the user's names, units and sense.
 
 Pages and reports are made from these facts. They come from a stored study, or from a result.
 """

@@ -1,4 +1,4 @@
-"""Who may read and who may answer: a secret word, and no other site's forms."""
+"""The guard of the page: a secret word, and no other site's forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The studies that a server shows, and the log of each one at any event."""
+"""The studies that a server shows, and the log of each one at any event.
+
+A page is a function of the log. It holds no data itself, so that a server can be killed, replaced
+or shared, and the past can be shown. Everything that pages show without the problem, such as its
+graph and the names of inputs, is stored with the study.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from grisaille.views.page.study_charts import (
 )
 
 # --- status ---------------------------------------------------------------------------------------
-# How a study stands, in a few sentences.
+# The status of a study, in a few sentences.
 
 # The time of the next suggestion is judged by so many of the latest ones.
 _LATEST = 5
@@ -288,7 +288,7 @@ def _holder(query: QueryEntry) -> str:
 
 
 # --- event text -----------------------------------------------------------------------------------
-# What happened at an event, in a few words.
+# The text of an event, in a few words.
 
 _MOST_NUMBERS = 6
 
