@@ -67,7 +67,7 @@ benchmarks: $(READY)
 browser:
 	sh tests/views/page/install_browser.sh
 
-# Builds the wheel and the sdist, and checks them from outside: see CONTRIBUTING.md.
+# Builds the wheel and the sdist, and checks them from outside: see release/README.md.
 package: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt build twine
 	$(BIN)/python release/check_package.py

@@ -25,6 +25,7 @@ PAGES = sorted(
         *ROOT.glob("*.md"),
         *(file for file in DOCS.rglob("*.md") if "generated" not in file.parts),
         *(ROOT / "benchmarks" / "results").glob("*.md"),
+        ROOT / "release" / "README.md",
     ]
 )
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -99,6 +100,7 @@ def test_tables_of_contents_have_the_headings_of_the_first_page_as_captions():
         ("recipes/costs.md", "../studies.md", "../studies.md"),
         ("generated/project/architecture.md", "docs/method.md", "../../method.md"),
         ("generated/project/architecture.md", "CONTRIBUTING.md", "contributing.md"),
+        ("generated/project/releases.md", "../docs/versioning.md", "../../versioning.md"),
         ("benchmarks.md", "../benchmarks/results", "generated/results/index.md"),
         ("comparison.md", "../benchmarks/results/a.csv", "../benchmarks/results/a.csv"),
     ],

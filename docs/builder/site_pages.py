@@ -10,6 +10,7 @@ PROJECT_PAGES = {
     "CHANGELOG.md": "generated/project/changelog.md",
     "CONTRIBUTING.md": "generated/project/contributing.md",
     "SECURITY.md": "generated/project/security.md",
+    "release/README.md": "generated/project/releases.md",
     "benchmarks/results/comparison.md": "generated/results/comparison.md",
     "benchmarks/results/comparison_drawn.md": "generated/results/comparison_drawn.md",
 }
