@@ -344,6 +344,11 @@ def use_study(calls: Calls, study: gs.Study, points: np.ndarray) -> None:
         calls.make("correct", partial(study.correct, names[-1], seen.outputs * 1.5))
         calls.make("retract", partial(study.retract, names[0]))
     calls.make("run", partial(study.run, study.state.made() + 2, progress=False))
+    look_at_study(calls, study, points)
+
+
+def look_at_study(calls: Calls, study: gs.Study, points: np.ndarray) -> None:
+    """Read everything that a study tells of itself."""
     calls.make("incumbent", study.incumbent)
     for part in ("answers", "events"):
         calls.make(part, getattr(study, part))

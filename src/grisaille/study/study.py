@@ -406,7 +406,15 @@ class Study:
         return learned_model(self.problem, self.history, self.strategy, box)
 
     def result(self) -> Result:
-        """What has been found so far."""
+        """Return what has been found so far.
+
+        It is recorded, so that other views show the same.
+        """
+        found = self._found_so_far()
+        self._session.conclude(found)
+        return found
+
+    def _found_so_far(self) -> Result:
         summary = self._session.summary(Limits(self._planned()))
         now = summary.situation
         bound = self._session.bound(now)
@@ -481,12 +489,6 @@ class Study:
         news = {name: value for name, value in settings.items() if known.get(name) != value}
         if news:
             self._session.write(lambda writer: writer.append(Kind.CHANGED, news))
-
-    def result(self) -> Result:
-        """What has been found so far. It is recorded, so that other views show the same."""
-        found = super().result()
-        self._session.conclude(found)
-        return found
 
     def tell_trials(self, told: Iterable[ChainAnswers]) -> None:
         """Record the answers along the chains of trials: all of them, or none if there is an error.

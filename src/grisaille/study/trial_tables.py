@@ -333,6 +333,22 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         allowed = best.allowed if best.lenient is None else best.lenient
         table = constraint_lines(problem, result.constr, result.history, allowed)
         rows += [("" if k else "constraints", line) for k, line in enumerate(table)]
+    rows += _design_rows(result)
+    counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
+    rows.append(("evaluations", f"{counts or 'none needed'} in {counted(result.nit, 'trial')}"))
+    if result.failures:
+        many = len(result.failures)
+        rows.append(("failures", f"{many}, the last one: {result.failures[-1].reason}"))
+    rows += _calibration_rows(result.calibration)
+    if result.learned:
+        rows.append(("learned", f"hyper-parameters of {', '.join(result.learned)}"))
+    return rows
+
+
+def _design_rows(result: Any) -> list[tuple[str, str]]:
+    """Return the recommended point: interventions, then decisions, then unknowns."""
+    problem: Problem = result.problem
+    rows = []
     if problem.causal is not None:
         done = problem.causal.describe(result.x)
         rows.append(("set", ", ".join(f"{n} = {v:.6g}" for n, v in done.items()) or "-"))
@@ -346,14 +362,6 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         if variable.is_unknown and any(names_at_bounds([variable], np.ravel(found))):
             solved = "   (unknown, at its bound)"
         rows.append((variable.name, f"{shown}{solved}"))
-    counts = ", ".join(f"{name} {count}" for name, count in result.evaluations.items())
-    rows.append(("evaluations", f"{counts or 'none needed'} in {counted(result.nit, 'trial')}"))
-    if result.failures:
-        many = len(result.failures)
-        rows.append(("failures", f"{many}, the last one: {result.failures[-1].reason}"))
-    rows += _calibration_rows(result.calibration)
-    if result.learned:
-        rows.append(("learned", f"hyper-parameters of {', '.join(result.learned)}"))
     return rows
 
 
