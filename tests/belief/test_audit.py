@@ -303,8 +303,11 @@ def test_answers_far_beyond_the_bands_refute_the_kernel_and_leave_no_bound():
     assert bound.reason == row.complaint
     suggestion = gs.Optimistic().suggest(situation)
     assert not suggestion.has_bound
-    assert audit.kernel_complaint(gs.BlackBox(None, name="g", noise=0), 20.0) == ""
-    assert "noise" not in audit.kernel_complaint(gs.BlackBox(None, name="g", noise=0.1), 21.0)
+    assert audit.kernel_complaint(gs.BlackBox(None, name="g", noise=0), 20.0, 9) == ""
+    noisy = gs.BlackBox(None, name="g", noise=0.1)
+    assert "noise" not in audit.kernel_complaint(noisy, 21.0, 9)
+    # The first answers are no reason to ask the user for another kernel.
+    assert audit.kernel_complaint(noisy, 21.0, 4).endswith("more trials tell")
 
 
 # --- curves --------------------------------------------------------------------------------------

@@ -402,7 +402,9 @@ def test_a_narrow_peak_with_a_plateau_of_next_to_nothing_is_learned(sign, place)
     box = gs.BlackBox(lambda s: sign * np.exp(-(((s - place) / 0.01) ** 2)), name="f")
     study = gs.Study(gs.Problem(minimize=box(x)), strategy=QUICK)
     result = study.run(7, progress=False)
-    assert np.isfinite(result.lower_bound)
+    # No smooth function predicts the peak: its answers are learned, and may leave no bound.
+    assert np.isfinite(result.fun)
+    assert np.isfinite(result.lower_bound) or "there is no bound" in result.message
     assert "f" in str(result)
 
 

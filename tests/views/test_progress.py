@@ -112,8 +112,8 @@ def test_a_view_that_fails_is_switched_off_and_the_run_goes_on(
     assert sys.stdout is before  # the live table has given it back
     assert result.nit == 4
     assert result.status == gs.Status.MAX_TRIALS
-    expected = "all trials were made; the view was switched off: "
-    assert result.message.startswith(expected)
+    assert result.message.startswith("all trials were made; ")
+    assert "; the view was switched off: " in result.message
     assert result.message.count("switched off") == 1
 
 
@@ -121,7 +121,7 @@ def test_a_run_without_standard_output_shows_nothing_and_goes_on(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     result = problems.bazaraa().problem.solve(3, strategy=QUICK)
     assert result.nit == 3
-    assert result.message == "all trials were made"
+    assert result.message.startswith("all trials were made")
 
 
 def test_ctrl_c_in_the_view_is_passed_on(monkeypatch):

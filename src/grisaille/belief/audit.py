@@ -25,7 +25,7 @@ from grisaille.belief.plausible_set import PlausibleSet, plausible_set
 from grisaille.belief.processes.posterior import NoFactorError, Posterior, Surrogate
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
-from grisaille.records import REFUTED, History, Observation, Trial
+from grisaille.records import REFUTED, TESTED, History, Observation, Trial
 
 # Of long studies, at least so many of the latest answers count, and less than twice as many: what
 # was learned from the first ones says little about the bands of today.
@@ -144,15 +144,22 @@ def noise_complaint(box: BlackBox, answers: int, inside: int, beta: float) -> st
     return f"calibration is poor: if {vary} at the same point, {remedy}"
 
 
-def kernel_complaint(box: BlackBox, factor: float) -> str:
+def kernel_complaint(box: BlackBox, factor: float, answers: int) -> str:
     """Return why predicted answers refute the kernel of a black box, or "".
 
     Args:
         box: The black box.
         factor: By how much its bands would have to be wider to hold all answers.
+        answers: How many of its answers were predicted.
     """
     if not factor > REFUTED:
         return ""
+    if box.is_learned and answers < TESTED:  # first answers often lie far out, and soon teach it
+        return (
+            f"the bands of black box {box.name!r} are untested ({answers} of {TESTED} answers "
+            f"predicted), and an answer lay {factor:.2g} times as far out as they reach: more "
+            "trials tell"
+        )
     noisy = "leave noise=0 out if answers vary at the same point, or " if box.is_exact else ""
     return (
         f"an answer of black box {box.name!r} lay {factor:.2g} times as far out as its bands "

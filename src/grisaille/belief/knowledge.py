@@ -240,7 +240,7 @@ class Knowledge:
                     factor=factors[box.name],
                     conclusions=conclusions(self.answered.beliefs[box.name]),
                     complaint=noise_complaint(box, len(errors), inside, self.beta)
-                    or kernel_complaint(box, factors[box.name]),
+                    or kernel_complaint(box, factors[box.name], len(errors)),
                 )
             )
         return tuple(rows)

@@ -1,4 +1,4 @@
-"""What is whole of a damaged study."""
+"""The whole part of a damaged study."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grisaille.errors import ModelError, counted, cut, printable, shortened
-from grisaille.language.tables import entry_names
 from grisaille.study.csv_files import read_table, write_table
 from grisaille.views.cli.arguments import (
     STUDY_WITH_FILE,
@@ -182,6 +181,8 @@ def _enqueue(options: argparse.Namespace) -> int:
 
 def _point(words: list[str], variables: Sequence[Variable]) -> dict[str, Any]:
     """A point, from words such as `T=350`; a label may stand without quotes, `catalyst=B`."""
+    from grisaille.language.tables import entry_names
+
     point: dict[str, Any] = {}
     choices = {v.name for v in variables if v.labels}
     scalars = {name for v in variables for name in entry_names(v.name, v.shape)}
