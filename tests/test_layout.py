@@ -16,6 +16,7 @@ MOST_IMPORTS = 18
 FILES_WITH_MORE_IMPORTS = {
     "language/problem.py",
     "strategies/log_ei.py",
+    "study/answers.py",
     "study/result.py",
     "study/run.py",
     "study/session.py",
