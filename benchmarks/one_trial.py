@@ -1,8 +1,9 @@
-"""How many source files one more trial enters, and how often it learns all black boxes.
+"""Count the files and functions that one more trial enters, and how often it learns.
 
     python -m benchmarks.one_trial
 
-It counts while `Study.run` makes the eleventh trial and its result. Set PYTHONPATH to the `src` of
+It counts while `Study.run` makes the eleventh trial and its result. A function is a code object, so
+that lambdas and comprehensions count, too. Set PYTHONPATH to the `src` of
 another version to compare with it.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -40,17 +41,17 @@ def problem(noise: float) -> gs.Problem:
     return gs.Problem(minimize=second(y) + 0.1 * x[0], subject_to=[y <= 1])
 
 
-def count(strategy: Any, noise: float) -> tuple[int, int]:
-    """Files entered, and calls of `believe`, for one more trial."""
+def count(strategy: Any, noise: float) -> tuple[set[CodeType], int]:
+    """Return the functions entered, and the calls of `believe`, for one more trial."""
     study = gs.Study(problem(noise), strategy=strategy, seed=0)
     study.run(10, progress=False)
-    files: set[str] = set()
+    entered: set[CodeType] = set()
     believed = 0
 
     def look(frame: FrameType, event: str, _argument: object) -> None:
         nonlocal believed
         if event == "call" and frame.f_code.co_filename.startswith(ROOT):
-            files.add(frame.f_code.co_filename)
+            entered.add(frame.f_code)
             believed += frame.f_code.co_name == "believe"
 
     sys.setprofile(look)
@@ -58,15 +59,21 @@ def count(strategy: Any, noise: float) -> tuple[int, int]:
         study.run(11, progress=False)
     finally:
         sys.setprofile(None)
-    return len(files), believed
+    return entered, believed
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
     for name, strategy in STRATEGIES.items():
         for noise in (0.0, 0.05):
-            files, believed = count(strategy, noise)
-            print(f"{name:<12} noise {noise:<4g} files {files:>2}, believe {believed}", flush=True)
+            entered, believed = count(strategy, noise)
+            files = {code.co_filename for code in entered}
+            processes = sum("/processes/" in file for file in files)
+            print(
+                f"{name:<12} noise {noise:<4g} files {len(files):>3} ({processes} of processes), "
+                f"functions {len(entered):>4}, believe {believed}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

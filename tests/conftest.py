@@ -9,6 +9,7 @@ import torch
 from hypothesis import settings
 
 from tests.postgres_server import postgres_server
+from tests.script_server import ScriptServer
 
 # One thread each, so that parallel test workers do not fight over the cores.
 torch.set_num_threads(1)
@@ -30,6 +31,13 @@ def own_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
         patch.delenv("GRISAILLE_STORAGE", raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def scripts() -> Iterator[ScriptServer]:
+    """Runs scripts without importing the library for each of them."""
+    with ScriptServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

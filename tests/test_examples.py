@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import grisaille as gs
+from tests.script_server import ScriptServer
 
 pytestmark = pytest.mark.slow
 
@@ -21,23 +22,16 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-def run(file: Path, folder: Path) -> str:
+def run(file: Path, folder: Path, scripts: ScriptServer) -> str:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
-    done = subprocess.run(
-        [sys.executable, str(file)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = scripts.run([sys.executable, str(file)], cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
-def test_the_example_runs(file: Path, tmp_path: Path):
-    out = run(file, tmp_path)
+def test_the_example_runs(file: Path, tmp_path: Path, scripts: ScriptServer):
+    out = run(file, tmp_path, scripts)
     assert out.strip()
     if file.stem == "first":
         assert (tmp_path / "convergence.png").exists()

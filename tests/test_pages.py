@@ -14,6 +14,7 @@ from docs.builder.page_blocks import Step, as_notebook, is_executed, steps_of
 from docs.builder.run_page import printed_by, with_output
 
 import grisaille as gs
+from tests.script_server import ScriptServer
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -63,18 +64,21 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize("page", [*(page for page in EXECUTED if page not in LONG), *FOLLOWED])
-def test_a_page_that_is_followed_prints_what_it_says(page: str, tmp_path: Path):
-    compare_with_what_is_printed((DOCS / f"{page}.md").read_text(encoding="utf-8"), tmp_path)
+def test_a_page_that_is_followed_prints_what_it_says(
+    page: str, tmp_path: Path, scripts: ScriptServer
+):
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    compare_with_what_is_printed(text, tmp_path, scripts)
 
 
-def test_the_readme_runs_in_order_as_printed(tmp_path: Path):
+def test_the_readme_runs_in_order_as_printed(tmp_path: Path, scripts: ScriptServer):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [step.kind for step in steps_of(text)] == ["run"] * text.count("```python\n")
-    compare_with_what_is_printed(text, tmp_path)
+    compare_with_what_is_printed(text, tmp_path, scripts)
 
 
-def compare_with_what_is_printed(text: str, folder: Path) -> None:
-    for step, printed in printed_by(text, folder):
+def compare_with_what_is_printed(text: str, folder: Path, scripts: ScriptServer) -> None:
+    for step, printed in printed_by(text, folder, scripts.run):
         if step.kind == "write" or step.printed is None:
             continue
         assert words(printed) == words(step.printed), step.text
@@ -137,23 +141,25 @@ def test_a_page_is_read_as_steps_and_a_file_shown_first_is_one_that_people_wrote
     assert (shown.kind, shown.text, shown.printed) == ("command", "cat oven.py", "y = 2\n")
 
 
-def test_running_a_page_puts_what_was_printed_in_place_of_what_it_showed(tmp_path: Path):
-    followed = printed_by(PAGE, tmp_path)
+def test_running_a_page_puts_what_was_printed_in_place_of_what_it_showed(
+    tmp_path: Path, scripts: ScriptServer
+):
+    followed = printed_by(PAGE, tmp_path, scripts.run)
     new = with_output(PAGE, followed)
     assert "```text\n1\n```" in new
     assert "$ cat oven.py\n# oven.py\nx = 1\n```" in new
-    assert with_output(new, printed_by(new, tmp_path)) == new
+    assert with_output(new, printed_by(new, tmp_path, scripts.run)) == new
 
 
-def test_what_a_block_starts_to_print_is_put_after_it(tmp_path: Path):
+def test_what_a_block_starts_to_print_is_put_after_it(tmp_path: Path, scripts: ScriptServer):
     page = "```python\nprint(1)\n```\n\nText.\n"
-    new = with_output(page, printed_by(page, tmp_path))
+    new = with_output(page, printed_by(page, tmp_path, scripts.run))
     assert new == "```python\nprint(1)\n```\n\n```text\n1\n```\n\nText.\n"
 
 
-def test_an_error_on_a_page_is_not_passed_over(tmp_path: Path):
+def test_an_error_on_a_page_is_not_passed_over(tmp_path: Path, scripts: ScriptServer):
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        printed_by("```python\n1 / 0\n```\n", tmp_path)
+        printed_by("```python\n1 / 0\n```\n", tmp_path, scripts.run)
 
 
 def test_a_notebook_runs_the_code_and_leaves_files_commands_and_old_output_alone():

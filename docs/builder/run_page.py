@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from docs.builder.page_blocks import Step, steps_of
@@ -21,12 +22,17 @@ from docs.builder.page_blocks import Step, steps_of
 _ROOT = Path(__file__).parents[2]
 
 
-def printed_by(page: str, folder: Path) -> list[tuple[Step, str]]:
-    """Follow the page in a folder, in one process; gives each step with what it printed."""
+def printed_by(
+    page: str, folder: Path, run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
+) -> list[tuple[Step, str]]:
+    """Follow the page in a folder, in one process; gives each step with what it printed.
+
+    `run` starts the process.
+    """
     steps = steps_of(page)
     todo = json.dumps([[step.kind, step.text, step.name] for step in steps])
     path = os.pathsep.join([str(_ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
+    done = run(
         [sys.executable, str(Path(__file__).parent / "follow_steps.py")],
         input=todo,
         cwd=folder,

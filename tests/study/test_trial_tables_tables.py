@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 
 import grisaille as gs
+from grisaille import problems
 
 pytestmark = pytest.mark.slow
 
 
 QUICK = gs.Optimistic(solver=gs.MultiStart(starts=4, samples=128, iterations=20))
+
+
+@pytest.fixture(scope="module")
+def result() -> gs.Result:
+    return problems.bazaraa().problem.solve(7, strategy=QUICK, progress=False)
 
 
 def test_the_printed_result_names_status_value_bound_point_and_evaluations(result: gs.Result):
