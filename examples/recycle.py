@@ -44,7 +44,7 @@ if __name__ == "__main__":
     strategy = gs.Optimistic(solver=gs.MultiStart(starts=6, samples=512))  # quick
     result = problem.solve(14, strategy=strategy, seed=0, progress=False)
     print(result)
-    temperatures, purges = np.linspace(150, 250, 101), np.linspace(0.02, 0.5, 97)
+    temperatures, purges = np.linspace(150, 250, 51), np.linspace(0.02, 0.5, 49)
     grid = [converged_profit(t, p) for t in temperatures for p in purges]
     best = max(value for value, inlet in grid if inlet <= 30)
     print(f"best of {len(grid)} converged points on a grid: {best:.3f}")

@@ -100,7 +100,7 @@ def test_decisions_with_their_loops_closed_keep_to_the_bounds(seed):
     )
     bounds = result.discrepancy_bounds()
     rows = [0, 1 + problem.constraint_names.index("limit")]
-    xs = np.linspace(-1, 1, 2001)
+    xs = np.linspace(-1, 1, 301)
     order = [w.name for w in problem.variables]
     grid = np.zeros((len(xs), 3))
     grid[:, order.index("x")] = xs
