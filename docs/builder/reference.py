@@ -13,7 +13,7 @@ import grisaille as gs
 # In the order of the reference: the room of a name, its title, and what is found there.
 ROOMS = {
     "language": ("Problems", "What the problem is: variables, black boxes, constraints."),
-    "language.reductions": ("Rewritten problems", "Problems in terms of other ones."),
+    "reductions": ("Rewritten problems", "Problems in terms of other ones."),
     "language.causal": ("Interventions", "What may be set in a causal system."),
     "study": ("Studies and results", "The loop that asks, evaluates and records, and its result."),
     "strategies": ("Strategies", "How the next point is chosen."),

@@ -32,7 +32,6 @@ from .language.causal.problem import causal_problem as causal_problem
 from .language.constraint import Constraint as Constraint
 from .language.expression import Expression as Expression
 from .language.problem import Problem as Problem
-from .language.reductions.collapse import collapse as collapse
 from .language.text import named as named
 from .language.variable import Choice as Choice
 from .language.variable import Integer as Integer
@@ -51,6 +50,7 @@ from .records import Situation as Situation
 from .records import Suggestion as Suggestion
 from .records import Trial as Trial
 from .records import TrialKind as TrialKind
+from .reductions.collapse import collapse as collapse
 from .search.certified import Certified as Certified
 from .search.grid import Grid as Grid
 from .search.multistart import MultiStart as MultiStart

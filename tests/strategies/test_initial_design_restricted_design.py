@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import grisaille as gs
-from grisaille.language.reductions.linear_system import LinearSystem
+from grisaille.language.linear_system import LinearSystem
 from grisaille.records import History, Situation
 from grisaille.strategies.initial_design import (
     is_restricted,

@@ -7,8 +7,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from grisaille.language.linear_system import linear_restrictions
 from grisaille.language.program import Program
-from grisaille.language.reductions.linear_system import linear_restrictions
 from grisaille.search.polytope import Polytope
 from grisaille.search.search_problem import Evaluate, SearchProblem
 

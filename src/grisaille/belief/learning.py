@@ -47,9 +47,9 @@ from grisaille.language import operations
 from grisaille.language.black_box import LARGEST_ANSWER, BlackBox, check_size
 from grisaille.language.expression import Call, Constant, Expression, Operation
 from grisaille.language.program import Program
-from grisaille.language.reductions.linear_equalities import Bounded
 from grisaille.language.variable import Variable
 from grisaille.records import History
+from grisaille.reductions.linear_equalities import Bounded
 
 Beliefs = dict[str, Surrogate]
 """A surrogate for each black box, by name."""

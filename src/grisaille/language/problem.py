@@ -25,8 +25,8 @@ from grisaille.language.expression import (
     as_expression,
     operate,
 )
+from grisaille.language.linear_system import check_linear_constraints
 from grisaille.language.program import Program, Resolve
-from grisaille.language.reductions.linear_system import check_linear_constraints
 from grisaille.language.text import definition
 from grisaille.language.unit_check import check_units, shown_units
 from grisaille.language.unknowns import check_unknowns, checked_equations, with_usual_tolerance
@@ -34,8 +34,8 @@ from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
     from grisaille.language.causal.model import CausalModel
-    from grisaille.language.reductions.linear_equalities import Elimination
     from grisaille.records import Trial
+    from grisaille.reductions.linear_equalities import LinearEqualities
     from grisaille.strategies.strategy import Strategy
     from grisaille.study.result import Result
 
@@ -355,7 +355,7 @@ class Problem:
         _check_names("black boxes", self.program.boxes)
         check_constraint_names(self.constraints)
         self._causal: CausalModel | None = None
-        self._origin: Elimination | None = None
+        self._origin: LinearEqualities | None = None
 
     @property
     def causal(self) -> CausalModel | None:
@@ -363,7 +363,7 @@ class Problem:
         return self._causal
 
     @property
-    def origin(self) -> Elimination | None:
+    def origin(self) -> LinearEqualities | None:
         """How it was made from a problem with linear equalities; None if it was not."""
         return self._origin
 
@@ -373,9 +373,9 @@ class Problem:
         return self if self.elimination is None else self.elimination.problem
 
     @cached_property
-    def elimination(self) -> Elimination | None:
+    def elimination(self) -> LinearEqualities | None:
         """How its linear equalities are solved before anything is searched; None if it has none."""
-        from grisaille.language.reductions.linear_equalities import elimination_of
+        from grisaille.reductions.linear_equalities import elimination_of
 
         return elimination_of(self)
 
@@ -584,7 +584,7 @@ def rewritten(
     return new
 
 
-def reduced_by(problem: Problem, elimination: Elimination) -> None:
+def reduced_by(problem: Problem, elimination: LinearEqualities) -> None:
     """Let a reduced problem, which was just made, know what it was made from."""
     problem._origin = elimination
 

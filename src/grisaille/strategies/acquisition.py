@@ -14,8 +14,8 @@ from grisaille.belief.knowledge import Knowledge
 from grisaille.checks import attribute_of, takes
 from grisaille.errors import GrisailleError, ModelError, counted, place_of, raised, shortened
 from grisaille.language.problem import Problem
-from grisaille.language.reductions.collapse import unknown_outputs
 from grisaille.records import Situation, Suggestion, TrialKind
+from grisaille.reductions.collapse import unknown_outputs
 from grisaille.search.search_problem import Evaluate
 from grisaille.strategies.acquisition_search import search_designs
 from grisaille.strategies.expected_improvement import EIFN, check_drawn

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from grisaille.language.problem import Problem
-from grisaille.language.reductions.collapse import COLLAPSED, unknown_outputs
 from grisaille.language.values import design_kinds, expanded
 from grisaille.records import History, Observation, Pending, Situation, Trial
+from grisaille.reductions.collapse import COLLAPSED, unknown_outputs
 
 
 def collapsed(situation: Situation, problem: Problem) -> Situation:

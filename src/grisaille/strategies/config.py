@@ -11,8 +11,8 @@ from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.processes.kernels import check_kernel
 from grisaille.checks import check_amounts
 from grisaille.language.problem import Problem
-from grisaille.language.reductions.collapse import COLLAPSED, collapse
 from grisaille.records import Bound, Situation, Suggestion
+from grisaille.reductions.collapse import COLLAPSED, collapse
 from grisaille.search.search_problem import Solver
 from grisaille.strategies.collapsed_history import collapsed
 from grisaille.strategies.expected_improvement import refuse_unknowns

@@ -13,8 +13,8 @@ from grisaille.belief.sampled_network import SampledNetwork
 from grisaille.checks import check_count
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
-from grisaille.language.reductions.collapse import unknown_outputs
 from grisaille.records import Situation, Suggestion, TrialKind
+from grisaille.reductions.collapse import unknown_outputs
 from grisaille.strategies.acquisition_search import search_designs, spreads
 from grisaille.strategies.initial_design import (
     as_initial,

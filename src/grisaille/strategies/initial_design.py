@@ -21,18 +21,18 @@ from grisaille.belief.design_problem import design_region
 from grisaille.checks import attribute_of, check_count, is_finite, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.design_points import own_points
-from grisaille.language.loops import Loops
-from grisaille.language.problem import Problem
-from grisaille.language.program import Program
-from grisaille.language.reductions.linear_equalities import points_to_try
-from grisaille.language.reductions.linear_system import (
+from grisaille.language.linear_system import (
     LinearRows,
     LinearSystem,
     linear_restrictions,
 )
+from grisaille.language.loops import Loops
+from grisaille.language.problem import Problem
+from grisaille.language.program import Program
 from grisaille.language.unknowns import unknown_entries
 from grisaille.language.values import Value
 from grisaille.records import History, Situation, Suggestion, Trial, TrialKind
+from grisaille.reductions.linear_equalities import points_to_try
 from grisaille.strategies.stepped_choice import is_among, taken_designs
 
 # --- restricted design ----------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class InitialPoints:
         # Users write points of the problem that they wrote.
         fill = partial(with_likely_unknowns, origin.original, History())
         full = points_to_try(origin.original, given, "initial", fill)
-        return np.array([origin.reduced(point) for point in full])
+        return np.array([origin.reduce(point) for point in full])
 
 
 Initial = int | InitialPoints | None

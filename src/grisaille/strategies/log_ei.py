@@ -16,12 +16,12 @@ from grisaille.belief.knowledge import Knowledge
 from grisaille.checks import check_count
 from grisaille.errors import ModelError
 from grisaille.language.constraint import Constraint
+from grisaille.language.linear_system import linear_rows
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
-from grisaille.language.reductions.collapse import COLLAPSED, collapse, unknown_outputs
-from grisaille.language.reductions.linear_system import linear_rows
 from grisaille.language.values import condensed, design_kinds
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
+from grisaille.reductions.collapse import COLLAPSED, collapse, unknown_outputs
 from grisaille.search.polytope import Polytope
 from grisaille.search.search_problem import SearchProblem, Solution
 from grisaille.strategies.acquisition_search import spreads

@@ -14,8 +14,8 @@ from grisaille.language.unknowns import names_at_bounds, unknowns_of
 from grisaille.proof.certificate import Certificate
 from grisaille.records import NO_BOUND, Bound, Refutation, Situation, Trial, Untested, untested
 from grisaille.search.certified import Certified
-from grisaille.strategies.reduced_situation import incumbent_of
 from grisaille.strategies.strategy import Strategy
+from grisaille.study.border import incumbent_of
 from grisaille.study.result import Assurance, Result, Status
 from grisaille.views.progress import Row, certainty
 

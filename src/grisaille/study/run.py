@@ -23,7 +23,6 @@ from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.black_box import WrongFormError
 from grisaille.language.problem import Problem, derived
 from grisaille.language.program import Program
-from grisaille.language.reductions.linear_equalities import points_to_try
 from grisaille.language.variable import Choice
 from grisaille.metrics import violations
 from grisaille.proof.relaxation import relaxed
@@ -38,12 +37,13 @@ from grisaille.records import (
     Trial,
     TrialKind,
 )
+from grisaille.reductions.linear_equalities import points_to_try
+from grisaille.reductions.reduction import border
 from grisaille.search.certified import Certified
 from grisaille.search.multistart import MultiStart
 from grisaille.search.proof import ProofStatus
 from grisaille.strategies.initial_design import with_likely_unknowns
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.reduced_situation import expanded
 from grisaille.strategies.stepped_choice import design_of, settled
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.argument_checks import check_functions, check_range, check_run, check_settings
@@ -435,21 +435,22 @@ _RELATIVE_GAP = 1e-4
 
 def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     """A problem without black boxes needs no learning: search it once, and prove the answer."""
-    written, problem = problem, problem.searched
-    box = relaxed(PlausibleSet(problem.program, {}, {}))
+    reductions = border(problem)
+    searched = reductions.problem
+    box = relaxed(PlausibleSet(searched.program, {}, {}))
     search = MultiStart(starts=48, samples=8192, iterations=200)
     solver = Certified(_ABSOLUTE_GAP, _RELATIVE_GAP, 20_000, search=search)
-    solution = solver.solve(box, box.lower.new_zeros(0, problem.program.size), seed)
+    solution = solver.solve(box, box.lower.new_zeros(0, searched.program.size), seed)
     proof = solution.proof
     assert proof is not None
-    knowledge = Knowledge(Situation(problem, History(), seed))
+    knowledge = Knowledge(Situation(searched, History(), seed))
     x = design_of(settled(box, solution, knowledge), knowledge)
-    found = expanded(Suggestion(TrialKind.RECOMMENDED, x), Situation(written, History(), seed))
-    objective, constraints, chain, allowed, _ = Chain(written).outcome(found.x, {})
+    found = reductions.up(Suggestion(TrialKind.RECOMMENDED, x))
+    objective, constraints, chain, allowed, _ = Chain(problem).outcome(found.x, {})
     trial = Trial(1, found, objective, constraints, chain, (), allowed=allowed)
-    summary = ProgressSummary(Optimistic(), Situation(written, History((trial,)), seed))
+    summary = ProgressSummary(Optimistic(), Situation(problem, History((trial,)), seed))
     if proof.status is ProofStatus.INFEASIBLE and trial.violation > 0:
-        refutation = Refutation(problem, History(), 1.0, proof.refuted_regions)
+        refutation = Refutation(searched, History(), 1.0, proof.refuted_regions)
         return summary.result(Status.INFEASIBLE, Bound(), refutation=refutation)
     proved = proof.lower if np.isfinite(proof.lower) else None
     bound = Bound(
@@ -457,7 +458,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     )
     # The proof is one for all numbers between the bounds, of which steps leave only some.
     gap = max(_ABSOLUTE_GAP, _RELATIVE_GAP * abs(trial.objective))
-    reached = not problem.program.space.has_steps or trial.objective - proof.lower <= gap
+    reached = not searched.program.space.has_steps or trial.objective - proof.lower <= gap
     if proof.status is ProofStatus.OPTIMAL and trial.violation == 0 and reached:
         message = "the problem has no black box: solved at once, and proved"
         return summary.result(Status.OPTIMAL, bound, message)

@@ -18,8 +18,8 @@ from grisaille.errors import EvaluationError, ModelError, StorageError
 from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion, Trial
-from grisaille.strategies.reduced_situation import bound_of
 from grisaille.strategies.strategy import Strategy
+from grisaille.study.border import bound_of, suggestion_of
 from grisaille.study.budget import Limits, left
 from grisaille.study.changes import recompute
 from grisaille.study.identity import check_same_study, is_changed, refuse_changed, settings_of
@@ -38,7 +38,6 @@ from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 from grisaille.study.state import Query, QueryEntry, QueryState, StudyState, TrialEntry, TrialState
 from grisaille.study.study_summary import conclusion_to_plain
-from grisaille.study.suggestion_check import suggestion_of
 from grisaille.study.writer import Chain, Decision, Writer
 from grisaille.theory.theory import Theory
 

@@ -16,9 +16,9 @@ from grisaille.interrupts import Uninterrupted
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
-from grisaille.language.reductions.linear_equalities import points_to_try
 from grisaille.markup import labelled
 from grisaille.records import Failure, History, Observation, Situation, Suggestion, Trial, TrialKind
+from grisaille.reductions.linear_equalities import points_to_try
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.initial_design import with_likely_unknowns
 from grisaille.strategies.optimistic import Optimistic
@@ -31,6 +31,7 @@ from grisaille.study.argument_checks import (
     check_study,
     id_of,
 )
+from grisaille.study.border import suggestion_of
 from grisaille.study.budget import Limits, spent
 from grisaille.study.changes import correct, no_answer, observe, retract
 from grisaille.study.identity import labels_to_store, replay_remark, shown_to_store
@@ -40,7 +41,6 @@ from grisaille.study.one_thread import one_thread
 from grisaille.study.result import Result, Status
 from grisaille.study.session import MEMORY, Session
 from grisaille.study.state import Query, QueryEntry, StudyState, TrialEntry
-from grisaille.study.suggestion_check import suggestion_of
 from grisaille.study.trial_tables import outcome_text
 from grisaille.study.writer import ChainAnswers, Decision, Writer
 

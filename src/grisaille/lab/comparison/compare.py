@@ -47,8 +47,8 @@ from grisaille.language.problem import Problem
 from grisaille.records import Bound, History, Situation, Suggestion
 from grisaille.strategies.initial_design import initial_points, initial_suggestion
 from grisaille.strategies.strategy import Strategy
+from grisaille.study.border import suggestion_of
 from grisaille.study.evaluation.child_pool import ChildPool
-from grisaille.study.suggestion_check import suggestion_of
 
 # --- same start -----------------------------------------------------------------------------------
 # The same initial design for every strategy of a comparison.

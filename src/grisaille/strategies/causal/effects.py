@@ -18,8 +18,8 @@ from grisaille.belief.sampled_network import normal_samples
 from grisaille.language.causal.model import SYSTEM, CausalModel, Rows
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
-from grisaille.language.reductions.collapse import unknown_outputs
 from grisaille.records import History, Observation
+from grisaille.reductions.collapse import unknown_outputs
 
 # --- prior ----------------------------------------------------------------------------------------
 # Beliefs about the effects of interventions before one is made.

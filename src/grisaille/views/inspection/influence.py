@@ -11,10 +11,10 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.belief.knowledge import Knowledge
 from grisaille.language.program import BoxCall
+from grisaille.reductions.reduction import border
 from grisaille.search.multistart import MultiStart
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.reduced_situation import reduced
 from grisaille.views.inspection.inspection import Inspection
 from grisaille.views.inspection.slices import design_slices
 
@@ -88,7 +88,7 @@ def gap_shares(inspection: Inspection) -> dict[str, float]:
     strategy, incumbent = inspection.strategy, inspection.incumbent
     if not isinstance(strategy, Optimistic) or incumbent is None or not incumbent.feasible:
         return {}
-    knowledge = Knowledge(reduced(inspection.situation), strategy.beta)
+    knowledge = Knowledge(border(inspection.problem).down(inspection.situation), strategy.beta)
     bounded = any(trial.suggestion.has_bound for trial in inspection.history)
     if not bounded or knowledge.contradiction:
         return {}

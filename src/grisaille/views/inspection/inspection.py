@@ -21,8 +21,8 @@ from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall
 from grisaille.records import History, Situation, Trial
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.reduced_situation import incumbent_of
 from grisaille.strategies.strategy import Strategy
+from grisaille.study.border import incumbent_of
 from grisaille.views.inspection.learned_model import LearnedModel, learned_model
 from grisaille.views.inspection.predictions import predictor_for
 

@@ -4,16 +4,16 @@
 entries as its variables. A solved entry is a linear formula of them, and its bounds are linear
 constraints. Black boxes and all other constraints stay as they are.
 
-The elimination takes place at the border of the study (`strategies/reduced_situation.py`). So every
-strategy, also a user's own, meets the equalities without knowing of them, and proofs have fewer
-variables. Events, tables and results keep whole points. Solved entries carry their declared bounds
-(`Bounded`), so that black boxes are learned in the same ranges.
+Every strategy, also a user's own, meets the equalities without knowing of them, and proofs have
+fewer variables. Solved entries carry their declared bounds (`Bounded`), so that black boxes are
+learned in the same ranges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,18 @@ from grisaille.language import operations
 from grisaille.language.constraint import Constraint
 from grisaille.language.design_points import own_points
 from grisaille.language.expression import Call, Constant, Expression, Operation
-from grisaille.language.problem import DEFAULT_TOLERANCE, Problem, reduced_by, rewritten
-from grisaille.language.program import Program
-from grisaille.language.reductions.linear_system import (
+from grisaille.language.linear_system import (
     LinearRows,
     LinearSystem,
     linear_rows,
     linear_system,
 )
+from grisaille.language.problem import DEFAULT_TOLERANCE, Problem, reduced_by, rewritten
+from grisaille.language.program import Program
 from grisaille.language.tables import entry_names
 from grisaille.language.text import labelled
 from grisaille.language.variable import DesignSpace, Integer, Unknown, Variable
+from grisaille.records import Failure, History, Pending, Probe, Situation, Suggestion, Trial
 
 # --- pivots ---------------------------------------------------------------------------------------
 # Solving linear equalities: which entries to solve for, and what they are in terms of the rest.
@@ -349,21 +350,15 @@ def _bounds(
     return made, LinearRows(np.concatenate(rows), np.array(limits, dtype=float))
 
 
-# --- elimination ----------------------------------------------------------------------------------
-# Linear equalities of the variables: solved for some entries, which are then no longer
-# searched.
-#
-# `np.sum(fractions) == 1` leaves one number less to choose. The reduced problem has the other
-# entries as its variables; what is solved for is a linear formula of them, and its bounds are
-# linear constraints. Black boxes and all other constraints stay what they are.
+# --- reduction ------------------------------------------------------------------------------------
 
 # A point of the user's own may miss an equality by its tolerance, and by so much more.
 _MISS_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Elimination:
-    """How a problem with linear equalities becomes one without them, and points go back.
+class LinearEqualities:
+    """The reduction of a problem with linear equalities to one without them.
 
     Attributes:
         original: The problem as the user wrote it.
@@ -391,12 +386,35 @@ class Elimination:
     added: LinearRows
     calls: tuple[int, ...]
 
-    def reduced(self, x: Array) -> Array:
-        """The entries of a design point that remain."""
+    def down(self, situation: Situation) -> Situation:
+        """Write a situation of the original as one of the reduced problem.
+
+        Trials that break an equality by more than its tolerance, such as some that were made
+        elsewhere, are left out. Their answers still count.
+        """
+        history = _reduced_history(self, situation.history)
+        return replace(
+            situation,
+            problem=self.problem,
+            history=history,
+            pending=tuple(map(self._pending_down, situation.pending)),
+            incomplete=situation.incomplete + len(situation.history) - len(history),
+        )
+
+    def up(self, suggestion: Suggestion) -> Suggestion:
+        """Write a suggestion for the reduced problem as one for the original."""
+        optimum = suggestion.optimum
+        if optimum is not None:
+            optimum = self.expand(optimum[0]), self._outputs_up(optimum[1])
+        probes = tuple(replace(p, call=self.calls.index(p.call)) for p in suggestion.probes)
+        return replace(suggestion, x=self.expand(suggestion.x), probes=probes, optimum=optimum)
+
+    def reduce(self, x: Array) -> Array:
+        """Return the entries of a design point that remain."""
         return x[self.kept]
 
-    def expanded(self, x: Array) -> Array:
-        """The design point of the original for one of the reduced problem.
+    def expand(self, x: Array) -> Array:
+        """Return the design point of the original for one of the reduced problem.
 
         It meets the equalities to rounding, and is between its bounds: where what is solved for
         leaves them, the nearest point that does not is taken.
@@ -445,6 +463,53 @@ class Elimination:
         near = self.system.corrected(x)
         return self._nearest(x) if near is None else near
 
+    def trial_down(self, trial: Trial) -> Trial:
+        """Write a trial that meets the equalities as one of the reduced problem."""
+        return replace(
+            trial,
+            suggestion=self._suggestion_down(trial.suggestion),
+            constraints=self.constraints_at(trial.x, trial.constraints),
+            chain=self._outputs_down(trial.chain),
+            allowed=self.allowed_at(trial.x, trial.allowed),
+            lenient=None if trial.lenient is None else self.allowed_at(trial.x, trial.lenient),
+        )
+
+    def failure_down(self, failure: Failure) -> Failure:
+        """Write a failure as one of the reduced problem."""
+        if len(failure.x) != self.original.program.size:
+            return failure  # the problem was changed since
+        return replace(failure, x=self.reduce(failure.x))
+
+    def _pending_down(self, pending: Pending) -> Pending:
+        answers = {self.calls[call]: outputs for call, outputs in pending.answers.items()}
+        suggestion = self._suggestion_down(pending.suggestion)
+        return Pending(suggestion, answers, self._probes_down(pending.probes))
+
+    def _suggestion_down(self, suggestion: Suggestion) -> Suggestion:
+        optimum = suggestion.optimum
+        if optimum is not None:
+            optimum = self.reduce(optimum[0]), self._outputs_down(optimum[1])
+        x, probes = self.reduce(suggestion.x), self._probes_down(suggestion.probes)
+        return replace(suggestion, x=x, probes=probes, optimum=optimum)
+
+    def _probes_down(self, probes: Sequence[Probe]) -> tuple[Probe, ...]:
+        return tuple(replace(probe, call=self.calls[probe.call]) for probe in probes)
+
+    def _outputs_down(self, outputs: Array) -> Array:
+        """Outputs of all calls of the original as those of the reduced problem."""
+        before, after = self.original.program, self.problem.program
+        if len(before.calls) == len(after.calls):
+            return outputs
+        first = [self.calls.index(number) for number in range(len(after.calls))]
+        return _picked(before, outputs, first)
+
+    def _outputs_up(self, outputs: Array) -> Array:
+        """Outputs of all calls of the reduced problem as those of the original."""
+        after = self.problem.program
+        if len(self.calls) == len(after.calls):
+            return outputs
+        return _picked(after, outputs, self.calls)
+
     def _broken(self, x: Array) -> tuple[Constraint, float] | None:
         for constraint, rows in self.equalities:
             missed = float(np.abs(rows.matrix @ x + rows.constants).max())
@@ -461,6 +526,25 @@ class Elimination:
             f"no point on the steps of the variables was found that meets {names}: leave step= out "
             "for one of them, or change its bounds"
         )
+
+
+# A decision, the line of a table and a result ask about one history, and what is learned from it is
+# kept by what it is.
+@lru_cache(maxsize=4)
+def _reduced_history(reduction: LinearEqualities, history: History) -> History:
+    met = [reduction.is_met(trial.x) for trial in history]
+    pairs = list(zip(history, met, strict=True))
+    others = tuple(seen for trial, fits in pairs if not fits for seen in trial.observations)
+    return History(
+        tuple(reduction.trial_down(trial) for trial, fits in pairs if fits),
+        (*others, *history.loose),
+        tuple(map(reduction.failure_down, history.failures)),
+    )
+
+
+def _picked(program: Program, outputs: Array, calls: Sequence[int]) -> Array:
+    parts = [outputs[program.calls[number].columns] for number in calls]
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def points_to_try(
@@ -485,8 +569,8 @@ def points_to_try(
     return np.array([elimination.point_to_try(point, who) for point in points])
 
 
-def elimination_of(problem: Problem) -> Elimination | None:
-    """How the linear equalities of a problem are solved; None if it has none that can be.
+def elimination_of(problem: Problem) -> LinearEqualities | None:
+    """Solve the linear equalities of a problem; None if it has none that can be solved.
 
     An equality is solved for an entry that may be any number between its bounds, that of an unknown
     first; or for one on steps, such as an integer, that is on its steps whenever the others are.
@@ -508,7 +592,7 @@ def elimination_of(problem: Problem) -> Elimination | None:
     kept = np.setdiff1d(np.arange(problem.program.size), solved)
     slopes = -pivots.matrix[:, kept]
     made = reduced_problem(problem, [c for c, _ in taken], kept, solved, slopes, pivots.values)
-    elimination = Elimination(
+    elimination = LinearEqualities(
         original=problem,
         problem=made.problem,
         equalities=tuple(taken),

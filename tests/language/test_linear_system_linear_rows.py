@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.language.reductions.linear_system import linear_restrictions, linear_rows
+from grisaille.language.linear_system import linear_restrictions, linear_rows
 
 x = gs.Variable("x", 3, lower=0, upper=1)
 y = gs.Variable("y", lower=-1, upper=2)

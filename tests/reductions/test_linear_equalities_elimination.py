@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.language.reductions.linear_equalities import points_to_try
+from grisaille.reductions.linear_equalities import points_to_try
 
 ROUNDING = 1e-14
 
@@ -32,18 +32,18 @@ def test_the_entries_that_remain_give_back_the_whole_point():
         point = generator.uniform(
             elimination.problem.program.lower, elimination.problem.program.upper
         )
-        full = elimination.expanded(point)
+        full = elimination.expand(point)
         assert np.abs(system.equal @ full - system.values).max() < ROUNDING
         assert (full >= problem.program.lower).all()
         assert (full <= problem.program.upper).all()
         if (elimination.added.matrix @ point + elimination.added.constants <= 0).all():
-            np.testing.assert_allclose(elimination.reduced(full), point, atol=1e-12)
+            np.testing.assert_allclose(elimination.reduce(full), point, atol=1e-12)
 
 
 def test_what_leaves_its_bounds_by_rounding_is_moved_by_rounding():
     f = gs.Variable("f", 3, lower=0, upper=1)
     elimination = gs.Problem(minimize=f[0], subject_to=[np.sum(f) == 1]).elimination
-    full = elimination.expanded(np.array([0.7, 0.3 + 3e-8]))
+    full = elimination.expand(np.array([0.7, 0.3 + 3e-8]))
     assert full[2] == 0.0
     assert abs(full.sum() - 1) < 1e-15
     np.testing.assert_allclose(full, [0.7, 0.3, 0], atol=3e-8)
@@ -58,7 +58,7 @@ def test_integers_and_steps_stay_what_they_are():
     generator = np.random.default_rng(1)
     for _ in range(100):
         drawn = generator.uniform(space.lower, space.upper)
-        full = elimination.expanded(space.on_steps(drawn))
+        full = elimination.expand(space.on_steps(drawn))
         assert full[:5].sum() == 4
         assert abs(full[5:].sum() - 1) < 1e-12
         np.testing.assert_array_equal(full, problem.program.space.on_steps(full))
@@ -69,7 +69,7 @@ def test_an_equality_that_fixes_an_entry_leaves_the_others():
     elimination = gs.Problem(minimize=y + x[0], subject_to=[x[0] == 0.25, y >= 0]).elimination
     assert [v.name for v in elimination.problem.variables] == ["y", "x[1]", "x[2]", "x[3]"]
     np.testing.assert_array_equal(
-        elimination.expanded(np.array([1.0, 0.1, 0.2, 0.3])), [1, 0.25, 0.1, 0.2, 0.3]
+        elimination.expand(np.array([1.0, 0.1, 0.2, 0.3])), [1, 0.25, 0.1, 0.2, 0.3]
     )
 
 
@@ -125,4 +125,4 @@ def test_steps_that_leave_no_point_say_so():
     z = gs.Variable("z", lower=0, upper=0.05)
     problem = gs.Problem(minimize=z, subject_to=[np.sum(s) + z == 1])
     with pytest.raises(gs.ModelError, match=r"no point on the steps .* sum\(s\) \+ z == 1"):
-        problem.elimination.expanded(np.array([0.3, 0.3]))
+        problem.elimination.expand(np.array([0.3, 0.3]))

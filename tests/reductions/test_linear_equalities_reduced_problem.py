@@ -46,7 +46,7 @@ def test_objective_and_constraints_are_the_same_at_the_same_point():
     for _ in range(20):
         point = generator.uniform(reduced.program.lower, reduced.program.upper)
         point[:3] *= 0.3
-        full = elimination.expanded(point)
+        full = elimination.expand(point)
         objective, constraints = values(problem, full)
         found = values(reduced, point)
         assert abs(found[0] - objective) < 1e-10
@@ -95,5 +95,5 @@ def test_variables_that_only_the_equalities_read_stay():
     a, b, c = (gs.Variable(n, lower=0, upper=1) for n in "abc")
     problem = gs.Problem(minimize=a, subject_to=[a + 0.1 * b == 0.5, b - c == 0])
     elimination = problem.elimination
-    full = elimination.expanded(np.array([0.3]))
+    full = elimination.expand(np.array([0.3]))
     assert np.abs(elimination.system.equal @ full - elimination.system.values).max() < 1e-14

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.language.reductions.linear_equalities import Pivots
-from grisaille.language.reductions.linear_system import LinearRows
+from grisaille.language.linear_system import LinearRows
 from grisaille.language.variable import DesignSpace
+from grisaille.reductions.linear_equalities import Pivots
 
 
 def pivots(*variables: gs.Variable) -> Pivots:

@@ -1,4 +1,7 @@
-"""Checks of suggestions, also of a user's own strategy, before they count."""
+"""Questions to a strategy, asked of the problem that it sees.
+
+What comes back is checked, also for a user's own strategy, and lifted to the problem as written.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,27 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
+from grisaille.belief.incumbent import Incumbent, find_incumbent
 from grisaille.checks import is_count, real_numbers
 from grisaille.errors import GrisailleError, ModelError, counted, place_of, raised, shortened
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Probe, Situation, Suggestion, TrialKind
-from grisaille.strategies.reduced_situation import expanded, reduced
+from grisaille.reductions.reduction import border
 from grisaille.strategies.strategy import Strategy
 
 
 def suggestion_of(strategy: Strategy, situation: Situation) -> Suggestion:
-    """What a strategy suggests, on the steps of the variables; a design point becomes a suggestion.
+    """Return what a strategy suggests, on the steps of the variables.
 
-    The strategy sees the problem without its linear equalities, and the suggestion meets them.
+    A design point becomes a suggestion.
 
     Raises:
         ModelError: It suggests what cannot be tried.
         GrisailleError: A user's own strategy raised an exception, which is chained.
     """
-    seen = reduced(situation)
+    reductions = border(situation.problem)
+    seen = reductions.down(situation)
     try:
         found: object = strategy.suggest(seen)
     except GrisailleError:
@@ -48,7 +53,24 @@ def suggestion_of(strategy: Strategy, situation: Situation) -> Suggestion:
     space = seen.problem.program.space
     if space.has_steps:
         suggestion = replace(suggestion, x=space.on_steps(suggestion.x))
-    return expanded(suggestion, situation)
+    return reductions.up(suggestion)
+
+
+def bound_of(strategy: Strategy, situation: Situation) -> Bound:
+    """Return what a strategy can say of the optimum."""
+    return strategy.bound(border(situation.problem).down(situation))
+
+
+def incumbent_of(strategy: Strategy, situation: Situation) -> Incumbent | None:
+    """Return the best point tried, as a strategy judges; None before the first trial."""
+    seen = border(situation.problem).down(situation)
+    found = strategy.incumbent(seen)
+    if seen is situation:
+        return found
+    if found is None:  # the reduced problem has no trial
+        return find_incumbent(situation.history, None, situation.is_answer)
+    numbers = [trial.number for trial in situation.history]
+    return replace(found, position=numbers.index(seen.history.trials[found.position].number))
 
 
 def _point(what: str, found: Any) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from grisaille.language.reductions.linear_system import LinearSystem
+from grisaille.language.linear_system import LinearSystem
 
 
 def system(equal, values, less=(), limits=(), n=3, steps=0.0, upper=1.0) -> LinearSystem:

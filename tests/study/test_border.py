@@ -57,7 +57,7 @@ def test_what_a_strategy_of_ones_own_raises_is_told_with_its_place():
             return {}["missing"]
 
     study = gs.Study(parabola(), strategy=Broken(None))
-    message = r"strategy Broken raised KeyError: 'missing' \(test_suggestion_check.py, line \d+\)"
+    message = r"strategy Broken raised KeyError: 'missing' \(test_border.py, line \d+\)"
     with pytest.raises(
         gs.GrisailleError, match=f"{message} when it was asked for trial 1"
     ) as caught:
