@@ -9,8 +9,7 @@ import grisaille as gs
 from grisaille.errors import EvaluationError, ModelError
 from grisaille.language.loops import MOST_ROUNDS
 from grisaille.views.cli import main
-from grisaille.views.page.facts import StudyFacts
-from grisaille.views.page.study_charts import constraint_rows
+from grisaille.views.page.facts import StudyFacts, constraint_rows
 
 pytestmark = pytest.mark.slow
 

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import grisaille as gs
+from grisaille.views.charts import Course
 from grisaille.views.inspection.convergence import Convergence
 from grisaille.views.pictures import draw_convergence
 from tests.study.study_helpers import parabola
@@ -40,10 +41,25 @@ def constrained(noise: float | None = 0) -> gs.Problem:
     return gs.Problem(minimize=y, subject_to={"roof": y <= 1})
 
 
+def shown(
+    problem: gs.Problem,
+    went: Convergence,
+    fun: float,
+    most: float,
+    bound: float | None,
+    best: int,
+    against: Any = "trial",
+    **options: Any,
+) -> Figure:
+    believed = not problem.is_exact
+    course = Course(went, 1, "objective", fun, most, bound, best, believed, against)
+    return draw_convergence(course, bool(problem.constraints), **options)
+
+
 def drawn(went: Convergence, bound: float | None = None, **options: Any) -> Figure:
     fun = float(went.best[-1])
     best = int(np.nanargmin(np.where(went.feasible, went.objective, np.nan)))
-    return draw_convergence(constrained(), went, fun, fun, bound, best, **options)
+    return shown(constrained(), went, fun, fun, bound, best, **options)
 
 
 WENT = made(
@@ -176,14 +192,14 @@ def test_without_a_trial_the_picture_says_so():
     nothing = np.zeros(0)
     none = np.zeros(0, dtype=bool)
     went = Convergence(nothing, (), nothing, nothing, none, nothing, nothing, none, nothing)
-    figure = draw_convergence(parabola(), went, np.nan, np.inf, None, -1)
+    figure = shown(parabola(), went, np.nan, np.inf, None, -1)
     assert [t.get_text() for t in figure.axes[0].texts] == ["no trial is complete"]
 
 
 def test_with_noise_the_line_is_the_recommended_mean_and_not_the_luckiest_answer():
     went = made([3.0, 0.1, 1.0], [0] * 3, [np.nan, 0.5, 0.5])
     problem = constrained(noise=0.3)
-    figure = draw_convergence(problem, went, 0.9, 1.1, 0.5, 2)
+    figure = shown(problem, went, 0.9, 1.1, 0.5, 2)
     assert set(line(figure.axes[0], "recommended (mean)").get_ydata()) == {0.9}
     # The gap counts from the far end of what the bands allow there.
     assert line(figure.axes[1], "bound certified").get_ydata() == pytest.approx([0.6, 0.6])

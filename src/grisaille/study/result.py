@@ -460,22 +460,24 @@ class Result(OptimizeResult):  # type: ignore[misc]
         check_choice("plot", "scale", scale, ("linear", "log"))
 
         def draw() -> Figure:
+            from grisaille.views.charts import Course, with_unit
             from grisaille.views.inspection.convergence import convergence
             from grisaille.views.pictures import draw_convergence
 
-            costs = {box.name: box.cost for box in self.problem.boxes}
-            went = convergence(self.history, self.problem.sense, costs, self["learned"])
-            return draw_convergence(
-                self.problem,
-                went,
+            problem = self.problem
+            costs = {box.name: box.cost for box in problem.boxes}
+            course = Course(
+                convergence(self.history, problem.sense, costs, self["learned"]),
+                problem.sense,
+                with_unit(problem.objective_name or "objective", problem.objective_unit),
                 self.fun,
-                self.upper_bound if self.problem.sense == 1 else self.lower_bound,
+                self.upper_bound if problem.sense == 1 else self.lower_bound,
                 self._bound,
                 self["best_trial"],
-                against=against,
-                scale=scale,
-                axes=axes,
+                not problem.is_exact,
+                against,
             )
+            return draw_convergence(course, bool(problem.constraints), scale=scale, axes=axes)
 
         return _drawn("plot", path, draw)
 

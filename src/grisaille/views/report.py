@@ -19,9 +19,9 @@ from grisaille.study.result import Assurance, Result
 from grisaille.study.stored_studies import Stored
 from grisaille.study.study import Study
 from grisaille.study.study_summary import conclusion_of
+from grisaille.views.charts import Chart, convergence_chart, gap_chart
 from grisaille.views.inspection.inspection import Inspection
-from grisaille.views.page.chart import Chart
-from grisaille.views.page.facts import StudyFacts, number
+from grisaille.views.page.facts import StudyFacts, constraint_rows, number
 from grisaille.views.page.graph import graph_svg
 from grisaille.views.page.learned_parts import (
     BoxPart,
@@ -33,7 +33,6 @@ from grisaille.views.page.learned_parts import (
     objective_slices,
 )
 from grisaille.views.page.rendering import render
-from grisaille.views.page.study_charts import constraint_rows, convergence_chart, gap_chart
 
 if TYPE_CHECKING:
     from grisaille.views.page.study_page import StudyPage
@@ -139,6 +138,8 @@ def _learnt(inspection_of: Callable[[], Inspection]) -> Learnt:
 def _filled(facts: StudyFacts, result: Result | None, learnt: Learnt, command: str) -> str:
     if result is not None:  # it is newer than what is recorded
         facts = replace(facts, concluded=conclusion_of(result))
+    course = facts.course()
+    charts = [convergence_chart(course), gap_chart(course)] if len(facts.history) else []
     counts = facts.history.counts()
     notes = {box: [answers_text(counts.get(box, 0), 0)] for box in facts.boxes}
     return render(
@@ -149,8 +150,7 @@ def _filled(facts: StudyFacts, result: Result | None, learnt: Learnt, command: s
         recommended=_recommended(facts, result),
         verdict="" if result is None else printable(str(result)),
         graph=graph_svg(facts.graph, {**notes, **learnt.notes}),
-        convergence=convergence_chart(facts),
-        gap=gap_chart(facts),
+        charts=[chart for chart in charts if chart is not None],
         constraints=constraint_rows(facts),
         learnt=learnt,
         counts={box: counts.get(box, 0) for box in facts.boxes},

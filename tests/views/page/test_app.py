@@ -63,15 +63,25 @@ def test_the_past_is_shown_as_it_was():
         data = browser.get(f"/studies/study/convergence.json?at={at}").json()
     assert f"after event {at} of" in text
     assert "<form method" not in text
-    assert data["trial"] == [1, 2]
+    best = next(mark for mark in data["marks"] if mark["look"] == "best")
+    assert best["x"][:2] == [1, 2]
+    assert len(best["x"]) == 4  # the final value is shown beyond the last trial
 
 
 def test_series_for_the_plot_have_no_numbers_that_json_lacks():
     with client(made_study()) as browser:
         answer = browser.get("/studies/study/convergence.json")
     data = json.loads(answer.text, parse_constant=lambda word: pytest.fail(word))
-    assert len({len(values) for values in data.values()}) == 1
-    assert None in data["bound"]
+    marks = {mark["look"]: mark for mark in data["marks"]}
+    assert len(marks["best"]["y"]) == len(marks["bound"]["y"])
+    assert None in marks["bound"]["y"]
+
+
+def test_the_plot_can_be_asked_for_the_gap_and_over_the_cost():
+    with client(made_study()) as browser:
+        gap = browser.get("/studies/study/convergence.json?over=cost&scale=gap").json()
+    assert gap["y"]["is_logarithmic"]
+    assert gap["x"]["label"] == "cost of all answers so far"
 
 
 def test_a_black_box_is_shown_alone_and_as_a_part():

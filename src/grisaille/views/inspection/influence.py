@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -66,6 +68,14 @@ def variable_influence(inspection: Inspection) -> list[VariableInfluence]:
             gain = max(0.0, incumbent.objective - float(optimistic.min()))
         found.append(VariableInfluence(piece.along, float(np.ptp(piece.mean)), gain))
     return found
+
+
+Influence = TypeVar("Influence", VariableInfluence, BoxInfluence)
+
+
+def by_effect(found: Sequence[Influence]) -> list[Influence]:
+    """Return variables or black boxes, those that move the objective most first."""
+    return sorted(found, key=lambda one: -one.effect)
 
 
 def box_influence(inspection: Inspection) -> list[BoxInfluence]:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -42,6 +41,7 @@ from grisaille.language.box_inputs import input_kinds, input_names
 from grisaille.study.csv_files import decoded, table_of
 from grisaille.study.study import Study
 from grisaille.study.trial_tables import outcome_text
+from grisaille.views.charts import plain
 from grisaille.views.page.guard import Guard, Rules
 from grisaille.views.page.learned_parts import Learned
 from grisaille.views.page.rendering import assets, in_address, render, study_name, whole_number
@@ -340,18 +340,10 @@ class Pages:
         return HTMLResponse(render("box.html", page=page, box=box))
 
     def _convergence(self, request: Request) -> Response:
-        went = self._page(request).facts.went
-        series = {
-            "trial": went.numbers,
-            "cost": went.cost,
-            "objective": went.objective,
-            "best": went.best,
-            "bound": went.carried_bound,
-            "gap": went.gap,
-            "violation": went.violation,
-        }
-        plain = {name: _plain(values) for name, values in series.items()}
-        return JSONResponse({**plain, "kind": went.kinds, "feasible": went.feasible.tolist()})
+        wanted = request.query_params
+        page, scale = self._page(request), wanted.get("scale", "value")
+        chart = page.convergence(wanted.get("over", "trial"), scale)
+        return JSONResponse(None if chart is None else plain(chart))
 
     def _export(self, request: Request) -> Response:
         page, file = self._page(request), request.path_params["file"]
@@ -522,7 +514,3 @@ def _accident(request: Request, error: Exception) -> Response:
 def _nobody_there(request: Request, error: Exception) -> Response:
     """An answer for a browser that left before it had sent everything."""
     return Response(status_code=400)
-
-
-def _plain(values: np.ndarray) -> list[float | None]:
-    return [float(v) if np.isfinite(v) else None for v in values]

@@ -5,7 +5,7 @@ Pages and reports are made from these facts. They come from a stored study, or f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,8 @@ from grisaille.study.log.event_log import Data
 from grisaille.study.result import Result
 from grisaille.study.state import StudyState
 from grisaille.study.study_summary import Conclusion, concluded, conclusion_of
+from grisaille.study.trial_tables import how_met, tightness
+from grisaille.views.charts import Against, Chart, Course, constraint_chart, with_unit
 from grisaille.views.inspection.convergence import Convergence, convergence
 
 # Numbers below this one are written without a power of ten.
@@ -132,11 +134,27 @@ class StudyFacts:
     def went(self) -> Convergence:
         """How best value, bound and violations went."""
         costs = {name: float(box.get("cost", 1.0)) for name, box in self.boxes.items()}
-        went = convergence(self.history, self.sense, costs, learned_of(self.settings))
-        if self.concluded is None or not self.concluded.is_believed:
-            return went
-        # The luckiest of noisy answers is no best value: what is believed now is.
-        return replace(went, best=np.full(len(went.best), self.sense * self.concluded.objective))
+        return convergence(self.history, self.sense, costs, learned_of(self.settings))
+
+    def course(self, against: Against = "trial") -> Course:
+        """Return all that charts of convergence show."""
+        found = self.concluded
+        shown = self.best or self.least_violation
+        observed = np.nan if shown is None else shown.objective
+        bound = None if found is None or found.bound is None else self.sense * found.bound.value
+        places = [trial.number for trial in self.history]
+        most = np.inf if self.best is None else self.best.objective
+        return Course(
+            self.went,
+            self.sense,
+            with_unit(self.objective, self.unit.strip()),
+            self.sense * (observed if found is None or self.best is None else found.objective),
+            self.sense * (most if found is None else found.most),
+            bound,
+            -1 if shown is None else places.index(shown.number),
+            found is not None and found.is_believed,
+            against,
+        )
 
     @cached_property
     def best(self) -> Trial | None:
@@ -176,3 +194,70 @@ class StudyFacts:
             (name, f"{kind.members(low, high) or f'[{low:g}, {high:g}]'} {unit}".strip())
             for name, kind, low, high, unit in limits
         ]
+
+
+# --- constraints ----------------------------------------------------------------------------------
+# The constraints of a study side by side: slack at the best point, and how it went.
+
+# More charts than this say little.
+MOST_CHARTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintRow:
+    """One constraint.
+
+    Attributes:
+        name: Its name, or its formula.
+        formula: Its formula, if it has a name; else empty.
+        slack: The room that is left at the best point, with its unit.
+        remark: "violated", "active", by which tolerance it is met, or empty.
+        is_tightest: Whether no other constraint is tighter at the best point.
+        met: In how many trials it was met, in percent.
+        chart: Its slack by trial; None if there are too many constraints, or no trial.
+    """
+
+    name: str
+    formula: str
+    slack: str
+    remark: str
+    is_tightest: bool
+    met: float
+    chart: Chart | None
+
+
+def constraint_rows(facts: StudyFacts) -> list[ConstraintRow]:
+    """All constraints, in the order of the problem."""
+    trials = [t for t in facts.history if len(t.constraints) == len(facts.constraints)]
+    shown = facts.best or facts.least_violation
+    if not trials or shown is None or len(shown.constraints) != len(facts.constraints):
+        return []
+    bodies, labels = shown.constraints, facts.labels
+    tight = tightness(bodies, facts.history)
+    met = np.mean([t.violations <= 0 for t in trials], axis=0)
+    order = list(np.argsort(-tight, kind="stable"))
+    rows = []
+    for k, name in enumerate(facts.constraints):
+        unit, formula = labels["constraint_units"][k], labels["formulas"][k]
+        tolerance, met_here = labels["tolerances"][k], bool(shown.violations[k] <= 0)
+        slack = -(bodies[k] + tolerance) + 0.0
+        rows.append(
+            ConstraintRow(
+                name,
+                "" if formula == name else formula,
+                f"{number(slack, 4)} {unit or ''}".strip(),
+                how_met(bodies[k], met_here, slack, tight[k], tolerance),
+                order[0] == k,
+                100 * float(met[k]),
+                _slack_chart(name, facts.history, k) if k in order[:MOST_CHARTS] else None,
+            )
+        )
+    return rows
+
+
+def _slack_chart(name: str, history: History, constraint: int) -> Chart | None:
+    """The slack of one constraint in all trials that have it."""
+    trials = [t for t in history if constraint < len(t.constraints)]
+    numbers = np.array([t.number for t in trials], dtype=float)
+    slack = np.array([-t.constraints[constraint] for t in trials])
+    return constraint_chart(name, numbers, slack)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from grisaille.views.page.chart import element, join
+from grisaille.views.page.svg import element, join
 
 _WIDTH, _GAP_ACROSS, _GAP_DOWN = 190.0, 54.0, 18.0
 _LINE, _PADDING = 15.0, 9.0

@@ -21,13 +21,24 @@ from grisaille.language.values import design_kinds
 from grisaille.records import History
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.one_thread import one_thread
-from grisaille.views.inspection.influence import BoxInfluence, box_influence, variable_influence
+from grisaille.views.charts import (
+    Chart,
+    calibration_chart,
+    calibrations,
+    contour_chart,
+    most_telling,
+    slice_charts,
+)
+from grisaille.views.inspection.influence import (
+    BoxInfluence,
+    box_influence,
+    by_effect,
+    variable_influence,
+)
 from grisaille.views.inspection.inspection import Inspection
 from grisaille.views.inspection.predictions import predictor_for
 from grisaille.views.inspection.slices import box_slices, design_slices
-from grisaille.views.page.chart import Chart
 from grisaille.views.page.facts import number
-from grisaille.views.page.study_charts import calibration_chart, contour_chart, slice_chart
 
 # --- box overview ---------------------------------------------------------------------------------
 # Each black box in a few numbers: its answers, its failures, its bands and their audit.
@@ -117,8 +128,6 @@ def _mean_width(inspection: Inspection, predictor: Predictor, box: BlackBox) -> 
 
 # What was learned from so many histories is kept.
 _KEPT = 4
-# More slices than this are left out, those along the entries that matter least.
-MOST_SLICES = 12
 _GRID = 25
 
 
@@ -214,7 +223,8 @@ def box_part(inspection: Inspection, name: str, output: str | None = None) -> Bo
     chosen = output if output in model.output_names else model.output_names[0]
     calibration, complaint = None, ""
     try:
-        calibration = calibration_chart(model, chosen)
+        (row,) = calibrations(model, [chosen])
+        calibration = calibration_chart(row)
     except GrisailleError as error:
         complaint = str(error)
     try:
@@ -228,7 +238,7 @@ def box_part(inspection: Inspection, name: str, output: str | None = None) -> Bo
         repr(model).splitlines()[:6],
         list(model.output_names),
         chosen,
-        [slice_chart(piece) for piece in box_slices(inspection, name, chosen)[:MOST_SLICES]],
+        slice_charts(most_telling(box_slices(inspection, name, chosen))),
         calibration,
         complaint,
         lengthscales,
@@ -268,8 +278,8 @@ def answers_text(answers: int, failures: int) -> str:
 
 def influence_rows(inspection: Inspection) -> tuple[list[Row], list[Row]]:
     """Variables and black boxes, those that move the objective most first."""
-    variables = sorted(variable_influence(inspection), key=lambda row: -row.effect)
-    boxes = sorted(box_influence(inspection), key=lambda row: -row.effect)
+    variables = by_effect(variable_influence(inspection))
+    boxes = by_effect(box_influence(inspection))
     longest = max((row.effect for row in variables), default=0.0) or 1.0
     widest = max((row.effect for row in boxes), default=0.0) or 1.0
     return (
@@ -290,9 +300,7 @@ def influence_rows(inspection: Inspection) -> tuple[list[Row], list[Row]]:
 
 def objective_slices(inspection: Inspection) -> list[Chart]:
     """Slices of the objective through the best point, along the entries that matter most."""
-    pieces = design_slices(inspection)
-    order = sorted(pieces, key=lambda piece: -float(np.ptp(piece.mean)))[:MOST_SLICES]
-    return [slice_chart(piece) for piece in pieces if piece in order]
+    return slice_charts(most_telling(design_slices(inspection)), inspection.problem.objective_unit)
 
 
 def contour_of(inspection: Inspection, first: int, second: int) -> Chart:

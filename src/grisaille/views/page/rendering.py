@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from grisaille.views.page.facts import number, shown
+from grisaille.views.page.svg import svg
 
 # --- assets ---------------------------------------------------------------------------------------
 # Files that every page needs: styles, scripts, an icon. Browsers keep them.
@@ -88,7 +89,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "shown": shown}
+    environment.filters |= {"number": number, "shown": shown, "svg": svg}
     environment.globals |= {"asset": asset_address, "style": Markup(style())}
     return environment
 

@@ -22,19 +22,19 @@ from grisaille.study.one_thread import one_thread
 from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialState
 from grisaille.study.study import Study
 from grisaille.study.study_summary import Conclusion, concluded, is_finished
+from grisaille.views.charts import Against, Chart, convergence_chart, gap_chart, parallel_chart
 from grisaille.views.inspection.inspection import Inspection
-from grisaille.views.page.chart import Chart
-from grisaille.views.page.facts import StudyFacts, number, shown
+from grisaille.views.page.facts import (
+    ConstraintRow,
+    StudyFacts,
+    constraint_rows,
+    number,
+    shown,
+)
 from grisaille.views.page.graph import graph_svg
 from grisaille.views.page.learned_parts import BoxPart, Learned, Row, cheap_notes
 from grisaille.views.page.rendering import in_address
 from grisaille.views.page.studies import Studies, StudyLog
-from grisaille.views.page.study_charts import (
-    ConstraintRow,
-    constraint_rows,
-    convergence_chart,
-    parallel_chart,
-)
 
 # --- status ---------------------------------------------------------------------------------------
 # The status of a study, in a few sentences.
@@ -438,13 +438,19 @@ class StudyPage:
         return self._learned.inspection(problem, self.facts.history, strategy)
 
     # --- parts from the log alone ------------------------------------------------------------
-    def convergence(self) -> Chart | None:
-        """Best value and bound."""
-        return convergence_chart(self.facts)
+    def convergence(self, over: str = "trial", scale: str = "value") -> Chart | None:
+        """Best value and bound, or their gap, over trials or cost; None without them."""
+        if not len(self.facts.history):
+            return None
+        against: Against = "cost" if over == "cost" else "trial"
+        course = self.facts.course(against)
+        return gap_chart(course) if scale == "gap" else convergence_chart(course)
 
     def parallel(self) -> Chart | None:
         """All trials side by side."""
-        return parallel_chart(self.facts)
+        facts = self.facts
+        lower, upper = (np.array(facts.settings[end], dtype=float) for end in ("lower", "upper"))
+        return parallel_chart(facts.history.trials, facts.entries, lower, upper)
 
     def constraints(self) -> list[ConstraintRow]:
         """Each constraint at the best point."""

@@ -115,92 +115,114 @@
       if (empty && !isPast()) htmx.ajax("GET", `${address}/parts/convergence`, { target: empty, swap: "innerHTML" });
       return;
     }
-    let data;
+    const over = document.getElementById("over").value, scale = document.getElementById("scale").value;
+    let chart;
     try {
-      const answer = await fetch(`${address}/convergence.json${place.dataset.query}`);
+      const answer = await fetch(`${address}/convergence.json${place.dataset.query || "?"}&over=${over}&scale=${scale}`);
       if (!answer.ok) return;
-      data = await answer.json();
+      chart = await answer.json();
     } catch {
       return;  // the server is away
     }
-    if (!data.trial.length || !document.contains(place)) return;
-    const controls = document.querySelector(".controls");
-    controls.hidden = false;
-    const over = document.getElementById("over").value;
-    const isGap = document.getElementById("scale").value === "gap";
-    place.replaceChildren();
+    if (!document.contains(place)) return;
+    document.querySelector(".controls").hidden = false;
     wide = place.clientWidth;
-    plot = new uPlot(options(place, data, over, isGap), series(data, over, isGap), place);
-    place.setAttribute("role", "img");
-    place.setAttribute("aria-label", `Best value and bound over ${data.trial.length} trials`);
+    if (chart) {
+      place.replaceChildren();
+      plot = new uPlot(options(place, chart), series(chart), place);
+      place.setAttribute("role", "img");
+      place.setAttribute("aria-label", chart.title);
+    } else {
+      place.textContent = "There is no gap yet.";
+    }
   }
 
-  function series(data, over, isGap) {
-    const x = data[over];
-    if (isGap) return [x, data.gap.map((v) => (v > 0 ? v : null))];
-    const split = (wanted) => data.objective.map((v, k) => (data.feasible[k] === wanted ? v : null));
-    return [x, data.bound, data.best, split(true), split(false)];
+  // The style of each look; the server describes everything else.
+  const LOOKS = {
+    best: { stroke: "ink", width: 2.2 }, bound: { stroke: "mark", width: 1.6, dash: [6, 4] },
+    initial: { stroke: "mark", fill: "ground" }, own: { stroke: "mark", fill: "ground" },
+    infeasible: { stroke: "trouble" }, recommended: { stroke: "good", width: 2.5 },
+    proof: { stroke: "ink", fill: "ink" }, guess: { stroke: "ink", fill: "ground" },
+  };
+
+  function look(mark) {
+    const style = LOOKS[mark.look] || { stroke: "mark", fill: "mark" };
+    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    return { ...style, stroke: colour(style.stroke), fill: style.fill && colour(style.fill) };
   }
 
-  function options(place, data, over, isGap) {
-    const look = getComputedStyle(document.documentElement);
-    const colour = (name) => look.getPropertyValue(`--${name}`).trim();
+  function lined(chart) {
+    return chart.marks.filter((mark) => mark.kind !== "Area");
+  }
+
+  function series(chart) {
+    const marks = lined(chart), x = marks.map((mark) => mark.x).reduce((a, b) => (b.length > a.length ? b : a));
+    return [x, ...marks.map((mark) => x.map((_, k) => mark.y[k] ?? null))];
+  }
+
+  function options(place, chart) {
+    const page = getComputedStyle(document.documentElement);
+    const colour = (name) => page.getPropertyValue(`--${name}`).trim();
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") } };
-    const steps = uPlot.paths.stepped({ align: 1 });
     const shown = (self, v) => (v == null ? "–" : Number(v.toPrecision(8)).toString());
-    const marks = (name, stroke) => ({ label: name, stroke, fill: stroke, value: shown, points: { show: false }, paths: () => null });
-    const drawAll = (self) => {
-      drawMarks(self, 3, colour("mark"), false);
-      drawMarks(self, 4, colour("trouble"), true);
-    };
-    const lines = isGap
-      ? [{ label: "gap", stroke: colour("ink"), width: 2, paths: steps, points: { show: false }, value: shown }]
-      : [
-          { label: "bound", stroke: colour("mark"), width: 1.6, dash: [6, 4], paths: steps, points: { show: false }, value: shown },
-          { label: "best feasible", stroke: colour("ink"), width: 2.2, paths: steps, points: { show: false }, value: shown },
-          marks("value", colour("mark")),
-          marks("infeasible value", colour("trouble")),
-        ];
+    const steps = uPlot.paths.stepped({ align: 1 }), marks = lined(chart), { low, high } = chart.y;
+    const drawn = (mark) => ({ ...look(mark), fill: undefined, label: mark.label, value: shown, points: { show: false }, paths: mark.kind === "Line" ? steps : () => null });
     return {
       width: place.clientWidth,
       height: Math.max(240, Math.min(380, place.clientWidth * 0.45)),
-      scales: { x: { time: false }, y: isGap ? { distr: 3 } : { range: () => focus(data) } },
-      axes: [{ ...axis, label: over, ...(over === "trial" ? { incrs: WHOLE } : {}) }, { ...axis, label: isGap ? "gap" : place.dataset.objective, size: 70 }],
-      series: [{ label: over }, ...lines],
-      // The area belongs to the bound, so that the best value is drawn over it.
-      bands: isGap ? [] : [{ series: [1, 2], fill: colour("band"), dir: place.dataset.verb === "minimize" ? 1 : -1 }],
-      hooks: isGap ? {} : { draw: [drawAll] },
+      scales: { x: { time: false }, y: { distr: chart.y.is_logarithmic ? 3 : 1, range: () => [low, high] } },
+      axes: [{ ...axis, label: chart.x.label, ...(chart.x.is_whole ? { incrs: WHOLE } : {}) }, { ...axis, label: chart.y.label, size: 70 }],
+      series: [{ label: chart.x.label, value: shown }, ...marks.map(drawn)],
+      hooks: {
+        drawAxes: [(self) => chart.marks.filter((mark) => mark.kind === "Area").forEach((mark) => drawArea(self, mark, colour("band")))],
+        draw: [(self) => marks.forEach((mark, k) => { if (mark.kind === "Points") drawMarks(self, k + 1, mark); })],
+      },
     };
   }
 
-  // Dots, crosses for what is infeasible, and triangles at the rim for what lies beyond the axis.
-  function drawMarks(self, series, stroke, isCross) {
-    if (!self.series[series].show) return;
-    const { ctx, bbox } = self, unit = devicePixelRatio;
+  // A stepped area between two lines.
+  function drawArea(self, area, fill) {
+    const { ctx, bbox } = self;
     ctx.save();
-    ctx.fillStyle = ctx.strokeStyle = stroke;
-    ctx.lineWidth = 1.6 * unit;
-    for (let k = 0; k < self.data[0].length; k++) {
-      const value = self.data[series][k];
-      if (value == null) continue;
-      const x = self.valToPos(self.data[0][k], "x", true), y = self.valToPos(value, "y", true);
-      const rim = Math.min(Math.max(y, bbox.top), bbox.top + bbox.height), r = 3 * unit;
-      const side = Math.sign(y - rim);
-      ctx.beginPath();
-      if (side) { ctx.moveTo(x - r, rim - side * 2 * r); ctx.lineTo(x + r, rim - side * 2 * r); ctx.lineTo(x, rim); ctx.fill(); }
-      else if (isCross) { ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x - r, y + r); ctx.lineTo(x + r, y - r); ctx.stroke(); }
-      else { ctx.arc(x, y, r, 0, 2 * Math.PI); ctx.fill(); }
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.fillStyle = fill;
+    for (let k = 0; k + 1 < area.x.length; k++) {
+      if (area.lower[k] == null || area.upper[k] == null) continue;
+      const [left, right] = [area.x[k], area.x[k + 1]].map((x) => self.valToPos(x, "x", true));
+      const [bottom, top] = [area.lower[k], area.upper[k]].map((y) => self.valToPos(y, "y", true));
+      ctx.fillRect(left, top, right - left + 0.5, bottom - top);
     }
     ctx.restore();
   }
 
-  // Best value and bound fill the axis; early trials may lie far outside.
-  function focus(data) {
-    const found = [...data.best, ...data.bound].filter((v) => v !== null).sort((a, b) => a - b);
-    const values = found.length ? found : data.objective.filter((v) => v !== null).sort((a, b) => a - b);
-    const at = (part) => values[Math.min(values.length - 1, Math.floor(part * values.length))];
-    const low = at(0.02), high = at(0.98);
-    const room = 0.15 * (high - low) || 0.05 * (1 + Math.abs(high));
-    return [low - room, high + room];
+  // Points in their shapes, and triangles at the rim for what lies beyond the axis.
+  function drawMarks(self, series, mark) {
+    if (!self.series[series].show) return;
+    const { ctx, bbox } = self, unit = devicePixelRatio, { stroke, fill, width } = look(mark);
+    ctx.save();
+    ctx.strokeStyle = stroke;
+    ctx.setLineDash([]);
+    ctx.lineWidth = (width || 1.4) * unit;
+    for (let k = 0; k < self.data[0].length; k++) {
+      const value = self.data[series][k];
+      if (value == null) continue;
+      const x = self.valToPos(self.data[0][k], "x", true), y = self.valToPos(value, "y", true);
+      if (x < bbox.left - 1 || x > bbox.left + bbox.width + 1) continue;
+      const rim = Math.min(Math.max(y, bbox.top), bbox.top + bbox.height), side = Math.sign(y - rim);
+      if (side && mark.is_inside_only) continue;
+      ctx.fillStyle = side ? stroke : fill || "transparent";
+      const r = (mark.shape === "diamond" ? 6 : 3) * unit;
+      ctx.beginPath();
+      if (side) { ctx.moveTo(x - r, rim - side * 2 * r); ctx.lineTo(x + r, rim - side * 2 * r); ctx.lineTo(x, rim); ctx.closePath(); }
+      else if (mark.shape === "cross") { ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x - r, y + r); ctx.lineTo(x + r, y - r); }
+      else if (mark.shape === "square") { ctx.rect(x - r, y - r, 2 * r, 2 * r); }
+      else if (mark.shape === "diamond") { ctx.moveTo(x, y - r); ctx.lineTo(x + r, y); ctx.lineTo(x, y + r); ctx.lineTo(x - r, y); ctx.closePath(); }
+      else { ctx.arc(x, y, r, 0, 2 * Math.PI); }
+      ctx.fill();
+      ctx.stroke();
+    }
+    ctx.restore();
   }
 })();

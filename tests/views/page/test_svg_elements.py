@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from grisaille.views.page.chart import element, join
+from grisaille.views.page.svg import element, join
 from tests.views.page.page_helpers import HOSTILE
 
 pytestmark = pytest.mark.slow

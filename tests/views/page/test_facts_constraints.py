@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.views.page.facts import StudyFacts, number
-from grisaille.views.page.study_charts import constraint_rows
+from grisaille.views.page.facts import StudyFacts, constraint_rows, number
 from tests.views.page.page_helpers import made_study, reactor_study
 
 pytestmark = pytest.mark.slow
