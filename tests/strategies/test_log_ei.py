@@ -8,7 +8,7 @@ import torch
 
 import grisaille as gs
 from grisaille.records import TrialKind
-from grisaille.strategies.collapsed_history import collapsed
+from grisaille.reductions.collapse import Collapse
 from grisaille.strategies.log_ei import _acquisition, _restrained
 from tests.strategies.strategy_helpers import after, composite, constrained, grid
 
@@ -19,7 +19,7 @@ def _closed_form(situation, sense, x):
     """log EI of the objective by scipy's normal distribution, from BoTorch's own fit."""
     from scipy.stats import norm
 
-    inside = collapsed(situation, gs.collapse(situation.problem))
+    inside = Collapse(situation.problem, gs.collapse(situation.problem)).down(situation)
     acquisition = _acquisition(inside)
     values = np.array([sense * t.objective for t in situation.history])
     center, spread = values.mean(), values.std()
@@ -54,7 +54,7 @@ def test_known_constraints_are_kept_and_unknown_ones_weighed():
     situation = after(problem, 8)
     suggestion = gs.LogEI().suggest(situation)
     assert suggestion.x.sum() <= 0.5 + 1e-3
-    inside = collapsed(situation, gs.collapse(problem))
+    inside = Collapse(problem, gs.collapse(problem)).down(situation)
     acquisition = _acquisition(inside)
     kept = _restrained(acquisition, inside, keeps_linear=False)
     allowed, broken = torch.tensor([[[0.5, 0.5]], [[0.9, 0.95]]], dtype=torch.float64).unbind()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.strategies.collapsed_history import collapsed
+from grisaille.reductions.collapse import Collapse
 
 
 def problem_of(**options: object) -> gs.Problem:
@@ -60,7 +60,7 @@ def test_the_collapsed_black_box_takes_labels_and_learns_from_them():
     assert box.fn(7, "B", 0.3)[0] == pytest.approx(0.3)
     result = problem.solve(2, strategy=gs.RandomSearch(), progress=False)
     situation = gs.Situation(problem, result.history, seed=0)
-    (first, *_) = collapsed(situation, inside).history.observations()
+    (first, *_) = Collapse(situation.problem, inside).down(situation).history.observations()
     assert first.inputs.shape == (5,)
     assert first.inputs[1:4].sum() == 1
 

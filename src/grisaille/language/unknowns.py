@@ -161,3 +161,13 @@ def unknowns_in_loops(program: Program) -> list[Unknown]:
     """The unknowns that a black box reads, in the order of the program."""
     read = read_by_boxes(program)
     return [v for v in program.variables if isinstance(v, Unknown) and v in read]
+
+
+def refuse_unknowns(who: str, variables: Iterable[Variable]) -> None:
+    """Raise ModelError if there are unknowns, which only optimism solves for."""
+    unknown = next((v for v in variables if v.is_unknown), None)
+    if unknown is not None:
+        raise ModelError(
+            f"{who} knows no equations, and {unknown.name!r} is an unknown: use gs.Optimistic(), "
+            "or write the loop as one black box of the decisions that converges by itself"
+        )

@@ -1,7 +1,8 @@
-"""Rewrites: pure functions from problem to problem that drop known structure."""
+"""The problem as ordinary Bayesian optimization sees it: inside, nothing is known."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import BoxCall, Program
+from grisaille.language.values import design_kinds, expanded
+from grisaille.records import History, Observation, Pending, Situation, Suggestion, Trial
 
 COLLAPSED = "collapsed"
 """Name of the black box that stands for everything unknown."""
@@ -80,6 +83,63 @@ def collapse(
         start += part.size
     pairs = zip(bodies[1:], problem.constraints, strict=True)
     return rewritten(problem, bodies[0], [(body <= 0).replaced(name=c.name) for body, c in pairs])
+
+
+@dataclass(frozen=True, slots=True)
+class Collapse:
+    """The reduction of a problem to its collapsed one, which a strategy adds.
+
+    Attributes:
+        original: The grey-box problem.
+        problem: The collapsed problem.
+    """
+
+    original: Problem
+    problem: Problem
+
+    def down(self, situation: Situation) -> Situation:
+        """Write a situation of the original as one of the collapsed problem."""
+        kinds = design_kinds(self.problem.variables)
+        # Answers of broken-off trials are of boxes inside, which nothing is known about here.
+        failures = tuple(
+            replace(f, box=COLLAPSED, inputs=expanded(kinds, f.x))
+            for f in situation.history.failures
+            if len(f.x) == self.problem.program.size  # the problem may have been changed since
+        )
+        return replace(
+            situation,
+            problem=self.problem,
+            history=History(self._trials(situation.history), failures=failures),
+            pending=tuple(Pending(p.suggestion) for p in situation.pending),
+        )
+
+    def up(self, suggestion: Suggestion) -> Suggestion:
+        """Return a suggestion as it is: the variables are the same."""
+        return suggestion
+
+    def _trials(self, history: History) -> tuple[Trial, ...]:
+        """Trials as the collapsed problem would have recorded them.
+
+        An output without a value (the root of a negative number, say) counts as the worst one seen:
+        a surrogate cannot learn from it as it is, and from nothing it would suggest the point for
+        ever.
+        """
+        if not len(history):
+            return ()
+        unknown, sense = unknown_outputs(self.original), self.original.sense
+        values = np.array([[sense * t.objective, *t.constraints] for t in history])[:, unknown]
+        # Large is bad, but for an objective to be maximized.
+        signs = np.ones(values.shape[1])
+        signs[0] = sense if unknown[0] else 1
+        finite = np.where(np.isfinite(values), values * signs, -np.inf)
+        worst = np.where(np.isfinite(finite.max(0)), finite.max(0), 0.0)
+        values = np.where(np.isfinite(values), values, worst * signs)
+        # A black box takes one number per label, and a design point holds its position.
+        kinds = design_kinds(self.original.variables)
+        return tuple(
+            replace(t, chain=row, observations=(Observation(COLLAPSED, expanded(kinds, t.x), row),))
+            for t, row in zip(history, values, strict=True)
+        )
 
 
 def unknown_outputs(problem: Problem) -> NDArray[np.bool_]:

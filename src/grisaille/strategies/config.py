@@ -11,11 +11,10 @@ from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.processes.kernels import check_kernel
 from grisaille.checks import check_amounts
 from grisaille.language.problem import Problem
+from grisaille.language.unknowns import refuse_unknowns
 from grisaille.records import Bound, Situation, Suggestion
-from grisaille.reductions.collapse import COLLAPSED, collapse
+from grisaille.reductions.collapse import COLLAPSED, Collapse, collapse
 from grisaille.search.search_problem import Solver
-from grisaille.strategies.collapsed_history import collapsed
-from grisaille.strategies.expected_improvement import refuse_unknowns
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.theory.theory import Theory
 
@@ -58,8 +57,8 @@ class CONFIG:
 
     def check(self, problem: Problem) -> None:
         """Every problem with a black box will do; a `Theory` asks for its constants."""
-        refuse_unknowns("CONFIG", problem)
-        self._optimism.check(self._collapse(problem))
+        refuse_unknowns("CONFIG", problem.variables)
+        self._optimism.check(self._collapse(problem).problem)
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, of the algorithm, or one of its companions."""
@@ -82,8 +81,10 @@ class CONFIG:
     def _optimism(self) -> Optimistic:
         return Optimistic(self.beta, self.solver, self.initial, self.exploit)
 
-    def _collapse(self, problem: Problem) -> Problem:
-        return collapse(problem, kernel=self.kernel, noise=self.noise, norm_bound=self.norm_bound)
+    def _collapse(self, problem: Problem) -> Collapse:
+        bound = self.norm_bound
+        made = collapse(problem, kernel=self.kernel, noise=self.noise, norm_bound=bound)
+        return Collapse(problem, made)
 
     def _collapsed(self, situation: Situation) -> Situation:
-        return collapsed(situation, self._collapse(situation.problem))
+        return self._collapse(situation.problem).down(situation)

@@ -13,6 +13,7 @@ from grisaille.belief.sampled_network import SampledNetwork
 from grisaille.checks import check_count
 from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
+from grisaille.language.unknowns import refuse_unknowns
 from grisaille.records import Situation, Suggestion, TrialKind
 from grisaille.reductions.collapse import unknown_outputs
 from grisaille.strategies.acquisition_search import search_designs, spreads
@@ -166,23 +167,13 @@ def check_samples(who: str, samples: object) -> None:
     check_count(who, "samples", samples)
 
 
-def refuse_unknowns(who: str, problem: Problem) -> None:
-    """Raise ModelError if a problem has unknowns, which only optimism solves for."""
-    unknown = next((v for v in problem.variables if v.is_unknown), None)
-    if unknown is not None:
-        raise ModelError(
-            f"{who} knows no equations, and {unknown.name!r} is an unknown: use gs.Optimistic(), "
-            "or write the loop as one black box of the decisions that converges by itself"
-        )
-
-
 def check_drawn(who: str, problem: Problem) -> None:
     """Refuse a problem that one draw of every black box does not settle.
 
     Raises:
         ModelError: It has process noise, unknowns, or chooses among interventions.
     """
-    refuse_unknowns(who, problem)
+    refuse_unknowns(who, problem.variables)
     if problem.causal is not None:
         raise ModelError(
             f"{who} knows no interventions: use gs.CBO(), gs.ConstrainedCBO() or gs.MCBO()"

@@ -19,14 +19,13 @@ from grisaille.language.constraint import Constraint
 from grisaille.language.linear_system import linear_rows
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
+from grisaille.language.unknowns import refuse_unknowns
 from grisaille.language.values import condensed, design_kinds
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
-from grisaille.reductions.collapse import COLLAPSED, collapse, unknown_outputs
+from grisaille.reductions.collapse import COLLAPSED, Collapse, collapse, unknown_outputs
 from grisaille.search.polytope import Polytope
 from grisaille.search.search_problem import SearchProblem, Solution
 from grisaille.strategies.acquisition_search import spreads
-from grisaille.strategies.collapsed_history import collapsed
-from grisaille.strategies.expected_improvement import refuse_unknowns
 from grisaille.strategies.initial_design import (
     as_initial,
     check_design,
@@ -74,7 +73,7 @@ class LogEI:
 
     def check(self, problem: Problem) -> None:
         """Every problem whose objective reads a black box."""
-        refuse_unknowns("LogEI", problem)
+        refuse_unknowns("LogEI", problem.variables)
         check_design(self.initial, problem)
         if not unknown_outputs(problem)[0]:
             raise ModelError(
@@ -84,7 +83,7 @@ class LogEI:
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next point of the initial design, or the one of greatest expected improvement."""
-        inside = collapsed(situation, collapse(situation.problem))
+        inside = _collapsed(situation)
         if still_initial(inside, self.initial, [COLLAPSED]):
             return initial_suggestion(situation, self.initial)
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
@@ -99,7 +98,7 @@ class LogEI:
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
-        return Knowledge(collapsed(situation, collapse(situation.problem))).incumbent
+        return Knowledge(_collapsed(situation)).incumbent
 
     def learned(self, problem: Problem) -> list[str]:
         """Objective and constraints."""
@@ -162,6 +161,10 @@ class LogEI:
             "batch_initial_conditions": starts,
             "options": {"batch_limit": _AT_ONCE},
         }
+
+
+def _collapsed(situation: Situation) -> Situation:
+    return Collapse(situation.problem, collapse(situation.problem)).down(situation)
 
 
 def _acquisition(situation: Situation) -> Any:
