@@ -507,3 +507,11 @@ class Situation:
     def generator(self) -> np.random.Generator:
         """A new generator of this trial's random numbers: each time it begins anew."""
         return np.random.default_rng(self.trial_seed)
+
+
+def taken_designs(situation: Situation) -> list[Array]:
+    """Return the design points whose answers are known, or will be: tried, failed or pending."""
+    size = situation.problem.program.size
+    tried = [trial.x for trial in situation.history]
+    tried += [failure.x for failure in situation.history.failures if len(failure.x) == size]
+    return tried + [p.suggestion.x for p in situation.pending if p.suggestion.chain]

@@ -10,7 +10,7 @@ from torch import Tensor
 from grisaille.language.linear_system import linear_restrictions
 from grisaille.language.program import Program
 from grisaille.search.polytope import Polytope
-from grisaille.search.search_problem import Evaluate, SearchProblem
+from grisaille.search.search_problem import Blocks, Evaluate, SearchProblem
 
 
 def design_problem(program: Program, evaluate: Evaluate) -> SearchProblem:
@@ -21,20 +21,40 @@ def design_problem(program: Program, evaluate: Evaluate) -> SearchProblem:
         evaluate: Objective, minimized, and constraints of design points (batch, n).
     """
     space = program.space
-
-    def evaluate_searched(points: Tensor) -> tuple[Tensor, Tensor]:
-        return evaluate(space.to_design(points))
-
     lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
+    region = design_region(program)
+    return between(program, lower, upper, lambda p: evaluate(space.to_design(p)), region)
+
+
+def between(
+    program: Program,
+    lower: Tensor,
+    upper: Tensor,
+    evaluate: Evaluate,
+    region: Polytope | None = None,
+    blocks: Blocks | None = None,
+) -> SearchProblem:
+    """Minimize over points that start with a design point of a program, between bounds.
+
+    Args:
+        program: Objective and constraints.
+        lower: (D,), the first entries in search coordinates.
+        upper: (D,).
+        evaluate: Objective, minimized, and constraints of points (batch, D).
+        region: `SearchProblem.region`.
+        blocks: `SearchProblem.blocks`.
+    """
     whole, nominal = whole_entries(program, len(lower))
     return SearchProblem(
         lower,
         upper,
-        evaluate_searched,
+        evaluate,
         program.continuous,
         whole=whole,
         nominal=nominal,
-        region=design_region(program),
+        region=region,
+        blocks=blocks,
+        steps=program.space if program.space.has_steps else None,
     )
 
 

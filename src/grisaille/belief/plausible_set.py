@@ -21,7 +21,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.declared_intervals import DeclaredInterval, declared_intervals
-from grisaille.belief.design_problem import design_problem, design_region, whole_entries
+from grisaille.belief.design_problem import between, design_problem, design_region
 from grisaille.belief.learning import Beliefs, accepted, believe, disturbance, returned, value_bound
 from grisaille.belief.processes.posterior import Posterior, Surrogate
 from grisaille.belief.processes.shared import SharedPosterior
@@ -553,16 +553,13 @@ class PlausibleSet:
 
     def search_problem(self) -> SearchProblem:
         """The auxiliary problem (Alg. 2 line 2) as a box with inequalities."""
-        whole, nominal = whole_entries(self.program, len(self.lower))
-        return SearchProblem(
+        return between(
+            self.program,
             self.lower,
             self.upper,
             self._with_slopes(self.evaluate, lambda slopes: slopes.auxiliary),
-            self.program.continuous,
-            whole=whole,
-            nominal=nominal,
-            region=design_region(self.program),
-            blocks=blocks_of(self.program, len(self.lower), self.controls.columns),
+            design_region(self.program),
+            blocks_of(self.program, len(self.lower), self.controls.columns),
         )
 
     def _with_slopes(

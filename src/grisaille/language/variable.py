@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence, Set
 from decimal import Decimal
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -352,6 +353,10 @@ def _dimensions(name: str, shape: Any) -> Shape:
 _MOST_DIGITS = 12
 # The largest number of neighbours to list: all corners of six entries.
 _MOST_NEIGHBOURS = 64
+# How many steps away a point that was not tried is looked for, at most.
+_FARTHEST = 1024
+SAME = 1e-9
+"""Design points closer than this part of each range are the same."""
 
 
 class DesignSpace:
@@ -422,8 +427,12 @@ class DesignSpace:
         return torch.where(taken, value + (inside - value.detach()), search)
 
     def design(self, search: Tensor) -> Array:
-        """The design point of search coordinates (n,)."""
-        return np.array(self.to_design(search).numpy())
+        """The design point of search coordinates (n,), which further entries may follow."""
+        return np.array(self.to_design(search[..., : len(self.lower)]).numpy())
+
+    def to_try(self, search: Tensor) -> Array:
+        """The same on the steps: the nearest design point that may be tried."""
+        return self.on_steps(self.design(search))
 
     def distances(self, x: Array, others: Sequence[Array]) -> Array:
         """How far a design point is from others, (others, n), in search coordinates."""
@@ -487,6 +496,53 @@ class DesignSpace:
                     rows.append(self._with(nearest, {entry: count}))
         distinct = dict.fromkeys(row.tobytes() for row in rows)
         return np.array([np.frombuffer(row) for row in distinct])
+
+    def free_around(self, point: Tensor, taken: Sequence[Array]) -> Tensor:
+        """Return points to try around one, without those that are taken, in search coordinates.
+
+        All around it if the whole neighbourhood is taken: a small grid can be used up.
+        """
+        x = self.design(point)
+        around = self.neighbours(x)
+        look = self._nearest_free if self.whole.any() else partial(self._farther_free, x)
+        free = look(around, taken)
+        return self.to_search(torch.tensor(around if free is None else free))
+
+    def _farther_free(self, x: Array, around: Array, taken: Sequence[Array]) -> Array | None:
+        """Design points that are not taken, along each entry; None if none is found."""
+        rows, reach = around, 1
+        while reach <= _FARTHEST:
+            free = [row for row in rows if not self.is_among(row, taken)]
+            if free:
+                return np.array(free)
+            reach *= 2
+            rows = self.neighbours(x, reach)
+        return None
+
+    def _nearest_free(self, around: Array, taken: Sequence[Array]) -> Array | None:
+        """Design points that are not taken, as few moves away as possible; None if all are taken.
+
+        Labels and whole numbers with few values leave no way to go farther along one entry. So we
+        go on from all neighbours to their neighbours. Only points that are taken are gone on from,
+        so that this ends soon.
+        """
+        level, seen = list(around), {row.tobytes() for row in around}
+        while level:
+            free = [row for row in level if not self.is_among(row, taken)]
+            if free:
+                return np.array(free)
+            further = (row for center in level for row in self.neighbours(center))
+            fresh = {row.tobytes(): row for row in further if row.tobytes() not in seen}
+            seen |= set(fresh)
+            level = list(fresh.values())
+        return None
+
+    def is_among(self, x: Array, others: Sequence[Array], part: float = SAME) -> bool:
+        """Return whether a design point is as near to one of others, in parts of each range."""
+        if not len(others):
+            return False
+        reach = part * (self.search_upper - self.search_lower)
+        return bool((self.distances(x, others) <= reach).all(1).any())
 
     def _with(self, x: Array, counts: dict[int, float]) -> Array:
         """A design point on the steps with other values of some entries."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.array_types import Array
+from grisaille.array_types import Array, Flags
 from grisaille.search.polytope import Polytope
 from grisaille.search.proof import Proof, Relaxation
 
@@ -52,6 +52,20 @@ class Blocks:
     donors: Tensor
 
 
+class Steps(Protocol):
+    """The values at which the first entries of a point are tried.
+
+    Attributes:
+        stepped: (n,), which of these entries have steps.
+    """
+
+    stepped: Flags
+
+    def free_around(self, point: Tensor, taken: Sequence[Array]) -> Tensor:
+        """Return points (count, n) on the steps around one, without those that are taken."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
     """Minimize an objective between bounds, subject to inequalities.
@@ -73,6 +87,8 @@ class SearchProblem:
             among the constraints as well. None if there are none.
         blocks: Which entries are read together, where there are many; None if a search need not
             know.
+        steps: Where the first entries may be tried; None for everywhere. Searches look between
+            the steps, too: `steps.settle` chooses the point to try.
     """
 
     lower: Tensor
@@ -84,6 +100,7 @@ class SearchProblem:
     nominal: Tensor | None = None
     region: Polytope | None = None
     blocks: Blocks | None = None
+    steps: Steps | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.belief.design_problem import design_problem
 from grisaille.belief.knowledge import Knowledge
-from grisaille.records import History
+from grisaille.records import History, taken_designs
 from grisaille.search.multistart import MultiStart
-from grisaille.search.search_problem import Evaluate, Solution
-from grisaille.strategies.stepped_choice import design_of, settled
+from grisaille.search.search_problem import Evaluate, SearchProblem, Solution
+from grisaille.search.steps import settle
 
 # Local searches and points to start them from, per design variable: the effort of the publications
 # on EI-CF and EI-FN.
@@ -59,7 +59,21 @@ def search_designs(knowledge: Knowledge, evaluate: Evaluate) -> FoundDesign:
     effort = MultiStart(_STARTS * program.size, _SAMPLES * program.size, again=False, polish=False)
     solution = effort.solve(problem, hints, knowledge.situation.trial_seed)
     chosen = settled(problem, solution, knowledge)
-    return FoundDesign(design_of(chosen, knowledge), solution)
+    return FoundDesign(program.space.to_try(chosen.point), solution)
+
+
+def settled(problem: SearchProblem, solution: Solution, knowledge: Knowledge) -> Solution:
+    """Return the best point near a solution that may be tried.
+
+    Where answers are exact, a design point that is taken is chosen only if nothing else is near.
+
+    Args:
+        problem: What was searched; its points start with a design point.
+        solution: The best point between the bounds.
+        knowledge: What is known.
+    """
+    taken = taken_designs(knowledge.situation) if knowledge.is_exact else []
+    return settle(problem, solution, taken, knowledge.situation.trial_seed)
 
 
 def spreads(history: History) -> tuple[float, Tensor]:

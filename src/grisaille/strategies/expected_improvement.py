@@ -26,7 +26,7 @@ from grisaille.strategies.initial_design import (
 from grisaille.strategies.strategy import Strategy
 
 # Widths of the smoothing of max(improvement, 0) and of the feasibility of a draw, in spreads of
-# what was seen: those of BoTorch's logarithmic acquisition functions.
+# what was seen: those of BoTorch's acquisition functions in logarithms.
 _SMOOTH_IMPROVEMENT = 1e-6
 _SMOOTH_FEASIBILITY = 1e-3
 

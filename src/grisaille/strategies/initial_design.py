@@ -31,9 +31,8 @@ from grisaille.language.problem import Problem
 from grisaille.language.program import Program
 from grisaille.language.unknowns import unknown_entries
 from grisaille.language.values import Value
-from grisaille.records import History, Situation, Suggestion, Trial, TrialKind
+from grisaille.records import History, Situation, Suggestion, Trial, TrialKind, taken_designs
 from grisaille.reductions.linear_equalities import points_to_try
-from grisaille.strategies.stepped_choice import is_among, taken_designs
 
 # --- restricted design ----------------------------------------------------------------------------
 # Design points that meet the linear inequalities of the variables: designs, and chance.
@@ -68,8 +67,10 @@ def restricted_sequence(program: Program, seed: int, count: int) -> Array:
 
 
 def random_point(program: Program, generator: np.random.Generator) -> Array:
-    """A point (n,) drawn uniformly from what the inequalities leave."""
+    """Draw a point (n,) uniformly from what linear inequalities leave, on the steps."""
     space = program.space
+    if not is_restricted(program):
+        return space.spread(generator.uniform(space.search_lower, space.search_upper))
     shape = (_LOOKED_AT, len(space.lower))
     drawn = space.spread(generator.uniform(space.search_lower, space.search_upper, shape))
     inside = drawn[_is_met(program, drawn)]
@@ -97,7 +98,7 @@ def _walked(program: Program, generator: np.random.Generator, needed: int) -> Ar
     if drawn is None:  # there is no room for a walk: the nearest points to any
         shape = (_WALKS, program.size)
         drawn = generator.uniform(space.search_lower, space.search_upper, shape)
-    points = space.on_steps(space.design(torch.tensor(drawn)))
+    points = space.to_try(torch.tensor(drawn))
     met = _is_met(program, points)
     if met.mean() >= 1 / 16:  # as uniform as what was drawn
         return np.resize(points[met], points.shape)[:needed]
@@ -360,7 +361,7 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
         taken = taken_designs(situation)
         later = engine.draw(_LATER_POINTS, dtype=torch.float64).numpy()
         points = [point, *(space.spread(lower + (upper - lower) * row) for row in later)]
-        return next((p for p in points if not is_among(space, p, taken)), point)
+        return next((p for p in points if not space.is_among(p, taken)), point)
     return point
 
 
@@ -371,4 +372,4 @@ def _restricted_point(situation: Situation, is_exact: bool | None) -> Array:
     count = situation.started + 1 + (_LATER_POINTS if looks else 0)
     points = restricted_sequence(program, situation.design_seed, count)[situation.started :]
     taken = taken_designs(situation) if looks else []
-    return next((p for p in points if not is_among(space, p, taken)), points[0])
+    return next((p for p in points if not space.is_among(p, taken)), points[0])

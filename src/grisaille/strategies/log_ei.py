@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.belief.design_problem import design_region, whole_entries
+from grisaille.belief.design_problem import between, design_region
 from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.knowledge import Knowledge
 from grisaille.checks import check_count
@@ -24,15 +24,14 @@ from grisaille.language.values import condensed, design_kinds
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.reductions.collapse import COLLAPSED, Collapse, collapse, unknown_outputs
 from grisaille.search.polytope import Polytope
-from grisaille.search.search_problem import SearchProblem, Solution
-from grisaille.strategies.acquisition_search import spreads
+from grisaille.search.search_problem import Solution
+from grisaille.strategies.acquisition_search import settled, spreads
 from grisaille.strategies.initial_design import (
     as_initial,
     check_design,
     initial_suggestion,
     still_initial,
 )
-from grisaille.strategies.stepped_choice import design_of, settled
 
 # Noise variance of standardized outputs that are free of noise.
 _NOISE_FREE = 1e-6
@@ -125,8 +124,6 @@ class LogEI:
             **({} if region is None else self._linear(acquisition, region, drawn)),
         )
         point = lower + (upper - lower) * best[0]
-        if not space.has_steps:
-            return space.design(point)
 
         def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
             worth = acquisition(((points - lower) / (upper - lower)).unsqueeze(1))
@@ -134,13 +131,9 @@ class LogEI:
                 return -worth, points[:, :0]
             return -worth, points @ torch.tensor(region.matrix).T - torch.tensor(region.limits)
 
-        whole, nominal = whole_entries(program, len(lower))
-        problem = SearchProblem(
-            lower, upper, evaluate, program.continuous, whole=whole, nominal=nominal, region=region
-        )
-        knowledge = Knowledge(situation)
         found = Solution(point, value=-float(value), violation=0.0, feasible=True, evaluations=0)
-        return design_of(settled(problem, found, knowledge), knowledge)
+        problem = between(program, lower, upper, evaluate, region)
+        return space.to_try(settled(problem, found, Knowledge(situation)).point)
 
     def _linear(self, acquisition: Any, region: Polytope, drawn: Any) -> dict[str, Any]:
         """What `optimize_acqf` is told about linear inequalities of the variables alone.

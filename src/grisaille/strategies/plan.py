@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
 from grisaille.array_types import Array
 from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.learning import accepted
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.records import NO_BOUND, Bound, Suggestion, TrialKind
 from grisaille.search.proof import ProofStatus
@@ -53,7 +55,8 @@ class Plan:
             bounding: The solution for the bands as wide as beta says, which bounds the optimum.
                 None if it was not worked out.
         """
-        x, pending = _design(plausible, solution), len(knowledge.situation.pending)
+        x = plausible.program.space.design(solution.point)
+        pending = len(knowledge.situation.pending)
         suggestion = Suggestion(kind, x, pending=pending)
         if not pending:  # else the bands are too narrow to bound anything
             _, outputs = plausible.trace(solution.point)
@@ -70,14 +73,15 @@ class Plan:
     def states(self) -> list[Array]:
         """The optimistic state s̄_i of each call."""
         states, program = self.plausible.trace(self.solution.point)[0], self.plausible.program
-        if program.space.has_steps:  # rounding must not leave the steps
-            states = [*(dict(enumerate(states)) | program.first_states(self.x)).values()]
+        for number, state in program.first_states(self.x).items():  # as they are tried
+            box = program.calls[number].box
+            states[number] = accepted(box, torch.tensor(state).unsqueeze(0))[0].numpy().copy()
         return states
 
     @property
     def x(self) -> Array:
-        """The design point of the solution, on the steps."""
-        return self.plausible.program.space.on_steps(_design(self.plausible, self.solution))
+        """The design point of the solution, as it may be tried."""
+        return self.plausible.program.space.to_try(self.solution.point)
 
 
 def bound_of(solution: Solution, knowledge: Knowledge) -> Bound:
@@ -93,8 +97,3 @@ def bound_of(solution: Solution, knowledge: Knowledge) -> Bound:
 def is_refuted(solution: Solution) -> bool:
     """Whether it is proved that the bands allow no feasible point."""
     return solution.proof is not None and solution.proof.status is ProofStatus.INFEASIBLE
-
-
-def _design(plausible: PlausibleSet, solution: Solution) -> Array:
-    program = plausible.program
-    return program.space.design(solution.point[: program.size])

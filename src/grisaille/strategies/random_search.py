@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from grisaille.language.problem import Problem
 from grisaille.records import Situation, Suggestion, TrialKind
-from grisaille.strategies.initial_design import is_restricted, random_point, sobol_point
+from grisaille.strategies.initial_design import random_point, sobol_point
 from grisaille.strategies.strategy import Strategy
 
 
@@ -35,12 +35,7 @@ class RandomSearch(Blind):
 
     def suggest(self, situation: Situation) -> Suggestion:
         """A uniform point, on the steps."""
-        program = situation.problem.program
-        space = program.space
-        if is_restricted(program):
-            x = random_point(program, situation.generator)
-        else:
-            x = space.spread(situation.generator.uniform(space.search_lower, space.search_upper))
+        x = random_point(situation.problem.program, situation.generator)
         return Suggestion(TrialKind.RANDOM, x, pending=len(situation.pending))
 
 

@@ -42,9 +42,9 @@ from grisaille.reductions.reduction import border
 from grisaille.search.certified import Certified
 from grisaille.search.multistart import MultiStart
 from grisaille.search.proof import ProofStatus
+from grisaille.strategies.acquisition_search import settled
 from grisaille.strategies.initial_design import with_likely_unknowns
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.strategies.stepped_choice import design_of, settled
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.argument_checks import check_functions, check_range, check_run, check_settings
 from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
@@ -444,7 +444,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     proof = solution.proof
     assert proof is not None
     knowledge = Knowledge(Situation(searched, History(), seed))
-    x = design_of(settled(box, solution, knowledge), knowledge)
+    x = searched.program.space.to_try(settled(box, solution, knowledge).point)
     found = reductions.up(Suggestion(TrialKind.RECOMMENDED, x))
     objective, constraints, chain, allowed, _ = Chain(problem).outcome(found.x, {})
     trial = Trial(1, found, objective, constraints, chain, (), allowed=allowed)
@@ -458,7 +458,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     )
     # The proof is one for all numbers between the bounds, of which steps leave only some.
     gap = max(_ABSOLUTE_GAP, _RELATIVE_GAP * abs(trial.objective))
-    reached = not searched.program.space.has_steps or trial.objective - proof.lower <= gap
+    reached = box.steps is None or trial.objective - proof.lower <= gap
     if proof.status is ProofStatus.OPTIMAL and trial.violation == 0 and reached:
         message = "the problem has no black box: solved at once, and proved"
         return summary.result(Status.OPTIMAL, bound, message)
@@ -486,7 +486,7 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     proof = solution.proof
     if proof is None or proof.status is not ProofStatus.INFEASIBLE:
         return None
-    x = demands.program.space.design(solution.point[: program.size])
+    x = demands.program.space.design(solution.point)
     _, bodies, _, allowed, lenient = Chain(demands).outcome(x, {})
     tolerance = allowed if lenient is None else lenient
     if not violations(bodies, 0.0 if tolerance is None else tolerance).any():

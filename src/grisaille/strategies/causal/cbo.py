@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.belief.design_problem import whole_entries
+from grisaille.belief.design_problem import between
 from grisaille.belief.failures import FailedInterventions
 from grisaille.belief.incumbent import Incumbent
 from grisaille.checks import check_count, check_solver
@@ -393,5 +393,4 @@ def _search_problem(effects: Effects, best: float | None) -> SearchProblem:
         return cost - gain, bodies[:, known]
 
     lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
-    whole, nominal = whole_entries(program, len(lower))
-    return SearchProblem(lower, upper, evaluate, program.continuous, whole=whole, nominal=nominal)
+    return between(program, lower, upper, evaluate)

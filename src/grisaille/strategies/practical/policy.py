@@ -19,16 +19,17 @@ from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.variable_blocks import with_tried_parts
+from grisaille.language.variable import SAME
 from grisaille.records import Situation, TrialKind
 from grisaille.search.multistart import MultiStart
 from grisaille.search.search_problem import SearchProblem, Solution, Solver, nearby
+from grisaille.strategies.acquisition_search import settled
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.band_widening import widen_bands
 from grisaille.strategies.practical.costs import leave_out_expensive, stay_within_budget
 from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, is_closing, relative_gap
-from grisaille.strategies.stepped_choice import SAME, design_of, is_among, settled
 
 # --- recommendation -------------------------------------------------------------------------------
 # Points that are believed feasible and good, and when one is worth a trial.
@@ -98,7 +99,7 @@ def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) ->
         worth_it = 0.0 if closed else (incumbent.objective - promise) / 2
         if gain <= 0 or (not is_closing(situation) and gain < worth_it):
             return None
-    point = design_of(solution, knowledge)
+    point = knowledge.program.space.to_try(solution.point)
     return None if repeats(point, knowledge) or _is_pending(point, knowledge) else point
 
 
@@ -163,7 +164,7 @@ def _is_pending(x: Array, knowledge: Knowledge) -> bool:
 
 def _is_near(x: Array, others: list[Array], part: float, knowledge: Knowledge) -> bool:
     """Whether a point is so near to another one, in parts of each range, and answers are exact."""
-    return knowledge.is_exact and is_among(knowledge.program.space, x, others, part)
+    return knowledge.is_exact and knowledge.program.space.is_among(x, others, part)
 
 
 # --- feasibility ----------------------------------------------------------------------------------
@@ -212,7 +213,7 @@ def _most_surely_feasible(knowledge: Knowledge, incumbent: Incumbent) -> Array:
     def point_of(caution: float) -> Array | None:
         bands = knowledge.audited.scaled(caution)
         solution = cautious_solution(knowledge, incumbent, bands)
-        return design_of(solution, knowledge) if solution.feasible else None
+        return knowledge.program.space.to_try(solution.point) if solution.feasible else None
 
     most, *_, least = _CAUTION
     found = point_of(most)
@@ -234,7 +235,7 @@ def _least_violated(knowledge: Knowledge, incumbent: Incumbent) -> Array:
     best = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
     problem, seed = _least_violation(knowledge), knowledge.situation.trial_seed
     solution = _KINKED_SEARCH.solve(problem, knowledge.program.space.to_search(best), seed)
-    return design_of(settled(problem, solution, knowledge), knowledge)
+    return knowledge.program.space.to_try(settled(problem, solution, knowledge).point)
 
 
 def _least_violation(knowledge: Knowledge) -> SearchProblem:
@@ -364,12 +365,10 @@ def avoid_failures(plan: Plan, knowledge: Knowledge) -> Plan:
 
 
 def keep_to_steps(plan: Plan, knowledge: Knowledge) -> Plan:
-    """Take the best plausible point near the solution that is on the steps of its variables.
+    """Take the best plausible point near the solution that may be tried.
 
     The choice is among points, and the bound stays one of everything between the bounds.
     """
-    if not knowledge.program.space.has_steps:
-        return plan
     plausible, failures = plan.plausible, knowledge.failures
     problem = plausible.search_problem()
     if failures is not None:

@@ -12,9 +12,16 @@ import torch
 import grisaille as gs
 from grisaille.belief.design_problem import design_problem
 from grisaille.belief.knowledge import Knowledge
-from grisaille.records import History, Pending, Situation, Suggestion, TrialKind
+from grisaille.records import (
+    History,
+    Pending,
+    Situation,
+    Suggestion,
+    TrialKind,
+    taken_designs,
+)
 from grisaille.search.search_problem import Solution
-from grisaille.strategies.stepped_choice import design_of, settled, taken_designs
+from grisaille.strategies.acquisition_search import settled
 from tests.belief.belief_helpers import history_at
 
 QUICK = gs.MultiStart(starts=2, samples=64, iterations=5, again=False, polish=False)
@@ -78,6 +85,11 @@ def known(evaluate, problem: gs.Problem, points, point) -> tuple:
     return search, found, knowledge
 
 
+def to_try(search, found, knowledge) -> np.ndarray:
+    """The design point that is settled on."""
+    return knowledge.program.space.to_try(settled(search, found, knowledge).point)
+
+
 def plane(steps=(0.5, 0.5)) -> gs.Problem:
     x = gs.Variable("x", len(steps), lower=0, upper=4, step=list(steps))
     return gs.Problem(minimize=gs.BlackBox(lambda x: x @ x, name="f", noise=0)(x))
@@ -92,7 +104,10 @@ def test_the_criterion_chooses_among_the_neighbours_not_the_distance():
     chosen = settled(search, found, knowledge)
     corners = [np.array(c) for c in product((1.0, 1.5), (1.5, 2.0))]
     values = [float(valley(torch.tensor(c)[None])[0]) for c in corners]
-    assert design_of(chosen, knowledge).tolist() == corners[int(np.argmin(values))].tolist()
+    assert (
+        knowledge.program.space.to_try(chosen.point).tolist()
+        == corners[int(np.argmin(values))].tolist()
+    )
     assert chosen.value == pytest.approx(min(values))
 
 
@@ -103,7 +118,7 @@ def test_constraints_come_before_the_criterion():
     search, found, knowledge = known(kept, plane(), [[3.5, 0.0]], [1.4, 0.0])
     chosen = settled(search, found, knowledge)
     assert chosen.feasible
-    assert design_of(chosen, knowledge).tolist() == [1.5, 0.0]
+    assert knowledge.program.space.to_try(chosen.point).tolist() == [1.5, 0.0]
 
 
 def test_entries_without_steps_follow_those_that_have_them():
@@ -115,7 +130,7 @@ def test_entries_without_steps_follow_those_that_have_them():
         return (p[:, 1] - p[:, 0] ** 2).abs() + (p[:, 0] - 2.4).abs(), p[:, :0]
 
     search, found, knowledge = known(curve, problem, [[1.0, 1.0]], [2.4, 5.76])
-    chosen = design_of(settled(search, found, knowledge), knowledge)
+    chosen = to_try(search, found, knowledge)
     assert chosen.tolist() == pytest.approx([2.0, 4.0], abs=1e-3)
 
 
@@ -124,16 +139,16 @@ def test_a_point_that_was_tried_is_left_to_others_if_answers_are_exact():
         return ((x - 1.1) ** 2).sum(1), x[:, :0]
 
     search, found, knowledge = known(bowl, plane(), [[1.0, 1.0]], [1.1, 1.1])
-    first = design_of(settled(search, found, knowledge), knowledge)
+    first = to_try(search, found, knowledge)
     assert first.tolist() in ([1.0, 1.5], [1.5, 1.0])
     pending = Pending(Suggestion(TrialKind.OPTIMISTIC, first))
     busy = Knowledge(replace(knowledge.situation, pending=(pending,)))
-    second = design_of(settled(search, found, busy), busy)
+    second = to_try(search, found, busy)
     assert second.tolist() not in ([1.0, 1.0], first.tolist())
     x = gs.Variable("x", 2, lower=0, upper=4, step=0.5)
     noisy = gs.Problem(minimize=gs.BlackBox(lambda x: x @ x, name="f", noise=0.1)(x))
     search, found, knowledge = known(bowl, noisy, [[1.0, 1.0]], [1.1, 1.1])
-    assert design_of(settled(search, found, knowledge), knowledge).tolist() == [1.0, 1.0]
+    assert to_try(search, found, knowledge).tolist() == [1.0, 1.0]
 
 
 def test_a_free_point_is_found_when_the_whole_cell_is_taken():
@@ -142,7 +157,7 @@ def test_a_free_point_is_found_when_the_whole_cell_is_taken():
 
     cell = [list(c) for c in product((1.0, 1.5), (1.0, 1.5))]
     search, found, knowledge = known(bowl, plane(), cell, [1.1, 1.1])
-    chosen = design_of(settled(search, found, knowledge), knowledge)
+    chosen = to_try(search, found, knowledge)
     everywhere = np.array(list(product(np.arange(0, 4.1, 0.5), repeat=2)))
     free = [p for p in everywhere.tolist() if p not in cell]
     best = min(free, key=lambda p: sum((v - 1.1) ** 2 for v in p))
@@ -194,7 +209,7 @@ def used_up(problem, rows):
     searched = design_problem(problem.program, lambda x: (x.sum(1), x[:, :0]))
     point = torch.tensor(np.array(rows[0], dtype=float))
     found = Solution(point, value=0.0, violation=0.0, feasible=True, evaluations=0)
-    return tuple(design_of(settled(searched, found, knowledge), knowledge))
+    return tuple(to_try(searched, found, knowledge))
 
 
 def switches(count):
