@@ -10,19 +10,19 @@ whole problem.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.array_types import Array, Flags
+from grisaille.array_types import Array
 from grisaille.belief.learning import accepted, input_range
 from grisaille.belief.logarithmic_inputs import in_logarithms, logarithmic_inputs
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.processes.kernels import logarithms
 from grisaille.language.black_box import BlackBox
-from grisaille.language.causal.model import SYSTEM, CausalModel
 from grisaille.language.program import BoxCall, Program
 from grisaille.records import History
 from grisaille.search.search_problem import SearchProblem
@@ -103,71 +103,54 @@ class FailedInputs:
         return replace(problem, evaluate=evaluate, relax=None)
 
 
-def failed_points(causal: CausalModel, history: History) -> list[Array]:
-    """Design points that the system failed at."""
-    size = sum(variable.size for variable in causal.variables)
-    # The problem may have been changed since a failure.
-    return [f.x for f in history.failures if f.box == SYSTEM and len(f.x) == size]
-
-
 class FailedInterventions:
-    """Where the system failed under each set, and where it answered.
+    """Where the system failed under a set of interventions, and where it answered.
 
-    Values x of a set are avoided by the rule of `too_near`, among the answers and failures f of the
-    same set and in ranges of what is set. While a set has no answer, |x - f| must be half of what
-    it can be at most: steps as large as that soon leave a region in which everything fails.
+    Values x are avoided by the rule of `too_near`, among the answers and failures f of the same set
+    and in ranges of what is set. While a set has no answer, |x - f| must be half of what it can be
+    at most: steps as large as that soon leave a region in which everything fails.
 
     Args:
-        causal: What the problem over interventions is about.
-        history: What was tried.
-        useless: (n,), which of the n trials count as failures though the system answered.
+        program: The system under the set.
+        history: What was tried under it.
+        useless: Numbers of the trials that count as failures though the system answered.
     """
 
-    def __init__(self, causal: CausalModel, history: History, useless: Flags | None = None) -> None:
-        failed = failed_points(causal, history)
+    def __init__(self, program: Program, history: History, useless: Collection[int] = ()) -> None:
+        self._size = program.size
+        self._lower, self._width = torch.tensor(program.lower), torch.tensor(program.upper)
+        self._width = self._width - self._lower
+        failed = [failure.x for failure in history.failures]
         answered: list[Array] = []
-        for number, trial in enumerate(history):
-            (failed if useless is not None and useless[number] else answered).append(trial.x)
-        self._causal = causal
-        self._failed, self._answered = _by_set(causal, failed), _by_set(causal, answered)
-        self._reach = {number: _reach(tried) for number, tried in self._failed.items()}
+        for trial in history:
+            (failed if trial.number in useless else answered).append(trial.x)
+        self._failed, self._answered = self._unit(failed), self._unit(answered)
+        self._reach = _reach(self._failed) if len(failed) else 0.0
 
-    def excess(self, number: int, values: Tensor) -> Tensor:
+    def excess(self, values: Tensor) -> Tensor:
         """How much too near to a failure values (batch, d) are, (batch,), met when <= 0."""
-        if number not in self._failed:
+        if not len(self._failed):
             return values.new_zeros(len(values))
-        unit = _unit(self._causal, number, values)
-        failed = self._failed[number]
-        if number not in self._answered:
-            return max(self._reach[number] / 2, LEAST_DISTANCE) - nearest(unit, failed)
-        return too_near(unit, self._answered[number], failed)
+        unit = (values - self._lower) / self._width
+        if not len(self._answered):
+            return max(self._reach / 2, LEAST_DISTANCE) - nearest(unit, self._failed)
+        return too_near(unit, self._answered, self._failed)
 
-    def avoided_in(self, problem: SearchProblem, number: int) -> SearchProblem:
-        """A search of a set, whose points start with its values, that avoids failures."""
-        if number not in self._failed:
+    def avoided_in(self, problem: SearchProblem) -> SearchProblem:
+        """A search of the set, whose points start with its values, that avoids failures."""
+        if not len(self._failed):
             return problem
-        size = self._causal.intervened(number).program.size
 
         def evaluate(points: Tensor) -> tuple[Tensor, Tensor]:
             objective, constraints = problem.evaluate(points)
-            excess = self.excess(number, points[:, :size])
+            excess = self.excess(points[:, : self._size])
             return objective, torch.cat([constraints, excess.unsqueeze(1)], 1)
 
         return replace(problem, evaluate=evaluate, relax=None)
 
-
-def _by_set(causal: CausalModel, points: list[Array]) -> dict[int, Tensor]:
-    """Design points as parts of the ranges of their sets, (n, d) by set."""
-    found: dict[int, list[Array]] = {}
-    for number, values in map(causal.read, points):
-        found.setdefault(number, []).append(values)
-    return {n: _unit(causal, n, torch.tensor(np.array(rows))) for n, rows in found.items()}
-
-
-def _unit(causal: CausalModel, number: int, values: Tensor) -> Tensor:
-    program = causal.intervened(number).program
-    lower, upper = torch.tensor(program.lower), torch.tensor(program.upper)
-    return (values - lower) / (upper - lower)
+    def _unit(self, points: list[Array]) -> Tensor:
+        values = torch.tensor(np.array(points, dtype=float).reshape(-1, self._size))
+        return (values - self._lower) / self._width
 
 
 def _reach(failed: Tensor) -> float:

@@ -15,6 +15,7 @@ from grisaille.belief.processes.effects import EffectData, EffectProcess, learne
 from grisaille.lab.problems.causal import complete_graph, toy_graph
 from grisaille.language.causal.model import distinct_sets
 from grisaille.records import Failure, History, Pending, Situation, Suggestion
+from grisaille.reductions.interventions import Interventions
 from grisaille.strategies.causal.cbo import (
     chance_of_watching,
     coverage,
@@ -404,24 +405,32 @@ def test_a_region_where_the_system_fails_is_left_after_few_trials(strategy, subj
     assert tried[-1] > 0.6
 
 
+def avoided(problem, history, useless=()):
+    """What the first set avoids."""
+    link = Interventions(problem, problem.causal, 0)
+    inside = link.down(replace(empty(problem), history=history))
+    return FailedInterventions(link.problem.program, inside.history, useless)
+
+
 def test_trials_without_a_value_are_kept_away_from_like_failures():
-    causal = chain("z").causal
+    problem = chain("z")
+    causal = problem.causal
     points = [causal.design(0, np.array([z])) for z in (-1.0, 1.0, 3.0)]
     trials = [Suggestion(gs.TrialKind.RANDOM, x) for x in points]
-    history = History(tuple(evaluated(chain("z"), t, i) for i, t in enumerate(trials)))
-    failed = FailedInterventions(causal, history, np.array([False, False, True]))
+    history = History(tuple(evaluated(problem, t, i) for i, t in enumerate(trials)))
+    failed = avoided(problem, history, useless=[2])
     # In ranges of 6: at 1.6 an answer is 0.6 away and the useless trial 1.4, at 1.7 0.7 and 1.3.
-    excess = failed.excess(0, numbers(1.6, 1.7).unsqueeze(1))
+    excess = failed.excess(numbers(1.6, 1.7).unsqueeze(1))
     assert excess.numpy() == pytest.approx([(1.2 - 1.4) / 6, (1.4 - 1.3) / 6])
-    assert failed.excess(0, numbers(3.0).unsqueeze(1)).item() > 0
+    assert failed.excess(numbers(3.0).unsqueeze(1)).item() > 0
 
 
 def test_without_an_answer_the_next_trial_goes_far_from_a_failure():
     problem = chain("z")
     x = problem.causal.design(0, np.array([4.0]))
     history = History(failures=(Failure("system", x, "it broke", 0, x),))
-    failed = FailedInterventions(problem.causal, history)
-    assert failed.excess(0, numbers(0.9, 1.1).unsqueeze(1)).numpy() == pytest.approx(
+    failed = avoided(problem, history)
+    assert failed.excess(numbers(0.9, 1.1).unsqueeze(1)).numpy() == pytest.approx(
         [-0.1 / 6, 0.1 / 6], abs=0.01
     )
     suggestion = gs.CBO(solver=QUICK).suggest(replace(empty(problem), history=history))

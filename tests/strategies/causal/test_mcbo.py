@@ -9,7 +9,7 @@ from grisaille import problems
 from grisaille.belief.learning import believe
 from grisaille.belief.plausible_set import PlausibleSet, constant_widths
 from grisaille.records import History, Pending, Situation, Suggestion, TrialKind
-from grisaille.strategies.causal.effects import mechanism_history
+from grisaille.reductions.interventions import mechanism_history
 from grisaille.study.writer import evaluated
 
 pytestmark = pytest.mark.slow

@@ -19,6 +19,7 @@ from grisaille.language.causal.model import CausalModel, distinct_sets
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
 from grisaille.records import Bound, Situation, Suggestion, TrialKind
+from grisaille.reductions.interventions import Interventions
 from grisaille.search.multistart import MultiStart
 from grisaille.search.search_problem import SearchProblem, Solver
 from grisaille.strategies.causal.effects import CausalKnowledge, Effects, watches
@@ -209,8 +210,7 @@ class CBO:
         first = self._initial(situation, knowledge, sets)
         if first is not None:
             return Suggestion(TrialKind.INITIAL, first, pending=busy)
-        x = self._acquired(situation, knowledge, sets)
-        return Suggestion(TrialKind.ACQUIRED, x, pending=busy)
+        return self._acquired(situation, knowledge, sets)
 
     def bound(self, situation: Situation) -> Bound:
         """None: an expectation bounds nothing."""
@@ -262,23 +262,28 @@ class CBO:
         unit: Array = engine.draw(counts[number] + 1, dtype=torch.float64)[-1].numpy()
         return causal.design(number, program.lower + (program.upper - program.lower) * unit)
 
-    def _acquired(self, situation: Situation, knowledge: CausalKnowledge, sets: list[int]) -> Array:
+    def _acquired(
+        self, situation: Situation, knowledge: CausalKnowledge, sets: list[int]
+    ) -> Suggestion:
         """The intervention of greatest expected improvement per cost."""
-        causal = knowledge.causal
-        pending = [causal.read(p.suggestion.x) for p in situation.pending]
-        expected = {n: _expected(pending, n, knowledge.effects(n)) for n in sets}
-        hopes = [_reference(knowledge), *(hope for _, hope in expected.values())]
+        links = [Interventions(situation.problem, knowledge.causal, number) for number in sets]
+        seen = [link.down(situation) for link in links]
+        expected = [_expected(s, knowledge.effects(n)) for s, n in zip(seen, sets, strict=True)]
+        hopes = [_reference(knowledge), *(hope for _, hope in expected)]
         best = min((hope for hope in hopes if hope is not None), default=None)
-        failed = FailedInterventions(causal, situation.history, knowledge.useless)
-        offers: list[tuple[float, float, Array]] = []
-        for number in sets:
-            problem = failed.avoided_in(_search_problem(expected[number][0], best), number)
-            solver = _SEARCH if self.solver is None else self.solver
-            hints = knowledge.best_tried(number)
+        trials = zip(situation.history, knowledge.useless, strict=True)
+        useless = {trial.number for trial, is_useless in trials if is_useless}
+        solver = _SEARCH if self.solver is None else self.solver
+        offers: list[tuple[float, float, Suggestion]] = []
+        for link, inside, (effects, _) in zip(links, seen, expected, strict=True):
+            failed = FailedInterventions(effects.program, inside.history, useless)
+            problem = failed.avoided_in(_search_problem(effects, best))
+            hints = knowledge.best_tried(link.number)
             solution = solver.solve(problem, hints, situation.trial_seed)
             gain = -solution.value if solution.feasible else -math.inf
-            x = causal.design(number, np.array(solution.point.numpy()))
-            offers.append((gain, -solution.violation, x))
+            x, pending = np.array(solution.point.numpy()), len(situation.pending)
+            found = link.up(Suggestion(TrialKind.ACQUIRED, x, pending=pending))
+            offers.append((gain, -solution.violation, found))
         return max(offers, key=lambda offer: offer[:2])[2]
 
 
@@ -352,24 +357,20 @@ def _reference(knowledge: CausalKnowledge) -> float | None:
     return float(untouched[0])
 
 
-def _expected(
-    pending: list[tuple[int, Array]], number: int, effects: Effects
-) -> tuple[Effects, float | None]:
+def _expected(situation: Situation, effects: Effects) -> tuple[Effects, float | None]:
     """What is believed if pending trials had come out as expected, and the best of them.
 
     Args:
-        pending: Set and values of the pending trials.
-        number: The set in question.
-        effects: What is believed of it.
+        situation: The situation under a set.
+        effects: What is believed of the set.
 
     Returns:
         The belief, and the least posterior mean at those trials of the set whose constraints are
         expected to hold; None if there is none.
     """
-    here = [values for s, values in pending if s == number]
-    if not here:
+    if not situation.pending:
         return effects, None
-    values = torch.tensor(np.array(here))
+    values = torch.tensor(np.array([p.suggestion.x for p in situation.pending]))
     effects = effects.with_expected(values)
     with torch.no_grad():
         means = effects.predict(values)[0].numpy()

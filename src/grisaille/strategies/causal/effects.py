@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array, Flags
-from grisaille.belief.failures import failed_points
 from grisaille.belief.learning import Beliefs, accepted, believe, disturbance, returned
 from grisaille.belief.processes.effects import EffectData, EffectProcess, learned_effect
 from grisaille.belief.sampled_network import normal_samples
-from grisaille.language.causal.model import SYSTEM, CausalModel, Rows
+from grisaille.language.causal.model import CausalModel, Rows
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
-from grisaille.records import History, Observation
+from grisaille.records import History
 from grisaille.reductions.collapse import unknown_outputs
+from grisaille.reductions.interventions import mechanism_history, system_failures
 
 # --- prior ----------------------------------------------------------------------------------------
 # Beliefs about the effects of interventions before one is made.
@@ -177,31 +177,6 @@ class NoPrior:
         return mean, deviation.expand_as(mean)
 
 
-# --- mechanism history ----------------------------------------------------------------------------
-# The history of the mechanisms, from trials over interventions.
-
-
-def mechanism_history(causal: CausalModel, history: History) -> History:
-    """The history as answers of the mechanisms: observational rows first, then all runs.
-
-    Args:
-        causal: What the problem over interventions is about.
-        history: The trials of that problem.
-    """
-    data = list(causal.observed())
-    for answer in history.observations():
-        if answer.box == SYSTEM:
-            number, _ = causal.read(answer.inputs)
-            data += causal.mechanism_data(number, causal.rows(answer.inputs, answer.outputs))
-    return History(
-        loose=tuple(
-            Observation(name, row, value)
-            for name, inputs, outputs in data
-            for row, value in zip(inputs, outputs, strict=True)
-        )
-    )
-
-
 # --- effects --------------------------------------------------------------------------------------
 # Beliefs about objective and constraints under each set of interventions.
 
@@ -340,7 +315,7 @@ class CausalKnowledge:
         self.outcomes = outcomes(causal, history)
         self.useless: Flags = np.logical_not(np.isfinite(self.outcomes.means).all(1))
         """(n,), which trials have no value (the root of a negative number, say)."""
-        self.failed = [causal.read(x)[0] for x in failed_points(causal, history)]
+        self.failed = [causal.read(f.x)[0] for f in system_failures(causal, history)]
         """The sets of those trials that the system failed in."""
         watching = tuple(t for t in history if watches(causal, causal.read(t.x)[0]))
         self.watched = mechanism_history(causal, History(watching))

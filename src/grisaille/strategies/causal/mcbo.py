@@ -19,9 +19,9 @@ from grisaille.language.causal.model import CausalModel
 from grisaille.language.problem import Problem
 from grisaille.metrics import violations
 from grisaille.records import Bound, History, Pending, Situation, Suggestion, TrialKind, allowances
+from grisaille.reductions.interventions import Interventions, mechanism_history
 from grisaille.search.multistart import MultiStart
 from grisaille.search.search_problem import Solution, Solver
-from grisaille.strategies.causal.effects import mechanism_history
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.optimistic import Optimistic
 
@@ -91,17 +91,14 @@ class MCBO:
         beliefs = self._beliefs(causal, known)
         for trial in situation.pending:
             beliefs = self._with_pending(causal, beliefs, trial)
-        number, solution = self._best_promise(situation, causal, beliefs)
+        link, solution = self._best_promise(situation, causal, beliefs)
         promise = solution.value if solution.feasible and not situation.pending else None
-        failed = FailedInterventions(causal, situation.history)
-        if failed.excess(number, _values(causal, number, solution).unsqueeze(0)).item() > 0:
-            number, solution = self._best_promise(situation, causal, beliefs, failed)
-        return Suggestion(
-            TrialKind.OPTIMISTIC,
-            causal.design(number, _values(causal, number, solution).numpy()),
-            bound=Bound(promise),
-            pending=len(situation.pending),
-        )
+        values = solution.point[: link.problem.program.size]
+        if _failures(link, situation).excess(values.unsqueeze(0)).item() > 0:
+            link, solution = self._best_promise(situation, causal, beliefs, avoids_failures=True)
+        x = solution.point[: link.problem.program.size].numpy()
+        bound, pending = Bound(promise), len(situation.pending)
+        return link.up(Suggestion(TrialKind.OPTIMISTIC, x, bound=bound, pending=pending))
 
     def bound(self, situation: Situation) -> Bound:
         """The best promise of any set after the history."""
@@ -176,43 +173,30 @@ class MCBO:
         situation: Situation,
         causal: CausalModel,
         beliefs: Beliefs,
-        failed: FailedInterventions | None = None,
-    ) -> tuple[int, Solution]:
-        """Number of the set with the best solution of its auxiliary problem, and that.
+        avoids_failures: bool = False,
+    ) -> tuple[Interventions, Solution]:
+        """The set with the best solution of its auxiliary problem, and that.
 
         Args:
             situation: The situation.
             causal: What the problem over interventions is about.
             beliefs: A surrogate for each mechanism.
-            failed: What to keep away from; nothing by default.
+            avoids_failures: Whether to keep away from where the system failed.
         """
         solver = self.solver or _SEARCH
-        found: list[tuple[int, Solution]] = []
+        found: list[tuple[Interventions, Solution]] = []
         for number in range(len(causal.sets)):
+            link = Interventions(situation.problem, causal, number)
             plausible = self._plausible(causal, beliefs, number)
-            hints = self._hints(causal, plausible, number, situation.history)
+            hints = _hints(plausible, link.down(situation).history)
             problem = plausible.search_problem()
-            if failed is not None:
-                problem = failed.avoided_in(problem, number)
-            solution = solver.solve(problem, hints, situation.trial_seed)
-            found.append((number, solution))
+            if avoids_failures:
+                problem = _failures(link, situation).avoided_in(problem)
+            found.append((link, solver.solve(problem, hints, situation.trial_seed)))
         feasible = [f for f in found if f[1].feasible]
         if feasible:
             return min(feasible, key=lambda f: f[1].value)
         return min(found, key=lambda f: f[1].violation)
-
-    def _hints(
-        self, causal: CausalModel, plausible: PlausibleSet, number: int, history: History
-    ) -> Tensor:
-        """The best of the trials of a set, with controls in the middle."""
-        mine = [v for n, v in (causal.read(t.x) for t in history) if n == number]
-        controls = len(plausible.lower) - plausible.program.size
-        if not mine or not plausible.program.size:
-            return plausible.lower.new_zeros(0, len(plausible.lower))
-        design = torch.tensor(np.array(mine))
-        with torch.no_grad():
-            order = plausible.predict(design)[0].argsort()[:_HINTS]
-        return torch.cat([design[order], design.new_zeros(len(order), controls)], 1)
 
     def _judged(self, causal: CausalModel, beliefs: Beliefs, history: History) -> Incumbent | None:
         """The best trial of those whose mechanisms are known; None if those of none are."""
@@ -237,9 +221,21 @@ class MCBO:
         return best_of_trials(objectives, worst, doubts)
 
 
-def _values(causal: CausalModel, number: int, solution: Solution) -> Tensor:
-    """What a solution of a set's auxiliary problem sets, without its controls."""
-    return solution.point[: causal.intervened(number).program.size]
+def _hints(plausible: PlausibleSet, history: History) -> Tensor:
+    """The best of the trials of a set, with controls in the middle."""
+    size = plausible.program.size
+    controls = len(plausible.lower) - size
+    if not len(history) or not size:
+        return plausible.lower.new_zeros(0, len(plausible.lower))
+    design = torch.tensor(np.array([trial.x for trial in history]))
+    with torch.no_grad():
+        order = plausible.predict(design)[0].argsort()[:_HINTS]
+    return torch.cat([design[order], design.new_zeros(len(order), controls)], 1)
+
+
+def _failures(link: Interventions, situation: Situation) -> FailedInterventions:
+    """Where the system failed under a set."""
+    return FailedInterventions(link.problem.program, link.down(situation).history)
 
 
 def _chained(situation: Situation) -> Situation:

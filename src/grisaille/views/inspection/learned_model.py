@@ -40,7 +40,7 @@ from grisaille.language.tables import Places, entry_names
 from grisaille.language.values import expanded
 from grisaille.markup import labelled
 from grisaille.records import History
-from grisaille.strategies.causal.effects import mechanism_history
+from grisaille.reductions.interventions import mechanism_history
 from grisaille.strategies.strategy import Strategy
 from grisaille.views.inspection.predictions import predictor_for
 
