@@ -111,6 +111,7 @@ def test_rows_and_tables_without_names_count_in_order_with_the_outputs_last():
         (["x[0]", 1, "mixer"], "1 is not"),
         ([2, 1, 0], "the columns are numbered 2, 1, 0, which is not the order they had"),
         ([0, 1], "has 2 columns without names, but the columns of black box 'mixer' are"),
+        ([], "there are no columns: the columns of black box 'mixer' are"),
     ],
 )
 def test_columns_that_cannot_be_told_apart_are_refused(columns, message):
