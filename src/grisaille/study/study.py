@@ -85,7 +85,8 @@ class Study:
             interventions.
         seed: Makes the study repeatable; that of the stored study by default, else 0.
         evaluation: "separate" evaluates each black box also at its optimistic state (the paper);
-            "chained" observes only the real chain. By default as stored, else "separate".
+            "chained" observes only the real chain. By default as stored, else "separate". Black
+            boxes without a function follow the chain anyway, unless declared separable=True.
         retries: How often a failed evaluation is tried again.
         allow_changes: Continue a stored study although the problem or the strategy has changed:
             answers are kept, and trials are computed again from them.
