@@ -9,6 +9,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -447,7 +448,8 @@ class Session:
         """
         if self.problem.is_exact or not suggestion.kind.is_chosen or not len(situation.history):
             return None
-        best = ProgressSummary(self.strategy, situation).incumbent
+        answered = replace(situation, pending=())  # what is learned once for several questions
+        best = ProgressSummary(self.strategy, answered).incumbent
         return None if best is None or best.upper is None else best
 
     def conclude(self, result: Result) -> None:

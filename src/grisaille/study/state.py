@@ -474,12 +474,12 @@ class StudyState:
                     self.rows_changed = event.number
                 if event.kind is Kind.CHANGED and "problem" not in event.data:
                     continue  # names and limits change nothing that was observed
-                self._history = None
                 if event.kind not in _TEACH_NOTHING:
                     self.learned = event.number
+                    self._history = None
 
     def history(self) -> History:
-        """Everything observed; the same object until another event is included."""
+        """Return everything observed; the same object until something else was learned."""
         if self._history is None:
             trials, loose = (
                 tuple(self._outcomes.complete.values()),
