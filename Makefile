@@ -47,7 +47,7 @@ quick: format lint
 # depend on last bits. Where there is no other code, it is the same run again.
 elsewhere: $(READY)
 	OPENBLAS_CORETYPE=$$($(BIN)/python -m tests.other_processor) ATEN_CPU_CAPABILITY=default \
-		$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --quiet
+		$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow or printed" --quiet
 
 # Runs every example and every executed page; a warning is an error. Then the site is checked: links,
 # nothing that is fetched from elsewhere, every public name, every example with a picture.

@@ -63,6 +63,8 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in _NUMBER.findall(claimed(text))]
 
 
+@pytest.mark.slow
+@pytest.mark.printed
 @pytest.mark.parametrize("page", [*(page for page in EXECUTED if page not in LONG), *FOLLOWED])
 def test_a_page_that_is_followed_prints_what_it_says(
     page: str, tmp_path: Path, scripts: ScriptServer
@@ -71,6 +73,8 @@ def test_a_page_that_is_followed_prints_what_it_says(
     compare_with_what_is_printed(text, tmp_path, scripts)
 
 
+@pytest.mark.slow
+@pytest.mark.printed
 def test_the_readme_runs_in_order_as_printed(tmp_path: Path, scripts: ScriptServer):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [step.kind for step in steps_of(text)] == ["run"] * text.count("```python\n")
@@ -141,6 +145,7 @@ def test_a_page_is_read_as_steps_and_a_file_shown_first_is_one_that_people_wrote
     assert (shown.kind, shown.text, shown.printed) == ("command", "cat oven.py", "y = 2\n")
 
 
+@pytest.mark.slow
 def test_running_a_page_puts_what_was_printed_in_place_of_what_it_showed(
     tmp_path: Path, scripts: ScriptServer
 ):
@@ -212,6 +217,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Data")  # BoTorch's advice after one answer
 @pytest.mark.parametrize(("belief", "known", "strategy"), PAIRS)
 def test_own_things_of_the_pages_work_with_one_another(belief: str, known: str, strategy: str):

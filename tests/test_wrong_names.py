@@ -143,6 +143,7 @@ def test_wrong_names_are_answered_by_a_sentence(look: Callable[[], Any], sentenc
     assert str(caught.value).startswith(sentence)
 
 
+@pytest.mark.slow
 def test_what_a_user_meets_without_naming_it_answers_too():
     # In a new process, where nothing has named gs.Result, gs.Query or gs.Trial yet.
     script = """

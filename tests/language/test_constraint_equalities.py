@@ -21,6 +21,7 @@ def test_an_equality_is_written_once_and_counts_twice():
     assert circle(feasibility_tol=0.01).tolerances.tolist() == [0.01, 0.01]
 
 
+@pytest.mark.slow
 def test_the_recommended_point_satisfies_an_equality_with_a_black_box():
     result = circle().solve(
         12, strategy=gs.Optimistic(solver=gs.MultiStart(starts=8)), progress=False

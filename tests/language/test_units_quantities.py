@@ -161,6 +161,7 @@ class Other(np.ndarray):
     unit = "m"
 
 
+@pytest.mark.slow
 def test_units_in_strange_places_are_refused_in_a_sentence():
     deep: list = [1 * MM]
     for _ in range(2000):

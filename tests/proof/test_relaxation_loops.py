@@ -75,6 +75,7 @@ def test_a_bound_comes_close_where_enough_is_known():
     assert proved(problem, phi, 1, answers=60).proof.lower == pytest.approx(optimum, abs=0.01)
 
 
+@pytest.mark.slow
 def test_verdicts_about_loops_are_right():
     verdicts = []
     for seed in range(3):

@@ -77,6 +77,7 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 """
 
 
+@pytest.mark.slow
 def test_no_more_memory_is_taken_for_more_starts():
     # All distances by coordinate would be 3000 x 600 x 20 numbers, 288 MB. In a process of its own:
     # the peak of this one may be that of an earlier test.

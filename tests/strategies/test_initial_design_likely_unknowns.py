@@ -44,6 +44,7 @@ def test_what_came_back_goes_in_next_once_the_stream_was_spread():
     assert followed
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_drawn_to_one_solution_does_not_hide_the_others():
     # t = t^3: what comes back goes to 0, but t = 1 is better.
     x = gs.Variable("x", lower=0, upper=1)

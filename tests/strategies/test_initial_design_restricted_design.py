@@ -40,6 +40,7 @@ def test_a_point_of_the_sequence_depends_on_its_number_alone(parts):
     assert not np.array_equal(restricted_sequence(program, 8, 13), longer[:13])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [3, 9])
 def test_chance_is_uniform_on_a_mixture(parts):
     program = mixture(parts).program

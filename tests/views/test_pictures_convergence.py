@@ -100,6 +100,7 @@ def test_every_trial_is_shown_somewhere(scale: Any):
     assert sorted(shown) == WENT.numbers.tolist()
 
 
+@pytest.mark.slow
 def test_the_legend_covers_no_data():
     assert covers_nothing(drawn(WENT, 1.2))
     assert covers_nothing(two_boxes().plot())

@@ -188,6 +188,7 @@ def test_learning_ends_in_numbers_whatever_the_answers_are(kernel, noise, kind):
         assert (deviation > 0).all()
 
 
+@pytest.mark.slow
 def test_many_observations_are_learned_from():
     inputs, answers = hard_data("linear", 500, 1)
     assert_all_finite(learn(gs.Matern(), None, inputs, np.sin(9 * answers)))

@@ -195,6 +195,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
     assert compared(tmp_path).complete
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_compared_in_child_processes(tmp_path):
     script = tmp_path / "own.py"
     script.write_text(

@@ -104,6 +104,7 @@ def test_runs_can_be_chosen(tmp_path, made):
     assert compare.runs_of(runs, ["limited"], ["steps"]) == []
 
 
+@pytest.mark.slow
 def test_runs_are_made_in_other_processes_and_one_that_dies_is_recorded(tmp_path, capsys):
     def deadly(_initial):
         class Deadly(Steps):

@@ -23,6 +23,7 @@ def test_the_table_has_medians_feasibility_and_times(comparison):
     assert wave[6].startswith("| CUQB | 1, 1 failed | 1 | 1 |")
 
 
+@pytest.mark.slow
 def test_everything_is_saved_to_the_folder_of_the_runs_or_to_another(comparison, tmp_path):
     files = comparison.save()
     assert {file.parent for file in files} == {tmp_path / "compare"}
