@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from grisaille.array_types import Array
 from grisaille.belief.knowledge import Knowledge
-from grisaille.belief.learning import accepted
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.records import NO_BOUND, Bound, Suggestion, TrialKind
 from grisaille.search.proof import ProofStatus
@@ -72,11 +70,7 @@ class Plan:
     @property
     def states(self) -> list[Array]:
         """The optimistic state s̄_i of each call."""
-        states, program = self.plausible.trace(self.solution.point)[0], self.plausible.program
-        for number, state in program.first_states(self.x).items():  # as they are tried
-            box = program.calls[number].box
-            states[number] = accepted(box, torch.tensor(state).unsqueeze(0))[0].numpy().copy()
-        return states
+        return self.plausible.trace(self.solution.point)[0]
 
     @property
     def x(self) -> Array:

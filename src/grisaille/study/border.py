@@ -50,10 +50,8 @@ def suggestion_of(strategy: Strategy, situation: Situation) -> Suggestion:
         point = _point(what, found)
         suggestion = Suggestion(TrialKind.ACQUIRED, point, pending=len(situation.pending))
     _check(what, suggestion, seen.problem)
-    space = seen.problem.program.space
-    if space.has_steps:
-        suggestion = replace(suggestion, x=space.on_steps(suggestion.x))
-    return reductions.up(suggestion)
+    x = seen.problem.program.space.on_steps(suggestion.x)
+    return reductions.up(replace(suggestion, x=x))
 
 
 def bound_of(strategy: Strategy, situation: Situation) -> Bound:

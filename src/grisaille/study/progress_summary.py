@@ -233,7 +233,7 @@ class ProgressSummary:
     def _at_bounds(self, trial: Trial) -> str:
         """What a message adds when an unknown of the answer lies at its bound."""
         variables = self.situation.problem.variables
-        found = names_at_bounds(variables, trial.x) if self._has_unknowns else []
+        found = names_at_bounds(variables, trial.x)
         if not found:
             return ""
         noun = "unknowns" if len(found) > 1 else "unknown"
@@ -241,10 +241,6 @@ class ProgressSummary:
             f"; {noun} {', '.join(found)}: better points may lie beyond, so widen the bound unless "
             "nothing can be there"
         )
-
-    @property
-    def _has_unknowns(self) -> bool:
-        return any(v.is_unknown for v in self.situation.problem.variables)
 
     def _failed(self) -> str:
         """What a message adds when evaluations failed and no trial is complete."""

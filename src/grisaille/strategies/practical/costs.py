@@ -18,6 +18,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.learning import accepted
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.language.problem import Problem
 from grisaille.records import History, Probe, Situation, Suggestion
@@ -94,6 +95,8 @@ def leave_out_expensive(plan: Plan, knowledge: Knowledge) -> Plan:
     if len(chosen) == len(calls) or not all(alone):
         return plan
     states = plan.states
+    for number, state in knowledge.program.first_states(plan.x).items():  # as they are tried
+        states[number] = accepted(calls[number].box, torch.tensor(state).unsqueeze(0))[0].numpy()
     probes = tuple(Probe(i, states[i]) for i in chosen)
     return replace(plan, suggestion=replace(plan.suggestion, chain=False, probes=probes))
 

@@ -89,8 +89,7 @@ class Inspection:
         lower, upper = torch.tensor(space.search_lower), torch.tensor(space.search_upper)
         sobol = SobolEngine(self.problem.program.size).draw(_POINTS, dtype=torch.float64)
         unit = torch.cat([sobol, torch.ones_like(sobol[:1])])
-        points = space.to_design(lower + unit * (upper - lower)).numpy()
-        return torch.tensor(np.array([space.on_steps(point) for point in points]))
+        return torch.tensor(space.to_try(lower + unit * (upper - lower)))
 
     @cached_property
     def states(self) -> dict[str, Array]:
