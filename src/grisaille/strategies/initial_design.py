@@ -348,28 +348,18 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
         is_exact: Whether a point that was tried would give the same answers again; as declared by
             default.
     """
-    program = situation.problem.program
-    if is_restricted(program):
-        return _restricted_point(situation, is_exact)
-    engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=situation.design_seed)
-    unit: Array = engine.draw(situation.started + 1, dtype=torch.float64)[-1].numpy()
-    space = program.space
-    lower, upper = space.search_lower, space.search_upper
-    point = space.spread(lower + (upper - lower) * unit)
-    point = with_likely_unknowns(situation.problem, situation.history, point, is_spread=True)
-    if space.has_steps and (situation.problem.is_exact if is_exact is None else is_exact):
-        taken = taken_designs(situation)
-        later = engine.draw(_LATER_POINTS, dtype=torch.float64).numpy()
-        points = [point, *(space.spread(lower + (upper - lower) * row) for row in later)]
-        return next((p for p in points if not space.is_among(p, taken)), point)
-    return point
-
-
-def _restricted_point(situation: Situation, is_exact: bool | None) -> Array:
-    """The point of this trial in a sequence that meets the linear inequalities."""
-    program, space = situation.problem.program, situation.problem.program.space
-    looks = space.has_steps and (situation.problem.is_exact if is_exact is None else is_exact)
-    count = situation.started + 1 + (_LATER_POINTS if looks else 0)
-    points = restricted_sequence(program, situation.design_seed, count)[situation.started :]
+    problem, space = situation.problem, situation.problem.program.space
+    looks = space.has_steps and (problem.is_exact if is_exact is None else is_exact)
+    last = situation.started + 1 + (_LATER_POINTS if looks else 0)
+    if is_restricted(problem.program):
+        sequence = restricted_sequence(problem.program, situation.design_seed, last)
+        points = list(sequence[situation.started :])
+    else:
+        size, seed = problem.program.size, situation.design_seed
+        engine = torch.quasirandom.SobolEngine(size, scramble=True, seed=seed)
+        lower, upper = space.search_lower, space.search_upper
+        unit = engine.draw(last, dtype=torch.float64).numpy()[situation.started :]
+        points = [space.spread(lower + (upper - lower) * row) for row in unit]
+        points[0] = with_likely_unknowns(problem, situation.history, points[0], is_spread=True)
     taken = taken_designs(situation) if looks else []
     return next((p for p in points if not space.is_among(p, taken)), points[0])
