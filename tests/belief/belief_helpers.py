@@ -13,6 +13,7 @@ import grisaille as gs
 from grisaille.belief import plausible_set as plausible_set_module
 from grisaille.belief.learning import Beliefs
 from grisaille.belief.plausible_set import PlausibleSet, constant_widths
+from grisaille.belief.processes.belief import Belief
 from grisaille.language.program import BoxCall, split_outputs
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 
@@ -67,8 +68,8 @@ def plausible_set(problem: gs.Problem, history: History, beta: float = 2.0) -> P
     return plausible_set_module.plausible_set(problem.program, history, beta)
 
 
-class Fixed:
-    """A surrogate with a mean and a deviation that are known functions of the state."""
+class Fixed(Belief):
+    """A belief with a mean and a deviation that are known functions of the state."""
 
     def __init__(self, mean: Any, deviation: Any) -> None:
         self.mean, self.deviation = mean, deviation

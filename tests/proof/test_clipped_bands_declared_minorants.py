@@ -10,9 +10,9 @@ import grisaille as gs
 from grisaille.belief.declared_intervals import DeclaredInterval, declared_intervals
 from grisaille.belief.learning import believe
 from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.processes.minorants import Quadratics
 from grisaille.language.enclosures.interval import Interval
 from grisaille.proof.clipped_bands import center_and_half, cut
-from grisaille.proof.minorants import Quadratics
 from grisaille.proof.relaxation import PlausibleRelaxation
 from tests.belief.belief_helpers import history_at, random_design
 from tests.proof.proof_helpers import black_box, bump, scalar, wave

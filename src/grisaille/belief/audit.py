@@ -17,12 +17,12 @@ from functools import lru_cache
 import numpy as np
 import torch
 from scipy.special import bdtr, ndtr, ndtri
-from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.learning import Beliefs, believe, noise_of
 from grisaille.belief.plausible_set import PlausibleSet, plausible_set
-from grisaille.belief.processes.posterior import NoFactorError, Posterior, Surrogate
+from grisaille.belief.processes.belief import Belief
+from grisaille.belief.processes.posterior import NoFactorError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import REFUTED, TESTED, History, Observation, Trial
@@ -232,7 +232,7 @@ def _latest_errors(
     x = torch.tensor(np.array([o.inputs for o in rows]))
     y = torch.tensor(np.array([o.outputs for o in rows]))
     try:
-        error, deviation = _in_turn(base, x, y, [len(part) for part in parts])
+        error, deviation = base.in_turn(x, y, [len(part) for part in parts])
     except NoFactorError:
         with torch.no_grad():
             mean, spread = base.predict(x)
@@ -240,38 +240,6 @@ def _latest_errors(
     predicted = {id(trial) for trial in history.predicted(box.name)}
     counts = [id(t) in predicted for t, part in zip(later, parts, strict=True) for _ in part]
     return np.asarray(error / np.sqrt(deviation**2 + level**2))[counts]
-
-
-def _in_turn(base: Surrogate, x: Tensor, y: Tensor, sizes: list[int]) -> tuple[Array, Array]:
-    """Errors and deviations (n, k) of answers, each part predicted from all parts before it.
-
-    With L the Cholesky factor of all answers and v = L^-1 (y - m), the error of a part p is
-    L_pp v_p, and its variance, noise included, the squared length of its rows of L_pp.
-
-    Args:
-        base: What is believed without them.
-        x: (n, d).
-        y: (n, k).
-        sizes: How many answers each part has.
-    """
-    if type(base) is not Posterior:  # it stays as it was
-        with torch.no_grad():
-            mean, deviation = base.predict(x)
-        return (y - mean).abs().numpy(), deviation.numpy()
-    inputs, outputs = torch.cat([base.inputs, x]), torch.cat([base.outputs, y])
-    whole = Posterior(base.kernel, base.hyperparameters, inputs, outputs)
-    residual = (outputs - base.hyperparameters.mean).T.unsqueeze(-1)
-    solved = torch.linalg.solve_triangular(whole.factor, residual, upper=False)
-    rounding = whole.regularization(whole.scaled)
-    errors, deviations, start = [], [], len(base.inputs)
-    for size in sizes:
-        part = slice(start, start + size)
-        block = whole.factor[:, part, part]
-        errors.append((block @ solved[:, part]).squeeze(-1).T.abs())
-        variance = block.square().sum(2) - rounding[:, part]
-        deviations.append(variance.clamp_min(0).sqrt().T)
-        start += size
-    return torch.cat(errors).numpy(), torch.cat(deviations).numpy()
 
 
 def _of(box: BlackBox, observations: Iterable[Observation]) -> list[Observation]:
@@ -298,7 +266,7 @@ def _prediction(
 
 
 @lru_cache(maxsize=8)  # the latest answers of a long study are predicted from the same ones
-def _belief(program: Program, name: str, before: bytes) -> Surrogate:
+def _belief(program: Program, name: str, before: bytes) -> Belief:
     """What was believed of a black box after its answers."""
     box = next(b for b in program.boxes if b.name == name)
     return believe(program, History(loose=_observations(box, before)), only=[name])[name]

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.belief.learning import returned
+from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.kernels import logarithms
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
@@ -42,10 +43,10 @@ def is_cut(box: BlackBox) -> bool:
     return answers_are_exact(box) and (box.lipschitz is not None or box.monotone is not None)
 
 
-class DeclaredInterval:
+class DeclaredInterval(Belief):
     """The interval that declarations and answers leave to each output of one black box.
 
-    It is a surrogate too: the middle is its mean, and half of the width its deviation.
+    It is a belief too: the middle is its mean, and half of the width its deviation.
 
     Args:
         box: The black box.
@@ -137,6 +138,11 @@ class DeclaredInterval:
         middle, _ = self.predict(state.unsqueeze(0))
         inputs = torch.cat([self.inputs, state.unsqueeze(0)])
         return DeclaredInterval(self._box, inputs, torch.cat([self._outputs, middle]))
+
+    def described(self, is_learned: bool) -> str:
+        """Return where it comes from."""
+        del is_learned
+        return "its band is what declarations and answers leave, without a Gaussian process"
 
 
 Intervals = dict[str, DeclaredInterval]

@@ -26,7 +26,6 @@ from grisaille.belief.incumbent import Incumbent, find_incumbent
 from grisaille.belief.learning import (
     Beliefs,
     accepted,
-    conclusions,
     contradiction,
     is_believed_exact,
     returned,
@@ -238,7 +237,7 @@ class Knowledge:
                     inside=inside,
                     largest=float(errors.max(initial=0.0)),
                     factor=factors[box.name],
-                    conclusions=conclusions(self.answered.beliefs[box.name]),
+                    conclusions=self.answered.beliefs[box.name].remarks,
                     complaint=noise_complaint(box, len(errors), inside, self.beta)
                     or kernel_complaint(box, factors[box.name], len(errors)),
                 )

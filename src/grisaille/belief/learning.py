@@ -20,6 +20,7 @@ from grisaille.belief.logarithmic_inputs import (
     learned_in_logarithm,
     logarithmic_inputs,
 )
+from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.condensed import CondensedPosterior, telling_rows, typical_rows
 from grisaille.belief.processes.kernels import (
     Hyperparameters,
@@ -38,7 +39,6 @@ from grisaille.belief.processes.posterior import (
     ModelSurrogate,
     NoFactorError,
     Posterior,
-    Surrogate,
 )
 from grisaille.belief.processes.shared import SharedPosterior, learned_together
 from grisaille.checks import has_method
@@ -51,8 +51,8 @@ from grisaille.language.variable import Variable
 from grisaille.records import History
 from grisaille.reductions.linear_equalities import Bounded
 
-Beliefs = dict[str, Surrogate]
-"""A surrogate for each black box, by name."""
+Beliefs = dict[str, Belief]
+"""A belief about each black box, by name."""
 
 DEFAULT_KERNEL = Matern(2.5)
 # Inputs that differ by less count as one: what is a band away from them has no square.
@@ -67,11 +67,6 @@ _LEARNED_FROM = 200
 _MANY_ROWS = 600
 _MOST_CHOSEN = 400
 _TYPICAL_ROWS = 300
-
-# A mean contradicts exact answers if it misses one by this part of their spread, and by so many of
-# the standard deviations that are taken for rounding.
-_MISS = 1e-3
-_MISSES = 10.0
 
 
 def given_kernel(box: BlackBox) -> Kernel:
@@ -99,36 +94,25 @@ def value_bound(box: BlackBox, states: Tensor) -> Tensor:
     return torch.tensor(box.norm_bound) * deviation.unsqueeze(-1)
 
 
-def disturbance(box: BlackBox, surrogate: Surrogate) -> Tensor:
+def disturbance(box: BlackBox, belief: Belief) -> Tensor:
     """Standard deviation of a black box's process noise, (k,): as declared, else as learned."""
     if box.noise is not None:
         return torch.tensor(box.noise)
-    if isinstance(surrogate, Posterior):
-        return surrogate.hyperparameters.noise.sqrt()
-    assert isinstance(surrogate, ConstantProcess | CondensedPosterior)
-    return surrogate.noise
+    assert belief.noise is not None
+    return belief.noise
 
 
-def is_believed_exact(box: BlackBox, surrogate: Surrogate) -> bool:
+def is_believed_exact(box: BlackBox, belief: Belief) -> bool:
     """Whether the answers of a black box have no noise: as declared, else as concluded."""
-    if box.noise is not None or not isinstance(surrogate, Posterior):
-        return box.is_exact
-    return not surrogate.hyperparameters.noise.any()
+    return belief.is_exact if box.noise is None else box.is_exact
 
 
-def noise_of(box: BlackBox, surrogate: Surrogate) -> tuple[float, ...]:
+def noise_of(box: BlackBox, belief: Belief) -> tuple[float, ...]:
     """Standard deviation of the noise of each output, as it is believed."""
-    untold = box.noise is None and isinstance(surrogate, ModelSurrogate)
-    if untold or is_believed_exact(box, surrogate):
+    untold = box.noise is None and belief.noise is None
+    if untold or is_believed_exact(box, belief):
         return (0.0,) * box.outputs
-    return tuple(disturbance(box, surrogate).tolist())
-
-
-def conclusions(surrogate: Surrogate) -> tuple[str, ...]:
-    """What was concluded while learning a black box, in a few words each."""
-    if isinstance(surrogate, Posterior | CondensedPosterior):
-        return surrogate.hyperparameters.remarks
-    return ()
+    return tuple(disturbance(box, belief).tolist())
 
 
 def believe(
@@ -178,7 +162,7 @@ def _surrogate(
     history: History,
     regularization: float | None,
     at_once: int,
-) -> Surrogate:
+) -> Belief:
     inputs, outputs = history.data(box.name, box.inputs, box.outputs)
     large = np.flatnonzero((np.abs(outputs) > LARGEST_ANSWER).any(1))
     if len(large):  # recorded by a version that took any number
@@ -212,7 +196,7 @@ def _posterior(
     hyperparameters: Hyperparameters,
     inputs: Array,
     outputs: Array,
-) -> Surrogate:
+) -> Belief:
     """The posterior of all rows; of many, that of the most telling ones, or a condensed one."""
     x, y = torch.tensor(inputs), torch.tensor(outputs)
     if box.shared_kernel:
@@ -262,27 +246,16 @@ def _learned(
     return replace(found, logarithmic=torch.tensor(flags)) if flags.any() else found
 
 
-def contradiction(box: BlackBox, surrogate: Surrogate) -> str:
-    """Why the answers of a black box contradict its kernel, in a sentence; empty if they do not.
-
-    With noise 0 the mean goes through all answers, up to rounding, unless no function that the
-    kernel describes does.
-    """
-    if not (box.is_exact and isinstance(surrogate, Posterior)) or not len(surrogate.outputs):
+def contradiction(box: BlackBox, belief: Belief) -> str:
+    """Why the answers of a black box contradict its kernel, in a sentence; empty if they do not."""
+    missed = belief.contradiction if box.is_exact else 0.0
+    if not missed:
         return ""
-    rounding = surrogate.regularization(surrogate.scaled)
-    if (surrogate.hyperparameters.noise[:, None] > rounding.min()).any():  # a lambda of the theory
-        return ""
-    misses, outputs = surrogate.misses(), surrogate.outputs
-    spread = outputs.amax(0) - outputs.amin(0)
-    if (misses <= torch.maximum(_MISS * spread, _MISSES * rounding.sqrt().T)).all():
-        return ""
-    plain = is_plain(surrogate.kernel)
-    kernel = type(surrogate.kernel).__name__ if plain else shortened(box.kernel)
-    other = "kernel=gs.Matern() or " if isinstance(surrogate.kernel, Linear) else ""
+    kernel = type(belief.kernel).__name__ if is_plain(belief.kernel) else shortened(box.kernel)
+    other = "kernel=gs.Matern() or " if isinstance(belief.kernel, Linear) else ""
     return (
         f"the answers of black box {box.name!r} contradict its {kernel} kernel with noise 0, which "
-        f"misses them by up to {float(misses.max()):.3g}: use {other}noise=None"
+        f"misses them by up to {missed:.3g}: use {other}noise=None"
     )
 
 

@@ -23,8 +23,7 @@ from grisaille.array_types import Array
 from grisaille.belief.declared_intervals import DeclaredInterval, declared_intervals
 from grisaille.belief.design_problem import between, design_problem, design_region
 from grisaille.belief.learning import Beliefs, accepted, believe, disturbance, returned, value_bound
-from grisaille.belief.processes.posterior import Posterior, Surrogate
-from grisaille.belief.processes.shared import SharedPosterior
+from grisaille.belief.processes.belief import Belief
 from grisaille.belief.variable_blocks import blocks_of
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
@@ -45,22 +44,22 @@ from grisaille.search.search_problem import Evaluate, SearchProblem
 
 
 def confidence_band(
-    surrogate: Surrogate,
+    belief: Belief,
     beta: Tensor,
     call: BoxCall,
     states: Tensor,
     interval: DeclaredInterval | None = None,
 ) -> tuple[Tensor, Tensor]:
     """L and u of a call's outputs at states (batch, inputs), (batch, k) each."""
-    mean, reach = mean_and_reach(surrogate, beta, call, states)
+    mean, reach = mean_and_reach(belief, beta, call, states)
     return clip_band(call.box, accepted(call.box, states), mean - reach, mean + reach, interval)
 
 
 def mean_and_reach(
-    surrogate: Surrogate, beta: Tensor, call: BoxCall, states: Tensor
+    belief: Belief, beta: Tensor, call: BoxCall, states: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Mu and beta sigma of a call's outputs, (batch, k) each."""
-    mean, deviation = surrogate.predict(accepted(call.box, states))
+    mean, deviation = belief.predict(accepted(call.box, states))
     return mean, beta * deviation
 
 
@@ -106,11 +105,11 @@ def clip_band(
 
 
 def predicted(
-    surrogate: Surrogate, call: BoxCall, states: Tensor, interval: DeclaredInterval | None = None
+    belief: Belief, call: BoxCall, states: Tensor, interval: DeclaredInterval | None = None
 ) -> Tensor:
     """Posterior mean of a call's outputs at states, moved into what was declared."""
     states = accepted(call.box, states)
-    mean, _ = surrogate.predict(states)
+    mean, _ = belief.predict(states)
     return clip_band(call.box, states, mean, mean, interval)[0]
 
 
@@ -136,7 +135,7 @@ class Controls:
 
     Args:
         program: Whose calls.
-        beliefs: A surrogate for each black box.
+        beliefs: What is believed of each black box.
 
     Attributes:
         columns: Where the controls of each call stand.
@@ -148,8 +147,7 @@ class Controls:
         self.columns: list[slice] = []
         self.count = 0
         for call in program.calls:
-            surrogate = beliefs[call.box.name]
-            patterns = surrogate.patterns if isinstance(surrogate, SharedPosterior) else None
+            patterns = beliefs[call.box.name].patterns
             size = call.box.outputs if patterns is None else patterns.shape[1]
             self._patterns.append(patterns)
             self.columns.append(slice(self.count, self.count + size))
@@ -328,7 +326,7 @@ class PlausibleSlopes:
 
     Args:
         program: Objective and constraints; `has_slopes` tells whether it will do.
-        beliefs: A surrogate for each black box.
+        beliefs: What is believed of each black box.
         beta: Half-width of the bands in posterior standard deviations, (k,) for each black box.
     """
 
@@ -436,9 +434,9 @@ class PlausibleSlopes:
         if box.input_lower is not None or box.input_upper is not None:
             inside = np.clip(inputs, box.input_lower, box.input_upper)
             inputs, slopes = inside, np.where((inside == inputs)[:, None], slopes, 0.0)
-        belief = self._beliefs[box.name]
-        assert isinstance(belief, Posterior)
-        mean, deviation, by_mean, by_deviation = belief.with_slopes(inputs)
+        with_slopes = self._beliefs[box.name].with_slopes
+        assert with_slopes is not None
+        mean, deviation, by_mean, by_deviation = with_slopes(inputs)
         half = self._beta[box.name] * deviation
         by_half = self._beta[box.name][:, None] * by_deviation
         if len(eta) > len(mean):
@@ -460,15 +458,14 @@ def has_slopes(program: Program, beliefs: Beliefs, cut: Mapping[str, object]) ->
 
     Args:
         program: Objective and constraints.
-        beliefs: A surrogate for each black box.
+        beliefs: What is believed of each black box.
         cut: The black boxes whose bands declarations cut, by name.
     """
     known = (
         box.norm_bound is None
         and not box.process_noise
         and box.inputs > 0
-        and isinstance(beliefs[box.name], Posterior)
-        and beliefs[box.name].has_slopes  # type: ignore[attr-defined]
+        and beliefs[box.name].with_slopes is not None
         for box in program.boxes
     )
     return not cut and all(known) and has_rules(program)
@@ -512,7 +509,7 @@ class PlausibleSet:
 
     Args:
         program: Objective and constraints.
-        beliefs: A surrogate for each black box.
+        beliefs: What is believed of each black box.
         beta: Half-width of the bands in posterior standard deviations, (k,) for each black box.
         intervals: What declarations and answers leave to the black boxes whose bands they cut.
     """

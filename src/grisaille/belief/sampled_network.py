@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from grisaille.belief.learning import Beliefs, accepted, returned
-from grisaille.belief.processes.shared import SharedPosterior
 from grisaille.language.program import BoxCall, Program, split_outputs
 
 # Numbers that draws of many outputs work out at once, so that memory is enough.
@@ -35,7 +34,7 @@ class SampledNetwork:
 
     Args:
         program: Objective and constraints.
-        beliefs: A surrogate for each black box.
+        beliefs: What is believed of each black box.
         normal: (samples, outputs of all calls), standard normal numbers.
     """
 
@@ -83,10 +82,11 @@ class SampledNetwork:
 
         Outputs that share a kernel vary together, in the patterns that their answers show.
         """
-        normal, surrogate = self.normal[:, call.columns], self.beliefs[call.box.name]
-        if not isinstance(surrogate, SharedPosterior):
+        normal = self.normal[:, call.columns]
+        patterns = self.beliefs[call.box.name].patterns
+        if patterns is None:
             return normal
-        patterns = surrogate.patterns / surrogate.patterns.norm(dim=1, keepdim=True)
+        patterns = patterns / patterns.norm(dim=1, keepdim=True)
         together: Tensor = normal[:, : patterns.shape[1]] @ patterns.T
         return together
 

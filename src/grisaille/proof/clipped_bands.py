@@ -10,10 +10,10 @@ from torch import Tensor
 
 from grisaille.belief.declared_intervals import DeclaredInterval
 from grisaille.belief.learning import value_bound
+from grisaille.belief.processes.minorants import BOTH, BandMinorants, Quadratics
 from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
 from grisaille.language.enclosures.interval import EPSILON, Enclosure, Interval, Plane
-from grisaille.proof.minorants import BOTH, BandMinorants, Quadratics
 
 # --- declared minorants ---------------------------------------------------------------------------
 # Quadratics below a band that declarations cut, over many regions at once.

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grisaille.belief.processes.minorants import Quadratics, least_of
 from grisaille.language.enclosures.interval import EPSILON, Enclosure, Interval
 from grisaille.language.program import BoxCall
 from grisaille.proof.clipped_bands import center_and_half
-from grisaille.proof.minorants import Quadratics, least_of
 from grisaille.proof.propagation import Affine, Propagation, split_signs, times
 
 if TYPE_CHECKING:

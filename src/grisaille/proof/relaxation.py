@@ -27,7 +27,6 @@ from grisaille.array_types import Array, Flags
 from grisaille.belief.design_problem import whole_entries
 from grisaille.belief.logarithmic_inputs import learned_in_logarithm
 from grisaille.belief.plausible_set import PlausibleSet
-from grisaille.belief.processes.posterior import Posterior
 from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Constant, Expression, Operation
@@ -35,7 +34,6 @@ from grisaille.language.operations import Atom
 from grisaille.language.program import BoxCall, Node, Program
 from grisaille.language.variable import Variable
 from grisaille.proof.clipped_bands import ClippedBands
-from grisaille.proof.minorants import BandMinorants, can_be_bounded
 from grisaille.proof.propagation import obstacles
 from grisaille.proof.regions import PlausibleRegions
 from grisaille.search.proof import NoRelaxation
@@ -490,7 +488,7 @@ class PlausibleRelaxation:
         constraints: K.
         groups: The design variables, and each branched output.
         whole: (D,), which of these must be whole numbers; None if none must.
-        beliefs: The surrogates, as functions of what the lowered program calls them with.
+        beliefs: The beliefs, as functions of what the lowered program calls them with.
     """
 
     def __init__(self, plausible: PlausibleSet) -> None:
@@ -502,43 +500,29 @@ class PlausibleRelaxation:
             )
         self.program = _lowered(plausible.program)
         reasons = obstacles(self.program) + [
-            f"black box {name!r} has a model of its own, which proofs know nothing about: leave "
-            "model= out to have one"
+            f"black box {name!r} has {belief.unbounded}"
             for name, belief in plausible.beliefs.items()
-            if not isinstance(belief, Posterior) and name not in plausible.intervals
-        ]
-        reasons += [
-            f"black box {name!r} has a product of kernels or a kernel of its own, whose bands are "
-            "not bounded over regions"
-            for name, belief in plausible.beliefs.items()
-            if isinstance(belief, Posterior)
-            and not can_be_bounded(belief.kernel)
-            and name not in plausible.intervals
+            if belief.unbounded and name not in plausible.intervals
         ]
         if reasons:
             raise NoRelaxation(", ".join(reasons))
         # A search may have chosen another device than the one where the beliefs were learned.
         device = torch.get_default_device()
         self.beta = {name: beta.to(device) for name, beta in plausible.beta.items()}
+        boxes = plausible.program.boxes
+        logarithmic = {box.name: learned_in_logarithm(plausible.program, box) for box in boxes}
         self.beliefs = {
-            name: belief.of_logarithms().on(device) if isinstance(belief, Posterior) else belief
-            for name, belief in plausible.beliefs.items()
+            name: plausible.beliefs[name].of_logarithms(flags).on(device)
+            for name, flags in logarithmic.items()
         }
-        minorants = {
-            name: BandMinorants(belief, self.beta[name])
-            for name, belief in self.beliefs.items()
-            if isinstance(belief, Posterior) and can_be_bounded(belief.kernel)
-        }
+        minorants = {n: belief.minorants(self.beta[n]) for n, belief in self.beliefs.items()}
         intervals = {
-            box.name: plausible.intervals[box.name]
-            .of_logarithms(learned_in_logarithm(plausible.program, box))
-            .on(device)
-            for box in plausible.program.boxes
-            if box.name in plausible.intervals
+            name: interval.of_logarithms(logarithmic[name]).on(device)
+            for name, interval in plausible.intervals.items()
         }
         self.bands = {
             call.node: ClippedBands(
-                call.box, minorants.get(call.box.name), intervals.get(call.box.name)
+                call.box, minorants[call.box.name], intervals.get(call.box.name)
             )
             for call in self.program.calls
         }

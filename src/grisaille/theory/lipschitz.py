@@ -16,6 +16,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.learning import given_kernel, input_domain, known_range
+from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.kernels import (
     Composite,
     Kernel,
@@ -25,7 +26,6 @@ from grisaille.belief.processes.kernels import (
     compiled,
     length_scales,
 )
-from grisaille.belief.processes.posterior import Surrogate
 from grisaille.errors import ModelError
 from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
@@ -159,14 +159,14 @@ class KnownSlopes:
 
 
 def lipschitz(
-    program: Program, box: BlackBox, surrogate: Surrogate | None, history: History
+    program: Program, box: BlackBox, belief: Belief | None, history: History
 ) -> Lipschitz:
     """Lipschitz constants of a black box, from the best source available.
 
     Args:
         program: The program that calls the black box.
         box: The black box.
-        surrogate: Its surrogate, to estimate from if nothing was declared; None for no estimate.
+        belief: What is believed of it, to estimate from if nothing was declared; else None.
         history: Its observations, which give the range of inputs if that is not declared.
     """
     shape = (box.outputs, box.inputs)
@@ -176,7 +176,7 @@ def lipschitz(
         steepness = _steepness_per_input(given_kernel(box), box.inputs)
         if steepness is not None:
             return Lipschitz(box.norm_bound[:, None] * steepness, Source.NORM)
-    if surrogate is None:
+    if belief is None:
         raise ModelError(
             f"a Lipschitz constant of black box {box.name!r} does not follow from its norm bound "
             "and kernel: pass lipschitz="
@@ -185,7 +185,7 @@ def lipschitz(
     seen, _ = history.data(box.name, *reversed(shape))
     what = f"the range of the inputs of black box {box.name!r}"
     samples = _sample_between(*_complete_range(lower, upper, seen, what), _SAMPLES).requires_grad_()
-    mean, _ = surrogate.predict(samples)
+    mean, _ = belief.predict(samples)
     return Lipschitz(_steepest(mean, samples), Source.ESTIMATED)
 
 

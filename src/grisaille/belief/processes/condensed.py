@@ -18,6 +18,7 @@ from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from grisaille.array_types import Array
+from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.kernels import Hyperparameters, Kernel
 from grisaille.belief.processes.noise import repetitions
 from grisaille.belief.processes.posterior import LEAST_NOISE
@@ -135,7 +136,7 @@ _MOST = 192
 _JITTER = 1e-9
 
 
-class CondensedPosterior:
+class CondensedPosterior(Belief):
     """Independent Gaussian processes for the outputs of one black box, given many observations.
 
     With U the chosen inputs and S = K_UU + K_Un K_nU / lambda: mean(s) = m + k_U(s)' S^-1 K_Un
@@ -153,6 +154,9 @@ class CondensedPosterior:
         most: The largest number of chosen inputs.
     """
 
+    kernel: Kernel
+    hyperparameters: Hyperparameters
+
     def __init__(
         self,
         kernel: Kernel,
@@ -163,6 +167,7 @@ class CondensedPosterior:
     ) -> None:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
+        self._answers = len(inputs)
         variance = hyperparameters.variance
         self._noise_variance = torch.maximum(hyperparameters.noise, LEAST_NOISE * variance)
         scaled = self.hyperparameters.scale(self.kernel, inputs)
@@ -188,6 +193,19 @@ class CondensedPosterior:
     def noise(self) -> Tensor:
         """Standard deviation of the noise, (k,)."""
         return self.hyperparameters.noise.sqrt()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was concluded while learning, in a few words each."""
+        return self.hyperparameters.remarks
+
+    def described(self, is_learned: bool) -> str:
+        """Return how many answers are condensed."""
+        del is_learned
+        return (
+            f"it has {self._answers} answers, which are condensed to a Gaussian process of fewer "
+            "inputs"
+        )
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""

@@ -9,15 +9,17 @@ points, and more accurate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.array_types import Array
+from grisaille.array_types import Array, Flags
+from grisaille.belief.processes.belief import Belief, Slopes
 from grisaille.belief.processes.kernels import (
     Hyperparameters,
     Kernel,
@@ -25,6 +27,7 @@ from grisaille.belief.processes.kernels import (
     SquaredExponential,
     logarithms,
 )
+from grisaille.belief.processes.minorants import BandMinorants, can_be_bounded
 from grisaille.belief.processes.radial import LEAST_VARIANCE as LEAST_VARIANCE
 from grisaille.belief.processes.radial import RadialGroup, RadialPosterior
 from grisaille.errors import ModelError, counted
@@ -35,35 +38,19 @@ from grisaille.errors import ModelError, counted
 # Cholesky factor well defined however many inputs coincide (they do near convergence), and adds at
 # most 1e-5 prior standard deviations to a deviation: bands can close that far.
 LEAST_NOISE = 1e-10
+# A mean contradicts exact answers if it misses one by this part of their spread, and by so many of
+# the standard deviations that are taken for rounding.
+_MISS = 1e-3
+_MISSES = 10.0
 # How many points a user's own model is asked for at once where that takes their covariance.
 _JOINTLY = 64
-
-
-class Surrogate(Protocol):
-    """Belief about one black box."""
-
-    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
-        ...
-
-    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Posterior means and covariances of q states each, from (batch, q, d).
-
-        Returns:
-            Means (batch, q, k) and covariances of each output (batch, k, q, q).
-        """
-        ...
-
-    def with_predicted(self, state: Tensor) -> Surrogate:
-        """The same mean, with the deviations that an observation at a state (d,) will leave."""
-        ...
 
 
 class NoFactorError(Exception):
     """Rounding leaves the covariance of many observations no Cholesky factor."""
 
 
-class Posterior:
+class Posterior(Belief):
     """Independent Gaussian processes for the outputs of one black box, given observations.
 
     mean(s) = m + k(s)' (K + lambda I)^-1 (y - m), variance(s) = k(s, s) - k(s)' (K + lambda I)^-1
@@ -80,6 +67,9 @@ class Posterior:
         factor: L, (k, n, n).
         weights: alpha = (K + lambda I)^-1 (y - m), (k, n, 1).
     """
+
+    kernel: Kernel
+    hyperparameters: Hyperparameters
 
     def __init__(
         self, kernel: Kernel, hyperparameters: Hyperparameters, inputs: Tensor, outputs: Tensor
@@ -129,12 +119,11 @@ class Posterior:
         return mean.T, torch.maximum(variance, floor).sqrt().T
 
     @property
-    def has_slopes(self) -> bool:
-        """Whether `with_slopes` will do: for plain kernels of the distance."""
-        return isinstance(self.kernel, SquaredExponential | Matern)
+    def with_slopes(self) -> Slopes | None:
+        """Predicts with slopes in closed form, for plain kernels of the distance."""
+        return self._sloped if isinstance(self.kernel, SquaredExponential | Matern) else None
 
-    def with_slopes(self, states: Array) -> tuple[Array, Array, Array, Array]:
-        """Means and deviations (batch, k) at (batch, d), and the slopes (batch, k, d) of both."""
+    def _sloped(self, states: Array) -> tuple[Array, Array, Array, Array]:
         assert isinstance(self.kernel, SquaredExponential | Matern)
         radial, flags = self._radial(self.kernel), self.hyperparameters.logarithmic
         if flags is None:
@@ -158,14 +147,28 @@ class Posterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         return self.extended(state, self.predict(state.unsqueeze(0))[0][0])
 
-    def of_logarithms(self) -> Posterior:
-        """The same posterior as a function of the logarithms themselves, where inputs have one."""
-        flags = self.hyperparameters.logarithmic
-        if flags is None:
+    @property
+    def unbounded(self) -> str:
+        """Why its bands cannot be bounded over regions; empty for given kernels and their sums."""
+        if can_be_bounded(self.kernel):
+            return ""
+        return (
+            "a product of kernels or a kernel of its own, whose bands are not bounded over regions"
+        )
+
+    def minorants(self, beta: Tensor) -> BandMinorants | None:
+        """Return quadratics below bands of half-width beta, (k,)."""
+        return None if self.unbounded else BandMinorants(self, beta)
+
+    def of_logarithms(self, flags: Flags) -> Posterior:
+        """Return the same posterior as a function of the logarithms that it was learned in."""
+        del flags
+        logged = self.hyperparameters.logarithmic
+        if logged is None:
             return self
         same = copy(self)
         same._arrays = None
-        same.inputs = logarithms(self.inputs, flags)
+        same.inputs = logarithms(self.inputs, logged)
         same.hyperparameters = replace(self.hyperparameters, logarithmic=None)
         return same
 
@@ -180,8 +183,101 @@ class Posterior:
         return moved
 
     def misses(self) -> Tensor:
-        """How far the mean is from each output it was given, (n, k): lambda alpha."""
+        """Return how far the mean is from each output it was given, (n, k): lambda alpha."""
         return (self.regularization(self.scaled) * self.weights.squeeze(-1)).abs().T
+
+    @property
+    def noise(self) -> Tensor:
+        """Standard deviation of the noise of an answer, (k,)."""
+        return self.hyperparameters.noise.sqrt()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether answers have no noise."""
+        return not self.hyperparameters.noise.any()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was concluded while learning, in a few words each."""
+        return self.hyperparameters.remarks
+
+    def described(self, is_learned: bool) -> str:
+        """Return its kernel, and where the hyper-parameters come from."""
+        kernel, source = type(self.kernel).__name__, "learned" if is_learned else "given"
+        return f"a Gaussian process with a {kernel} kernel, hyper-parameters {source}"
+
+    @property
+    def contradiction(self) -> float:
+        """By how much the mean misses answers, beyond rounding; 0 if it goes through all.
+
+        With noise 0 it does, unless no function that the kernel describes goes through them. A
+        lambda of the theory takes exact answers for noisy ones.
+        """
+        if not len(self.outputs):
+            return 0.0
+        rounding = self.regularization(self.scaled)
+        if (self.hyperparameters.noise[:, None] > rounding.min()).any():
+            return 0.0
+        misses = self.misses()
+        spread = self.outputs.amax(0) - self.outputs.amin(0)
+        small = misses <= torch.maximum(_MISS * spread, _MISSES * rounding.sqrt().T)
+        return 0.0 if small.all() else float(misses.max())
+
+    def in_turn(self, inputs: Tensor, outputs: Tensor, sizes: Sequence[int]) -> tuple[Array, Array]:
+        """Predict later answers, each part of them from all parts before it.
+
+        With L the Cholesky factor of all answers and v = L^-1 (y - m), the error of a part p is
+        L_pp v_p, and its variance, noise included, the squared length of its rows of L_pp.
+
+        Raises:
+            NoFactorError: Rounding leaves all answers no Cholesky factor.
+        """
+        x, y = torch.cat([self.inputs, inputs]), torch.cat([self.outputs, outputs])
+        whole = Posterior(self.kernel, self.hyperparameters, x, y)
+        residual = (y - self.hyperparameters.mean).T.unsqueeze(-1)
+        solved = torch.linalg.solve_triangular(whole.factor, residual, upper=False)
+        rounding = whole.regularization(whole.scaled)
+        errors, deviations, start = [], [], len(self.inputs)
+        for size in sizes:
+            part = slice(start, start + size)
+            block = whole.factor[:, part, part]
+            errors.append((block @ solved[:, part]).squeeze(-1).T.abs())
+            variance = block.square().sum(2) - rounding[:, part]
+            deviations.append(variance.clamp_min(0).sqrt().T)
+            start += size
+        return torch.cat(errors).numpy(), torch.cat(deviations).numpy()
+
+    def left_out(self, inputs: Array, outputs: Array) -> tuple[Array, Array]:
+        """Predict each answer from all the others, with the hyper-parameters as they are.
+
+        With C = (K + lambda I)^-1 the mean is y_i - alpha_i / C_ii, and the variance 1 / C_ii. A
+        posterior that rests on some of the answers predicts the others from all of these.
+        """
+        inverse = torch.cholesky_inverse(self.factor).diagonal(dim1=1, dim2=2)  # (k, n)
+        miss = self.weights.squeeze(-1) / inverse
+        mean, deviation = self.outputs - miss.T, inverse.rsqrt().T
+        if len(mean) == len(outputs):
+            return mean.numpy(), deviation.numpy()
+        means, deviations = np.empty((2, *outputs.shape))
+        told = np.zeros(len(means), dtype=bool)
+        told[self._rests_on(inputs, outputs)] = True
+        means[told], deviations[told] = mean.numpy(), deviation.numpy()
+        states = torch.tensor(inputs[~told])
+        noise = self.regularization(self.scale(states)).T.numpy()
+        with torch.no_grad():
+            mean, deviation = self.predict(states)
+        means[~told] = mean.numpy()
+        deviations[~told] = np.sqrt(deviation.numpy() ** 2 + noise)
+        return means, deviations
+
+    def _rests_on(self, inputs: Array, outputs: Array) -> list[int]:
+        """Return the rows that it was given, which keep their order."""
+        rows = (np.hstack([inputs, outputs]) + 0.0).tolist()
+        given = (torch.hstack([self.inputs, self.outputs]) + 0.0).tolist()
+        found: list[int] = []
+        for row in given:
+            found.append(rows.index(row, found[-1] + 1 if found else 0))
+        return found
 
     def _set_factor(self, factor: Tensor) -> None:
         self.factor = factor
@@ -233,7 +329,7 @@ class Posterior:
         return self.hyperparameters.variance[:, None] * self.kernel.diagonal(scaled)
 
 
-class ModelSurrogate:
+class ModelSurrogate(Belief):
     """A user's own BoTorch model as a surrogate, slower than `Posterior`.
 
     Args:
@@ -314,6 +410,11 @@ class ModelSurrogate:
             return self
         return ModelSurrogate(conditioned, self.box, self.outputs, self._jointly)
 
+    def described(self, is_learned: bool) -> str:
+        """Return the class of the model."""
+        del is_learned
+        return f"its model is your own, a {type(self.model).__name__}"
+
     def _posterior(self, points: Tensor) -> Any:
         try:
             return self.model.posterior(points)  # type: ignore[attr-defined]
@@ -387,22 +488,27 @@ class ModelSurrogate:
 # Belief about a black box without inputs: a constant that is observed with noise.
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantProcess:
+class ConstantProcess(Belief):
     """Mean and disturbance of a black box without inputs, from n answers.
 
     mean = average of the answers, deviation of the mean = s / sqrt(n), where s is the standard
     deviation of the disturbance.
 
-    Attributes:
+    Args:
         mean: (k,).
         noise: s, (k,).
         answers: n; 1 if there is none, so that the deviation stays finite.
     """
 
-    mean: Tensor
-    noise: Tensor
-    answers: int
+    def __init__(self, mean: Tensor, noise: Tensor, answers: int) -> None:
+        self.mean = mean
+        self._noise = noise
+        self.answers = answers
+
+    @property
+    def noise(self) -> Tensor:
+        """S, (k,)."""
+        return self._noise
 
     @staticmethod
     def of(outputs: Tensor, noise: Tensor | None) -> ConstantProcess:
@@ -430,3 +536,18 @@ class ConstantProcess:
         """The same mean, one answer more."""
         del state
         return ConstantProcess(self.mean, self.noise, self.answers + 1)
+
+    def described(self, is_learned: bool) -> str:
+        """Return that there are no inputs."""
+        del is_learned
+        return "it has no inputs, and is described by mean and spread of its answers"
+
+    def left_out(self, inputs: Array, outputs: Array) -> tuple[Array, Array]:
+        """Predict each answer from the others: their mean; NaN without others."""
+        del inputs
+        others = max(len(outputs) - 1, 0)
+        if not others:
+            return tuple(np.full((2, *outputs.shape), np.nan))
+        mean = (outputs.sum(0) - outputs) / others
+        deviation = self.noise.numpy() * np.sqrt(1 + 1 / others)
+        return mean, np.broadcast_to(deviation, mean.shape)

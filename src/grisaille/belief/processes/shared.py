@@ -24,7 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grisaille.array_types import Array
+from grisaille.array_types import Array, Flags
+from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.kernels import (
     Branch,
     Composite,
@@ -98,9 +99,17 @@ class SharedPosterior(Posterior):
         return mean, deviation * self.hyperparameters.variance.sqrt()
 
     @property
-    def has_slopes(self) -> bool:
-        """False: its outputs move along patterns, whose slopes are differentiated."""
-        return False
+    def with_slopes(self) -> None:
+        """None: its outputs move along patterns, whose slopes are differentiated."""
+        return
+
+    def in_turn(self, inputs: Tensor, outputs: Tensor, sizes: Sequence[int]) -> tuple[Array, Array]:
+        """Predict later answers from what is known now: it stays as it was."""
+        return Belief.in_turn(self, inputs, outputs, sizes)
+
+    def described(self, is_learned: bool) -> str:
+        """Return its kernel, and where the hyper-parameters come from."""
+        return f"{super().described(is_learned)}, shared by all outputs"
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
@@ -170,11 +179,11 @@ class SharedPosterior(Posterior):
                 setattr(moved, name, value.to(device))
         return moved
 
-    def of_logarithms(self) -> SharedPosterior:
-        """The same posterior as a function of the logarithms themselves, where inputs have one."""
-        if self.hyperparameters.logarithmic is None:
+    def of_logarithms(self, flags: Flags) -> SharedPosterior:
+        """Return the same posterior as a function of the logarithms that it was learned in."""
+        plain = super().of_logarithms(flags)
+        if plain is self:
             return self
-        plain = super().of_logarithms()
         same = copy(self)
         same.inputs, same.hyperparameters = plain.inputs, plain.hyperparameters
         return same

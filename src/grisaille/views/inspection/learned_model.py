@@ -14,15 +14,8 @@ from grisaille.belief.knowledge import CONFIDENCE
 from grisaille.belief.learning import believe, noise_of
 from grisaille.belief.plausible_set import clip_band
 from grisaille.belief.predictions import AT_ONCE, check_answered
-from grisaille.belief.processes.condensed import CondensedPosterior
+from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.kernels import Composite, Hyperparameters, Kernel
-from grisaille.belief.processes.posterior import (
-    ConstantProcess,
-    ModelSurrogate,
-    Posterior,
-    Surrogate,
-)
-from grisaille.belief.processes.shared import SharedPosterior
 from grisaille.errors import ModelError, counted, printable, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import (
@@ -54,7 +47,7 @@ _MANY_NAMES = 24
 class LearnedModel:
     """What was learned of a black box: `study.model("reactor")`, `result.model("reactor")`.
 
-    All numbers are in the user's own units. What a surrogate does not have raises a `ModelError`
+    All numbers are in the user's own units. What a belief does not have raises a `ModelError`
     that says so.
 
     Attributes:
@@ -69,12 +62,12 @@ class LearnedModel:
         problem: Problem,
         history: History,
         box: BlackBox,
-        surrogate: Surrogate,
+        belief: Belief,
         width: Tensor,
         interval: DeclaredInterval | None = None,
     ) -> None:
         self.box = box
-        self._surrogate = surrogate
+        self._belief = belief
         self._width = width  # of its bands, in posterior standard deviations, (k,)
         self._interval = interval
         self._inputs, self._outputs = history.data(box.name, box.inputs, box.outputs)
@@ -116,7 +109,7 @@ class LearnedModel:
     @torch.no_grad()
     def _moments_and_band(self, states: Tensor) -> tuple[Tensor, ...]:
         """The mean, the deviation and both ends of the band at states (batch, d), (batch, k)."""
-        mean, deviation = self._surrogate.predict(states)
+        mean, deviation = self._belief.predict(states)
         reach = self._width * deviation
         ends = clip_band(self.box, states, mean - reach, mean + reach, self._interval)
         return mean, deviation, *ends
@@ -124,9 +117,9 @@ class LearnedModel:
     @property
     def kernel(self) -> Kernel:
         """The kernel family."""
-        if isinstance(self._surrogate, Posterior | CondensedPosterior):
-            return self._surrogate.kernel
-        raise self._lacks("kernel")
+        if self._belief.kernel is None:
+            raise self._lacks("kernel")
+        return self._belief.kernel
 
     @property
     def lengthscales(self) -> pandas.DataFrame:
@@ -158,9 +151,9 @@ class LearnedModel:
     @property
     def noise(self) -> pandas.Series:
         """Standard deviation of the noise of an answer, by output: declared, else as learned."""
-        if self.box.noise is None and isinstance(self._surrogate, ModelSurrogate):
+        if self.box.noise is None and self._belief.noise is None:
             raise self._lacks("noise level")
-        return self._by_output("noise", np.array(noise_of(self.box, self._surrogate)))
+        return self._by_output("noise", np.array(noise_of(self.box, self._belief)))
 
     @property
     def band_widths(self) -> pandas.Series:
@@ -191,7 +184,10 @@ class LearnedModel:
         """
         import pandas
 
-        mean, deviation = self._left_out()
+        found = self._belief.left_out(self._inputs, self._outputs)
+        if found is None:
+            raise self._lacks("leave-one-out predictions")
+        mean, deviation = found
         error = (self._outputs - mean) / deviation
         columns = {}
         for output, name in enumerate(self.output_names):
@@ -199,46 +195,6 @@ class LearnedModel:
             for part, values in (("mean", mean), ("deviation", deviation), ("error", error)):
                 columns[f"{name} {part}"] = values[:, output]
         return pandas.DataFrame(columns)
-
-    def _left_out(self) -> tuple[Array, Array]:
-        """Mean and deviation of each answer given the others, (n, k) each."""
-        surrogate = self._surrogate
-        if isinstance(surrogate, ConstantProcess):
-            others = max(len(self._outputs) - 1, 0)
-            if not others:
-                return tuple(np.full((2, *self._outputs.shape), np.nan))
-            mean = (self._outputs.sum(0) - self._outputs) / others
-            deviation = surrogate.noise.numpy() * np.sqrt(1 + 1 / others)
-            return mean, np.broadcast_to(deviation, mean.shape)
-        if not isinstance(surrogate, Posterior):
-            raise self._lacks("leave-one-out predictions")
-        # With C = (K + lambda I)^-1: mean y_i - alpha_i / C_ii, variance 1 / C_ii.
-        inverse = torch.cholesky_inverse(surrogate.factor).diagonal(dim1=1, dim2=2)  # (k, n)
-        miss = surrogate.weights.squeeze(-1) / inverse
-        mean, deviation = surrogate.outputs - miss.T, inverse.rsqrt().T
-        if len(mean) == len(self._outputs):
-            return mean.numpy(), deviation.numpy()
-        # It rests on some of the answers only, which predict the others.
-        means, deviations = np.empty((2, *self._outputs.shape))
-        told = np.zeros(len(means), dtype=bool)
-        told[self._rests_on(surrogate)] = True
-        means[told], deviations[told] = mean.numpy(), deviation.numpy()
-        states = torch.tensor(self._inputs[~told])
-        noise = surrogate.regularization(surrogate.scale(states)).T.numpy()
-        with torch.no_grad():
-            mean, deviation = surrogate.predict(states)
-        means[~told] = mean.numpy()
-        deviations[~told] = np.sqrt(deviation.numpy() ** 2 + noise)
-        return means, deviations
-
-    def _rests_on(self, surrogate: Posterior) -> list[int]:
-        """The rows of the data that a posterior was given, which keeps their order."""
-        rows = (np.hstack([self._inputs, self._outputs]) + 0.0).tolist()
-        given = (torch.hstack([surrogate.inputs, surrogate.outputs]) + 0.0).tolist()
-        found: list[int] = []
-        for row in given:
-            found.append(rows.index(row, found[-1] + 1 if found else 0))
-        return found
 
     def _points(self, inputs: Any) -> Array:
         who = f"model({self.box.name!r}).predict(inputs)"
@@ -260,9 +216,9 @@ class LearnedModel:
         return points
 
     def _hyperparameters(self, what: str) -> Hyperparameters:
-        if isinstance(self._surrogate, Posterior | CondensedPosterior):
-            return self._surrogate.hyperparameters
-        raise self._lacks(what)
+        if self._belief.hyperparameters is None:
+            raise self._lacks(what)
+        return self._belief.hyperparameters
 
     def _by_output(self, what: str, values: Array) -> pandas.Series:
         import pandas
@@ -275,22 +231,7 @@ class LearnedModel:
     @property
     def _kind(self) -> str:
         """What it was learned with, in a few words."""
-        surrogate = self._surrogate
-        if isinstance(surrogate, Posterior):
-            kernel = type(surrogate.kernel).__name__
-            learned = "learned" if self.box.is_learned else "given"
-            shared = ", shared by all outputs" if self.box.shared_kernel else ""
-            return f"a Gaussian process with a {kernel} kernel, hyper-parameters {learned}{shared}"
-        if isinstance(surrogate, CondensedPosterior):
-            return (
-                f"it has {len(self._outputs)} answers, which are condensed to a Gaussian process "
-                "of fewer inputs"
-            )
-        if isinstance(surrogate, ConstantProcess):
-            return "it has no inputs, and is described by mean and spread of its answers"
-        if isinstance(surrogate, ModelSurrogate):
-            return f"its model is your own, a {type(surrogate.model).__name__}"
-        return "its band is what declarations and answers leave, without a Gaussian process"
+        return self._belief.described(self.box.is_learned)
 
     def _rows(self) -> list[tuple[str, str]]:
         """What is shown of it: labels, and what they say."""
@@ -302,12 +243,11 @@ class LearnedModel:
             ("outputs", _listed(self.output_names)),
             ("bands", f"mean ± {widths} deviations"),
         ]
-        if isinstance(self._surrogate, Posterior | CondensedPosterior):
-            deviations = self.variance**0.5
-            shared = isinstance(self._surrogate, SharedPosterior)
-            if shared:
-                rows.append(("all outputs", self._shared_text(deviations.to_numpy())))
-            for name in [] if shared else self.output_names:
+        if self._belief.hyperparameters is not None:
+            deviations, patterns = self.variance**0.5, self._belief.patterns
+            if patterns is not None:
+                rows.append(("all outputs", self._shared_text(deviations.to_numpy(), patterns)))
+            for name in self.output_names if patterns is None else []:
                 row = self.lengthscales.loc[name].items()
                 scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
                 text = f"varies by {deviations[name]:.3g}, noise {self.noise[name]:.3g}, "
@@ -320,16 +260,14 @@ class LearnedModel:
     def _repr_html_(self) -> str:
         return labelled(self._rows())
 
-    def _shared_text(self, deviations: Array) -> str:
+    def _shared_text(self, deviations: Array, patterns: Tensor) -> str:
         """One line about all outputs of a shared kernel."""
-        assert isinstance(self._surrogate, SharedPosterior)
         row = self.lengthscales.iloc[0].items()
         scales = ", ".join(f"{entry} {scale:.3g}" for entry, scale in row)
-        patterns = counted(self._surrogate.patterns.shape[1], "pattern")
         noises = self.noise.to_numpy()
         return (
             f"vary by {_range_text(deviations)}, noise {_range_text(noises)}, move "
-            f"together in {patterns}, length-scales {scales}"
+            f"together in {counted(patterns.shape[1], 'pattern')}, length-scales {scales}"
         )
 
 
@@ -368,10 +306,10 @@ def learned_model(
     if causal is not None:
         # Interventions may leave other mechanisms without any answer.
         check_answered([found], history)
-        surrogate = believe(problem.program, history, only=[found.name])[found.name]
+        belief = believe(problem.program, history, only=[found.name])[found.name]
         width = torch.full((found.outputs,), CONFIDENCE, dtype=torch.float64)
-        return LearnedModel(problem, history, found, surrogate, width)
+        return LearnedModel(problem, history, found, belief, width)
     bands = predictor_for(problem, history, strategy).bands
-    surrogate, width = bands.beliefs[found.name], bands.beta[found.name]
+    belief, width = bands.beliefs[found.name], bands.beta[found.name]
     interval = bands.intervals.get(found.name)
-    return LearnedModel(problem, history, found, surrogate, width, interval)
+    return LearnedModel(problem, history, found, belief, width, interval)

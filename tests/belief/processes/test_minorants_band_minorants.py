@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 import grisaille as gs
+from grisaille.belief.processes import minorants as band_minorants
 from grisaille.belief.processes.kernels import Composite
+from grisaille.belief.processes.minorants import BandMinorants, Quadratics, least_of
 from grisaille.belief.processes.posterior import Posterior
-from grisaille.proof import minorants as band_minorants
-from grisaille.proof.minorants import BandMinorants, Quadratics, least_of
 from tests.belief.processes.process_helpers import FAMILIES, STATIONARY, hyperparameters, label
 
 pytestmark = pytest.mark.slow

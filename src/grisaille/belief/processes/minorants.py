@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
 
 from grisaille.belief.processes.kernels import Composite, Kernel, Linear, Radial, is_plain, total
-from grisaille.belief.processes.posterior import LEAST_VARIANCE, Posterior
+from grisaille.belief.processes.radial import LEAST_VARIANCE
+
+if TYPE_CHECKING:
+    from grisaille.belief.processes.posterior import Posterior
 
 # --- kernel minorants -----------------------------------------------------------------------------
 # Separable quadratics below functions gamma'k of one kernel, over many regions at once.

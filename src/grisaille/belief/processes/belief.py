@@ -1,0 +1,143 @@
+"""The belief about one black box: everything that the rest of the library asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+from torch import Tensor
+
+from grisaille.array_types import Array, Flags
+
+if TYPE_CHECKING:
+    from grisaille.belief.processes.kernels import Hyperparameters, Kernel
+    from grisaille.belief.processes.minorants import BandMinorants
+
+Slopes = Callable[[Array], tuple[Array, Array, Array, Array]]
+"""Means and deviations (batch, k) at states (batch, d), and the slopes (batch, k, d) of both."""
+
+
+class Belief(Protocol):
+    """Belief about one black box with d inputs and k outputs.
+
+    A belief says what it predicts. For all other questions there is an answer that holds if a
+    belief knows no more.
+
+    Attributes:
+        kernel: Its kernel; None without one.
+        hyperparameters: The hyper-parameters of its kernel; None without one.
+    """
+
+    kernel: Kernel | None = None
+    hyperparameters: Hyperparameters | None = None
+
+    def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
+        ...
+
+    def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means and covariances of q states each, from (batch, q, d).
+
+        Returns:
+            Means (batch, q, k) and covariances of each output (batch, k, q, q).
+        """
+        ...
+
+    def with_predicted(self, state: Tensor) -> Belief:
+        """Return the same mean, with the deviations that an observation at (d,) will leave."""
+        ...
+
+    def described(self, is_learned: bool) -> str:
+        """Return in a few words what it is; `is_learned` if its hyper-parameters are learned."""
+        ...
+
+    # --- noise, and what was concluded
+
+    @property
+    def noise(self) -> Tensor | None:
+        """Standard deviation of the noise of an answer, (k,), as learned; None if not known."""
+        return None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it was concluded that answers have no noise."""
+        return False
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was concluded while learning, in a few words each."""
+        return ()
+
+    @property
+    def contradiction(self) -> float:
+        """By how much the mean misses exact answers that it should go through; 0 if it does."""
+        return 0.0
+
+    # --- predictions of known answers
+
+    def in_turn(self, inputs: Tensor, outputs: Tensor, sizes: Sequence[int]) -> tuple[Array, Array]:
+        """Predict later answers, each part of them from all parts before it.
+
+        A belief that cannot be given single answers predicts all of them from what it knows.
+
+        Args:
+            inputs: (n, d).
+            outputs: (n, k).
+            sizes: How many answers each part has.
+
+        Returns:
+            Absolute errors (n, k), and standard deviations (n, k) without the noise of an answer.
+        """
+        del sizes
+        with torch.no_grad():
+            mean, deviation = self.predict(inputs)
+        return (outputs - mean).abs().numpy(), deviation.numpy()
+
+    def left_out(self, inputs: Array, outputs: Array) -> tuple[Array, Array] | None:
+        """Predict each of its answers from all the others.
+
+        Args:
+            inputs: All answered inputs, (n, d).
+            outputs: All answers, (n, k).
+
+        Returns:
+            Mean and standard deviation of an answer, noise included, (n, k) each; None if it does
+            not know how.
+        """
+        return None
+
+    @property
+    def patterns(self) -> Tensor | None:
+        """How errors of the outputs go together, (k, patterns); None if they are independent."""
+        return None
+
+    # --- searches and proofs
+
+    @property
+    def with_slopes(self) -> Slopes | None:
+        """Predicts with slopes in closed form; None if only PyTorch can differentiate."""
+        return None
+
+    @property
+    def unbounded(self) -> str:
+        """Why its bands cannot be bounded over regions: what the black box has; else empty."""
+        return "a model of its own, which proofs know nothing about: leave model= out to have one"
+
+    def minorants(self, beta: Tensor) -> BandMinorants | None:
+        """Return quadratics below bands of half-width beta, (k,); None if it is `unbounded`."""
+        del beta
+        return None
+
+    def of_logarithms(self, flags: Flags) -> Belief:
+        """Return the same as a function of the logarithms of those inputs that are flagged, (d,).
+
+        Only a belief with minorants is asked: it was learned in these logarithms.
+        """
+        del flags
+        return self
+
+    def on(self, device: torch.device) -> Belief:
+        """Return the same on a device, if it has minorants: proofs may use another device."""
+        del device
+        return self
