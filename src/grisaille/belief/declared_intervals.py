@@ -18,6 +18,7 @@ from torch import Tensor
 from grisaille.array_types import Array, Flags
 from grisaille.belief.learning import returned
 from grisaille.belief.processes.belief import Belief
+from grisaille.belief.processes.draws import Draws, chance, normal_numbers
 from grisaille.belief.processes.kernels import logarithms
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
@@ -138,6 +139,22 @@ class DeclaredInterval(Belief):
         middle, _ = self.predict(state.unsqueeze(0))
         inputs = torch.cat([self.inputs, state.unsqueeze(0)])
         return DeclaredInterval(self._box, inputs, torch.cat([self._outputs, middle]))
+
+    def draw(self, count: int, seed: int) -> Draws:
+        """Draw ends of the interval: each output of a draw is at one of them for all states.
+
+        So no draw leaves the interval, and the deviation at each state is that of `predict`.
+        """
+        k = self.values.shape[1]
+        chosen = normal_numbers(chance(seed), count, 1, k).sign()
+
+        def values(states: Tensor) -> Tensor:
+            found = self.predict(states.flatten(0, -2))
+            middle, half = (v.reshape(*states.shape[:-1], k) for v in found)
+            drawn: Tensor = middle + half * chosen
+            return drawn
+
+        return values
 
     def described(self, is_learned: bool) -> str:
         """Return where it comes from."""

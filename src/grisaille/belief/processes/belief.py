@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from grisaille.array_types import Array, Flags
-
-if TYPE_CHECKING:
-    from grisaille.belief.processes.kernels import Hyperparameters, Kernel
-    from grisaille.belief.processes.minorants import BandMinorants
+from grisaille.belief.processes.draws import Draws, chance, normal_numbers
+from grisaille.belief.processes.kernels import Hyperparameters, Kernel
+from grisaille.belief.processes.minorants import BandMinorants
 
 Slopes = Callable[[Array], tuple[Array, Array, Array, Array]]
 """Means and deviations (batch, k) at states (batch, d), and the slopes (batch, k, d) of both."""
@@ -47,6 +46,21 @@ class Belief(Protocol):
     def with_predicted(self, state: Tensor) -> Belief:
         """Return the same mean, with the deviations that an observation at (d,) will leave."""
         ...
+
+    def draw(self, count: int, seed: int) -> Draws:
+        """Draw functions that the answers allow, with all outputs; the seed decides which.
+
+        By default a draw is mean(s) + deviation(s) w, with a normal number w for each output. That
+        is exact at each state, and at states that are fully correlated. The covariance of others
+        is too large.
+        """
+
+        def values(states: Tensor) -> Tensor:
+            mean, deviation = self.predict(states.flatten(0, -2))
+            normal = normal_numbers(chance(seed), count, 1, mean.shape[-1])
+            return _like(states, mean) + _like(states, deviation) * normal
+
+        return values
 
     def described(self, is_learned: bool) -> str:
         """Return in a few words what it is; `is_learned` if its hyper-parameters are learned."""
@@ -141,3 +155,8 @@ class Belief(Protocol):
         """Return the same on a device, if it has minorants: proofs may use another device."""
         del device
         return self
+
+
+def _like(states: Tensor, values: Tensor) -> Tensor:
+    """Return values (..., k) of flattened states, for states (batch, d) or (draws, batch, d)."""
+    return values.reshape(*states.shape[:-1], values.shape[-1])

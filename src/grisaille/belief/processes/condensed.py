@@ -19,6 +19,14 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.processes.belief import Belief
+from grisaille.belief.processes.draws import (
+    Draws,
+    PosteriorDraws,
+    PriorDraws,
+    can_be_drawn,
+    chance,
+    normal_numbers,
+)
 from grisaille.belief.processes.kernels import Hyperparameters, Kernel
 from grisaille.belief.processes.noise import repetitions
 from grisaille.belief.processes.posterior import LEAST_NOISE
@@ -167,7 +175,7 @@ class CondensedPosterior(Belief):
     ) -> None:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
-        self._answers = len(inputs)
+        self._answers, self._inputs = inputs.shape
         variance = hyperparameters.variance
         self._noise_variance = torch.maximum(hyperparameters.noise, LEAST_NOISE * variance)
         scaled = self.hyperparameters.scale(self.kernel, inputs)
@@ -226,6 +234,27 @@ class CondensedPosterior(Belief):
         known = self._root @ cross
         covariance = self.hyperparameters.joint_covariance(self.kernel, scaled, known, q)
         return mean.T.reshape(batch, q, len(mean)), covariance
+
+    def draw(self, count: int, seed: int) -> Draws:
+        """Draw functions with independent outputs; with a kernel of your own, as by default.
+
+        First the values at the chosen inputs are drawn, L v with v of covariance
+        (I + W W' / lambda)^-1. They take the place of answers.
+        """
+        if not can_be_drawn(self.kernel):
+            return super().draw(count, seed)
+        generator, sizes, (k, m, _) = chance(seed), self.hyperparameters, self._right.shape
+        prior = PriorDraws(self.kernel, self._inputs, k, count, generator)
+        values, vectors = torch.linalg.eigh(self._information)
+        values = 1 + values.clamp_min(0).unsqueeze(2)
+        white = vectors.transpose(1, 2) @ self._right / values
+        white = vectors @ (white + normal_numbers(generator, k, m, count) / values.sqrt())
+        seen = sizes.variance.sqrt()[:, None] * prior(self._chosen.unsqueeze(0))
+        jitter = (_JITTER * sizes.variance).sqrt()[:, None]
+        seen = seen + jitter * normal_numbers(generator, count, k, m)
+        left = self._factor @ white - seen.permute(1, 2, 0)
+        weights = torch.cholesky_solve(left, self._factor)
+        return PosteriorDraws(self.kernel, sizes, prior, self._chosen, weights)
 
     def with_predicted(self, state: Tensor) -> CondensedPosterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""

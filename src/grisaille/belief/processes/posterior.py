@@ -20,6 +20,14 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.belief.processes.belief import Belief, Slopes
+from grisaille.belief.processes.draws import (
+    Draws,
+    PosteriorDraws,
+    PriorDraws,
+    can_be_drawn,
+    chance,
+    normal_numbers,
+)
 from grisaille.belief.processes.kernels import (
     Hyperparameters,
     Kernel,
@@ -146,6 +154,19 @@ class Posterior(Belief):
     def with_predicted(self, state: Tensor) -> Posterior:
         """The same mean, with the deviations that an observation at a state (d,) will leave."""
         return self.extended(state, self.predict(state.unsqueeze(0))[0][0])
+
+    def draw(self, count: int, seed: int) -> Draws:
+        """Draw functions with independent outputs; with a kernel of your own, as by default."""
+        if not can_be_drawn(self.kernel):
+            return super().draw(count, seed)
+        generator, (n, k) = chance(seed), self.outputs.shape
+        prior = PriorDraws(self.kernel, self.inputs.shape[1], k, count, generator)
+        sizes, noise = self.hyperparameters, self.regularization(self.scaled).sqrt()
+        seen = sizes.variance.sqrt()[:, None] * prior(self.scaled.unsqueeze(0))
+        seen = seen + noise * normal_numbers(generator, count, k, n)
+        left = (self.outputs - sizes.mean).T - seen  # (draws, k, n)
+        weights = torch.cholesky_solve(left.permute(1, 2, 0), self.factor)
+        return PosteriorDraws(self.kernel, sizes, prior, self.scaled, weights)
 
     @property
     def unbounded(self) -> str:

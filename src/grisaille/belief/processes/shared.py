@@ -26,6 +26,13 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.belief.processes.belief import Belief
+from grisaille.belief.processes.draws import (
+    Draws,
+    PriorDraws,
+    can_be_drawn,
+    chance,
+    normal_numbers,
+)
 from grisaille.belief.processes.kernels import (
     Branch,
     Composite,
@@ -123,6 +130,35 @@ class SharedPosterior(Posterior):
         explained = torch.einsum("nbp,nbq,nk->bkpq", seen, seen, self._shrinkage)
         variance = self.hyperparameters.variance[:, None, None]
         return mean.reshape(batch, q, -1), variance * (prior - explained)
+
+    def draw(self, count: int, seed: int) -> Draws:
+        """Draw functions whose outputs go together in the `patterns` that the answers show.
+
+        With a kernel of your own, draws are as by default: their outputs are independent.
+        """
+        if not can_be_drawn(self.kernel):
+            return super().draw(count, seed)
+        together = self.patterns / self.patterns.norm(dim=1, keepdim=True)
+        generator, (n, k) = chance(seed), self.outputs.shape
+        prior = PriorDraws(self.kernel, self.inputs.shape[1], together.shape[1], count, generator)
+        mean, size = self.hyperparameters.mean, self.hyperparameters.variance.sqrt()
+
+        def at_prior(scaled: Tensor) -> Tensor:  # (draws or 1, batch, D) to (draws, batch, k)
+            found: Tensor = prior(scaled.unsqueeze(1)).transpose(1, 2) @ together.T
+            return found
+
+        noise = self._ratio.sqrt() * normal_numbers(generator, count, n, k)
+        left = (self.outputs - mean) / size - at_prior(self._own.unsqueeze(0)) - noise
+        weights = self._vectors @ (self._shrinkage * (self._vectors.T @ left))  # (draws, n, k)
+
+        def values(states: Tensor) -> Tensor:
+            scaled = self._scale_once(states.flatten(0, -2))
+            scaled = scaled.reshape(-1, states.shape[-2], scaled.shape[-1])
+            update = self.kernel.correlation(scaled, self._own) @ weights
+            drawn: Tensor = mean + size * (at_prior(scaled) + update)
+            return drawn
+
+        return values
 
     def extended(self, inputs: Tensor, outputs: Tensor) -> SharedPosterior:
         """The posterior with one more observation, inputs (d,) and outputs (k,)."""
