@@ -23,7 +23,8 @@ from benchmarks.histories import random_history
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.references.embedded_lp import solve_by_brute_force
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.rules import plausible_set
 from grisaille.lab.problems import lp_with_embedded_gp
 from grisaille.search.multistart import MultiStart
 

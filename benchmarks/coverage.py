@@ -19,7 +19,7 @@ import torch
 import grisaille as gs
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.belief.plausible_set import plausible_set
+from grisaille.belief.rules import plausible_set
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 
 DELTA, STEPS, NORM, NOISE, CENTERS = 0.1, 20, 2.0, 0.3, 30

@@ -22,7 +22,8 @@ import torch
 
 import grisaille as gs
 from benchmarks.results_folder import Row, write_result, write_rows
-from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.rules import plausible_set
 from grisaille.language.program import BoxCall
 from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation

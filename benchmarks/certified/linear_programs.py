@@ -12,8 +12,9 @@ from benchmarks.certified.solving import column, proof_of, timed
 from benchmarks.histories import random_history
 from benchmarks.results_folder import Row
 from grisaille import problems
-from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.processes.posterior import Posterior
+from grisaille.belief.rules import plausible_set
 from grisaille.lab.problems.paper_examples import GaussianDraw
 
 MARGINS = (0.1, 0.03, 0.01, 0.003, 0.001)

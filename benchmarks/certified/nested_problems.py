@@ -11,7 +11,7 @@ from benchmarks.certified.solving import column, proof_of, timed
 from benchmarks.histories import random_history
 from benchmarks.results_folder import Row
 from grisaille import problems
-from grisaille.belief.plausible_set import plausible_set
+from grisaille.belief.rules import plausible_set
 from grisaille.lab.problems.paper_examples import KERNEL, GaussianDraw
 
 

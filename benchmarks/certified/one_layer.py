@@ -11,7 +11,8 @@ from benchmarks.certified.solving import proof_of, timed
 from benchmarks.references.band_problems import BandData, random_lcb
 from benchmarks.references.global_solvers import minimize_lcb
 from benchmarks.results_folder import Row
-from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.rules import plausible_set
 
 
 def one_layer_problem(data: BandData, beta: float) -> PlausibleSet:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import grisaille as gs
-from grisaille.belief import plausible_set as plausible_set_module
+from grisaille.belief import rules
 from grisaille.belief.learning import Beliefs
 from grisaille.belief.plausible_set import PlausibleSet, constant_widths
 from grisaille.belief.processes.belief import Belief
@@ -65,7 +65,7 @@ def random_design(problem: gs.Problem, count: int, seed: int = 0) -> np.ndarray:
 
 def plausible_set(problem: gs.Problem, history: History, beta: float = 2.0) -> PlausibleSet:
     """What the history leaves plausible."""
-    return plausible_set_module.plausible_set(problem.program, history, beta)
+    return rules.plausible_set(problem.program, history, beta)
 
 
 class Fixed(Belief):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief import learning, plausible_set
+from grisaille.belief import learning, plausible_set, rules
 from grisaille.belief.knowledge import Knowledge
 from grisaille.records import History, Situation
 
@@ -47,7 +47,7 @@ def counted(monkeypatch):
         calls.append(arguments)
         return learning.believe(*arguments, **options)
 
-    monkeypatch.setattr(plausible_set, "believe", believe)
+    monkeypatch.setattr(rules, "believe", believe)
     return calls
 
 

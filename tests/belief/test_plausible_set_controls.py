@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.predictions import Predictor
+from grisaille.belief.rules import plausible_set
 from grisaille.belief.sampled_network import SampledNetwork, normal_samples
 from tests.belief.belief_helpers import history_at
 

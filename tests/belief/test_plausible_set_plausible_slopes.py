@@ -8,7 +8,7 @@ import torch
 from benchmarks.histories import sobol_history
 
 import grisaille as gs
-from grisaille.belief.plausible_set import plausible_set
+from grisaille.belief.rules import plausible_set
 from grisaille.search.local_search import linearize, slope_points
 from grisaille.search.search_problem import EvaluateWithSlopes, Scale
 

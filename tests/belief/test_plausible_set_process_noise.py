@@ -5,13 +5,8 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief.plausible_set import (
-    SAMPLES,
-    PlausibleSet,
-    constant_widths,
-    plausible_set,
-    standard_normals,
-)
+from grisaille.belief.plausible_set import SAMPLES, PlausibleSet, constant_widths, standard_normals
+from grisaille.belief.rules import plausible_set
 from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation
 from grisaille.search.proof import NoRelaxation

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief.plausible_set import plausible_set
-from grisaille.belief.rules import bands_are_declared
+from grisaille.belief.rules import bands_are_declared, plausible_set
 from grisaille.records import History
 from tests.belief.belief_helpers import history_at, known_kernel, random_design
 

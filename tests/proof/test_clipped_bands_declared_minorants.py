@@ -9,8 +9,9 @@ import torch
 import grisaille as gs
 from grisaille.belief.declared_intervals import DeclaredInterval, declared_intervals
 from grisaille.belief.learning import believe
-from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.processes.minorants import Quadratics
+from grisaille.belief.rules import plausible_set
 from grisaille.language.enclosures.interval import Interval
 from grisaille.proof.clipped_bands import center_and_half, cut
 from grisaille.proof.relaxation import PlausibleRelaxation

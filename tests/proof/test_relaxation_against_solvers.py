@@ -10,7 +10,7 @@ from benchmarks.references.band_problems import random_lcb, random_lp
 from benchmarks.references.global_solvers import minimize_lcb, solve_lp
 
 import grisaille as gs
-from grisaille.belief.plausible_set import plausible_set
+from grisaille.belief.rules import plausible_set
 from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation
 from grisaille.search.certified import Certified

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief.plausible_set import plausible_set
+from grisaille.belief.rules import plausible_set
 from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation
 from grisaille.search.proof import ProofStatus

@@ -262,7 +262,7 @@ def test_dear_boxes_are_evaluated_less_when_costs_differ_and_the_answer_is_as_go
 def test_what_each_box_tells_is_what_goes_from_the_promise_without_its_band():
     import torch
 
-    from grisaille.belief.plausible_set import plausible_set
+    from grisaille.belief.rules import plausible_set
     from grisaille.strategies.practical.costs import worth
 
     x = gs.Variable("x", lower=0, upper=1)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief.plausible_set import mean_and_reach, plausible_set
+from grisaille.belief.plausible_set import mean_and_reach
+from grisaille.belief.rules import plausible_set
 from grisaille.records import History, Observation, Suggestion, Trial, TrialKind
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box, covariance
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief.plausible_set import plausible_set
+from grisaille.belief.rules import plausible_set
 from grisaille.records import History, Situation
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box
 

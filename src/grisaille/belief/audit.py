@@ -20,9 +20,10 @@ from scipy.special import bdtr, ndtr, ndtri
 
 from grisaille.array_types import Array
 from grisaille.belief.learning import Beliefs, believe, noise_of
-from grisaille.belief.plausible_set import PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.posterior import NoFactorError
+from grisaille.belief.rules import BandRule, plausible_set
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import REFUTED, TESTED, History, Observation, Trial
@@ -77,7 +78,7 @@ class BoxCalibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class Audited(BandRule):
     """Bands of a constant half-width, widened by what their audit found.
 
     Attributes:

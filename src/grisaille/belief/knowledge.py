@@ -30,7 +30,8 @@ from grisaille.belief.learning import (
     is_believed_exact,
     returned,
 )
-from grisaille.belief.plausible_set import BandRule, Beta, PlausibleSet, plausible_set, predicted
+from grisaille.belief.plausible_set import PlausibleSet, predicted
+from grisaille.belief.rules import Beta, learned_by, plausible_set, rule_of
 from grisaille.belief.sampled_network import SampledNetwork, normal_samples
 from grisaille.checks import check_count, has_method, is_finite
 from grisaille.errors import ModelError, shortened
@@ -97,6 +98,7 @@ def _unanswered(
 CONFIDENCE = 2.0
 """Half-width of the bands that judge noisy trials, for strategies that have no beta."""
 
+
 # A decision, the line of a table and a result ask about one history: it is learned once.
 _learned_once = lru_cache(maxsize=2)(plausible_set)
 
@@ -124,7 +126,7 @@ class Knowledge:
                 "or gs.Declared()"
             )
         self.situation = situation
-        self.beta = beta
+        self.rule = rule_of(beta, situation.at_once)
         self._networks: dict[int, SampledNetwork] = {}
 
     @property
@@ -140,13 +142,12 @@ class Knowledge:
     @property
     def is_learned(self) -> bool:
         """Whether the bands rest on learned hyper-parameters, so that they are a guess."""
-        by_rule = isinstance(self.beta, BandRule)
-        return not by_rule and any(box.is_learned for box in self.program.boxes)
+        return bool(learned_by(self.rule, self.program.boxes))
 
     @property
     def is_declared(self) -> bool:
         """Whether the bands hold by declared constants, so that what they prove is proved."""
-        return isinstance(self.beta, BandRule)
+        return self.rule._width is None
 
     @cached_property
     def is_exact(self) -> bool:
@@ -175,7 +176,7 @@ class Knowledge:
     def _unrepeated(self) -> list[BlackBox]:
         """Black boxes whose noise was left out, if no design point was tried twice."""
         points = {(trial.x + 0.0).tobytes() for trial in self.history}
-        if isinstance(self.beta, BandRule) or len(points) < len(self.history):
+        if self.is_declared or len(points) < len(self.history):
             return []
         boxes = [b for b in self.program.boxes if b.is_learned and not b.process_noise]
         return [box for box in boxes if box.noise is None and box.model is None]
@@ -183,7 +184,7 @@ class Knowledge:
     @cached_property
     def answered(self) -> PlausibleSet:
         """The plausible set after all answers (Eq. mean_cov, Def. hpb_int)."""
-        return _learned_once(self.program, self.history, self.beta, self.situation.at_once)
+        return _learned_once(self.program, self.history, self.rule)
 
     @cached_property
     def contradiction(self) -> str:
@@ -213,9 +214,9 @@ class Knowledge:
 
         Bands that hold by declaration need no audit.
         """
-        if isinstance(self.beta, BandRule):
+        if self.rule._width is None:
             return self.plausible
-        factors = widening_factors(self.program, self._errors, self.beta)
+        factors = widening_factors(self.program, self._errors, self.rule._width)
         wider = {name: self.situation.widening * factor for name, factor in factors.items()}
         right = all(factor == 1 for factor in wider.values())
         return self.plausible if right else self.plausible.scaled(wider)
@@ -223,13 +224,14 @@ class Knowledge:
     @cached_property
     def calibration(self) -> tuple[BoxCalibration, ...]:
         """How well the bands of each black box predicted its answers."""
-        if isinstance(self.beta, BandRule) or not len(self.history):
+        beta = self.rule._width
+        if beta is None or not len(self.history):
             return ()
-        factors = widening_factors(self.program, self._errors, self.beta)
+        factors = widening_factors(self.program, self._errors, beta)
         rows = []
         for box in self.program.boxes:
             errors = self._errors[box.name]
-            inside = int((errors <= self.beta).all(1).sum())
+            inside = int((errors <= beta).all(1).sum())
             rows.append(
                 BoxCalibration(
                     box.name,
@@ -238,7 +240,7 @@ class Knowledge:
                     largest=float(errors.max(initial=0.0)),
                     factor=factors[box.name],
                     conclusions=self.answered.beliefs[box.name].remarks,
-                    complaint=noise_complaint(box, len(errors), inside, self.beta)
+                    complaint=noise_complaint(box, len(errors), inside, beta)
                     or kernel_complaint(box, factors[box.name], len(errors)),
                 )
             )

@@ -3,9 +3,6 @@
 With one eta in [-1, 1] per black-box output and z = (l + u)/2 + eta (u - l)/2, every (x, eta) is
 plausible and every plausible z has its eta: the interval constraints of Alg. 1 and 2 vanish. One
 graph serves objective and constraints, so they share their intermediate values.
-
-`BandRule` is a protocol of this room, so that certificates can rebuild bands without importing
-`theory/`.
 """
 
 from __future__ import annotations
@@ -13,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.belief.declared_intervals import DeclaredInterval, declared_intervals
+from grisaille.belief.declared_intervals import DeclaredInterval
 from grisaille.belief.design_problem import between, design_problem, design_region
-from grisaille.belief.learning import Beliefs, accepted, believe, disturbance, returned, value_bound
+from grisaille.belief.learning import Beliefs, accepted, disturbance, returned, value_bound
 from grisaille.belief.processes.belief import Belief
 from grisaille.belief.variable_blocks import blocks_of
 from grisaille.errors import AssumptionError
@@ -36,7 +32,6 @@ from grisaille.language.program import (
     run_sloped,
     split_outputs,
 )
-from grisaille.records import History
 from grisaille.search.search_problem import Evaluate, SearchProblem
 
 # --- bands ----------------------------------------------------------------------------------------
@@ -763,34 +758,3 @@ def _inside(band: tuple[Tensor, Tensor], eta: Tensor) -> Tensor:
     """The point of a band that eta in [-1, 1] stands for."""
     lower, upper = band
     return (lower + upper) / 2 + eta * (upper - lower) / 2
-
-
-@runtime_checkable
-class BandRule(Protocol):
-    """Gives bands from what was declared and observed, with nothing learned; `Theory` is one."""
-
-    def plausible_set(self, program: Program, history: History) -> PlausibleSet:
-        """The plausible set after a history."""
-        ...
-
-    def __hash__(self) -> int: ...
-
-
-Beta = float | BandRule
-"""Half-width of the bands in posterior standard deviations, or the rule that gives it."""
-
-
-def plausible_set(program: Program, history: History, beta: Beta, at_once: int = 1) -> PlausibleSet:
-    """The plausible set after a history.
-
-    Args:
-        program: Objective and constraints.
-        history: What was observed.
-        beta: A constant half-width of the bands, or a rule.
-        at_once: How many evaluations are made at once: hyper-parameters are learned once for all.
-    """
-    if isinstance(beta, BandRule):
-        return beta.plausible_set(program, history)
-    beliefs = believe(program, history, at_once=at_once)
-    widths = constant_widths(program, beta)
-    return PlausibleSet(program, beliefs, widths, declared_intervals(program, history))

@@ -24,8 +24,8 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.belief.knowledge import CONFIDENCE, Knowledge
 from grisaille.belief.learning import accepted, is_believed_exact
-from grisaille.belief.plausible_set import BandRule, Beta, PlausibleSet
-from grisaille.belief.rules import Declared
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.rules import Beta, learned_by, rule_of
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
@@ -352,11 +352,9 @@ def _check_answers(problem: Problem, history: History, beta: Beta) -> None:
             "predictions are for problems over design variables, and this one is over "
             "interventions: model(name) shows what was learned of a mechanism"
         )
-    if isinstance(beta, Declared):
-        bounded = beta.is_bounded(problem.program, history)
-        check_answered([] if bounded else problem.boxes, history)
-    elif not isinstance(beta, BandRule):  # given kernels predict before any answer
-        check_answered([box for box in problem.boxes if box.is_learned], history)
+    rule = rule_of(beta)  # given kernels predict before any answer
+    is_bounded = rule._is_bounded(problem.program, history)
+    check_answered(learned_by(rule, problem.boxes) if is_bounded else problem.boxes, history)
 
 
 def check_answered(boxes: Iterable[BlackBox], history: History) -> None:

@@ -1,8 +1,14 @@
-"""Bands that hold by declaration: no hyper-parameter is learned, and nothing is left to chance."""
+"""Rules of beta: how wide the confidence bands are, and what holds of them.
+
+`BandRule` is a protocol of this room, so that certificates can rebuild bands without importing
+`theory/`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -14,15 +20,110 @@ from grisaille.belief.declared_intervals import (
     declared_intervals,
 )
 from grisaille.belief.learning import Beliefs, believe
-from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.plausible_set import PlausibleSet, constant_widths
+from grisaille.checks import has_method
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import History
 
 
+class BandRule(Protocol):
+    """Gives the bands after a history.
+
+    `Theory` and `Declared` are public, and what the library asks of them besides is not: these
+    questions begin with an underscore. By default their answers hold for declared constants.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _width(self) -> float | None:
+        """Half-width in posterior standard deviations, around what is learned; audits test it.
+
+        None if the bands hold by declared constants: what they prove is proved.
+        """
+        return None
+
+    @property
+    def _exploits(self) -> bool:
+        """Whether some trials exploit what is believed, unless users ask otherwise."""
+        return True
+
+    @property
+    def _has_regret_bounds(self) -> bool:
+        """Whether lemmas bound the regret of trials by the deviations of Gaussian processes."""
+        return True
+
+    def _is_bounded(self, program: Program, history: History) -> bool:
+        """Return True if all bands are finite, so that there is something to search."""
+        return True
+
+    def check(self, program: Program) -> None:
+        """Check that the black boxes declare every constant that is needed.
+
+        Raises:
+            ModelError: Names all that are missing.
+        """
+        return
+
+    def plausible_set(self, program: Program, history: History) -> PlausibleSet:
+        """Return the plausible set after a history."""
+        ...
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+
+Beta = float | BandRule
+"""Half-width of the bands in posterior standard deviations, or the rule that gives it."""
+
+
 @dataclass(frozen=True, slots=True)
-class Declared:
+class Constant(BandRule):
+    """Bands of one half-width, around what is learned: a number as beta.
+
+    Attributes:
+        beta: The half-width in posterior standard deviations.
+        at_once: How many evaluations are made at once: hyper-parameters are learned once for all.
+    """
+
+    beta: float
+    at_once: int = 1
+
+    @property
+    def _width(self) -> float:
+        """The half-width."""
+        return self.beta
+
+    def plausible_set(self, program: Program, history: History) -> PlausibleSet:
+        """Return the plausible set after a history."""
+        beliefs = believe(program, history, at_once=self.at_once)
+        widths = constant_widths(program, self.beta)
+        return PlausibleSet(program, beliefs, widths, declared_intervals(program, history))
+
+    def __str__(self) -> str:
+        return f"{self.beta:g} deviations"
+
+
+def rule_of(beta: Beta, at_once: int = 1) -> BandRule:
+    """Return the rule that a beta is: a number is a `Constant`."""
+    given = has_method(beta, "plausible_set")
+    return cast(BandRule, beta) if given else Constant(cast(float, beta), at_once)
+
+
+def learned_by(rule: BandRule, boxes: Iterable[BlackBox]) -> list[BlackBox]:
+    """Return the black boxes whose hyper-parameters are learned for a rule."""
+    return [box for box in boxes if box.is_learned and rule._width is not None]
+
+
+def plausible_set(program: Program, history: History, beta: Beta) -> PlausibleSet:
+    """Return the plausible set after a history, for a number or a rule."""
+    return rule_of(beta).plausible_set(program, history)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared(BandRule):
     """Bands from declarations and exact answers alone: `Optimistic(beta=Declared())`.
 
     Every black box needs one of these:
@@ -35,6 +136,11 @@ class Declared:
     Whatever else is declared cuts these bands too. While the declarations are true, the bands are
     certain: a certified bound, or a certificate of infeasibility, is a proof.
     """
+
+    @property
+    def _has_regret_bounds(self) -> bool:
+        """False: the gap is a bound on the regret."""
+        return False
 
     def check(self, program: Program) -> None:
         """Check that every black box declares enough.
@@ -49,6 +155,9 @@ class Declared:
                 f"none: {', '.join(map(repr, missing))}. Pass noise=0 and lipschitz=, or noise=0 "
                 "and norm_bound= with a given kernel, or lower= and upper= (and monotone=)"
             )
+
+    def _is_bounded(self, program: Program, history: History) -> bool:
+        return self.is_bounded(program, history)
 
     def is_bounded(self, program: Program, history: History) -> bool:
         """Whether all bands are finite: a Lipschitz constant needs an answer to start from."""

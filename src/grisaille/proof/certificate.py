@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.belief.plausible_set import Beta, PlausibleSet, plausible_set
+from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.belief.rules import Beta, plausible_set, rule_of
 from grisaille.language.problem import Problem
 from grisaille.markup import labelled
 from grisaille.proof.relaxation import PlausibleRelaxation
@@ -148,7 +149,6 @@ class Certificate:
         )
 
     def _repr_html_(self) -> str:
-        bands = f"{self.beta:g} deviations" if isinstance(self.beta, int | float) else self.beta
         return labelled(
             [
                 ("proof", "no point is feasible while the bands hold"),
@@ -156,7 +156,7 @@ class Certificate:
                 ("violated by", f"at least {self.least_violation:.3g} at every point"),
                 ("regions", len(self.regions)),
                 ("trials", len(self.history)),
-                ("bands", bands),
+                ("bands", rule_of(self.beta)),
             ]
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.knowledge import Knowledge
-from grisaille.belief.rules import Declared
+from grisaille.belief.rules import BandRule, Declared, learned_by, rule_of
 from grisaille.checks import check_flag, check_solver, is_finite
 from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
@@ -41,6 +41,7 @@ from grisaille.strategies.practical.policy import (
     bounding_solution,
     narrowed,
 )
+from grisaille.strategies.strategy import Strategy
 from grisaille.theory.theory import Theory
 
 _NO_VERDICT = (
@@ -79,8 +80,8 @@ class Optimistic:
     exploit: bool | None = None
 
     def __post_init__(self) -> None:
-        rule = isinstance(self.beta, Theory | Declared)
-        if not rule and not (is_finite(self.beta) and self.beta > 0):  # type: ignore[operator]
+        given = isinstance(self.beta, Theory | Declared)
+        if not given and not (is_finite(self.beta) and self.beta > 0):  # type: ignore[operator]
             raise ModelError(
                 f"Optimistic(beta={shortened(self.beta)}): beta must be a positive number, a "
                 "gs.Theory() or gs.Declared()"
@@ -97,8 +98,7 @@ class Optimistic:
                 "Optimistic: this is a problem over interventions: use gs.MCBO() or gs.CBO()"
             )
         check_design(self.initial, problem)
-        if isinstance(self.beta, Theory | Declared):
-            self.beta.check(problem.program)
+        self._rule.check(problem.program)
 
     def suggest(self, situation: Situation) -> Suggestion:
         """The next trial: one step of the algorithm, and what the default adds to it."""
@@ -146,9 +146,7 @@ class Optimistic:
 
     def learned(self, problem: Problem) -> list[str]:
         """Names of the black boxes whose hyper-parameters are learned."""
-        if isinstance(self.beta, Declared):
-            return []
-        return [box.name for box in problem.boxes if box.is_learned]
+        return [box.name for box in learned_by(self._rule, problem.boxes)]
 
     def _solve(self, knowledge: Knowledge) -> Plan:
         """The plan to try the solution of the auxiliary problem."""
@@ -193,8 +191,8 @@ class Optimistic:
 
     def _is_still_initial(self, situation: Situation) -> bool:
         """Whether there is too little to learn hyper-parameters from, or to bound anything."""
-        if isinstance(self.beta, Declared):
-            return not self.beta.is_bounded(situation.problem.program, situation.history)
+        if not self._rule._is_bounded(situation.problem.program, situation.history):
+            return True
         learned = self.learned(situation.problem)
         if costs_differ(situation.problem):
             return still_initial_by_box(situation, self.initial, learned)
@@ -207,4 +205,13 @@ class Optimistic:
 
     @property
     def _exploits(self) -> bool:
-        return not isinstance(self.beta, Theory) if self.exploit is None else self.exploit
+        return self._rule._exploits if self.exploit is None else self.exploit
+
+    @property
+    def _rule(self) -> BandRule:
+        return rule_of(self.beta)
+
+
+def bands_of(strategy: Strategy) -> BandRule | None:
+    """Return the rule of `Optimistic` that gives its bands; None for other strategies."""
+    return rule_of(strategy.beta) if isinstance(strategy, Optimistic) else None

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.belief.audit import BoxCalibration
 from grisaille.belief.knowledge import Knowledge
-from grisaille.belief.rules import Declared
+from grisaille.belief.rules import BandRule
 from grisaille.checks import check_choice, check_flag, check_name, is_finite, is_whole
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
@@ -28,7 +28,7 @@ from grisaille.language.variable import Variable
 from grisaille.metrics import Metrics
 from grisaille.proof.certificate import Certificate
 from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
-from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.optimistic import bands_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.theory.theory import Theory
 from grisaille.wrong_names import no_such_attribute
@@ -287,10 +287,10 @@ class Result(OptimizeResult):  # type: ignore[misc]
 
         Empty for strategies other than `Optimistic`, and for bands that hold by declaration.
         """
-        if not isinstance(self.strategy, Optimistic):
+        rule = bands_of(self.strategy)
+        if rule is None:
             return ()
-        situation = Situation(self.problem, self.history, seed=0)
-        return Knowledge(situation, self.strategy.beta).calibration
+        return Knowledge(Situation(self.problem, self.history, seed=0), rule).calibration
 
     def metrics(self, optimum: float) -> Metrics:
         """Regret and violations of the trials as observed, for a known optimum in the user's sense.
@@ -318,8 +318,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
         """
         from grisaille.theory.guarantee import discrepancy_bounds
 
-        beta = self._beta("discrepancy bounds")
-        return discrepancy_bounds(self.problem, self.history, beta, form)
+        rule = self._rule("discrepancy bounds")
+        return discrepancy_bounds(self.problem, self.history, rule, form)
 
     def bound_sources(self) -> dict[str, str]:
         """Where the constants behind the bounds on regret come from.
@@ -329,8 +329,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
         """
         from grisaille.theory.guarantee import constants_of
 
-        beta = self._beta("bounds on regret")
-        constants, known = constants_of(self.problem, self.history, beta)
+        rule = self._rule("bounds on regret")
+        constants, known = constants_of(self.problem, self.history, rule)
         named = {name: str(constant.source) for name, constant in constants.items()}
         return {**named, "known parts": str(known.source)}
 
@@ -370,14 +370,19 @@ class Result(OptimizeResult):  # type: ignore[misc]
         """Return the guarantee; `otherwise` names what else helps a study without theory mode."""
         from grisaille.theory.guarantee import Guarantee
 
-        beta = self._beta("the theorems' bounds")
-        if not isinstance(beta, Theory):
+        rule = self._rule("the theorems' bounds")
+        if rule._width is not None:
             raise ModelError(
-                f"the theorems' bounds are for theory mode, and this study had beta={beta:g}: "
-                f"solve with strategy=gs.Optimistic(beta=gs.Theory()){otherwise}"
+                "the theorems' bounds are for theory mode, and this study had "
+                f"beta={rule._width:g}: solve with "
+                f"strategy=gs.Optimistic(beta=gs.Theory()){otherwise}"
             )
         return Guarantee(
-            self.problem, beta, form=form, evaluation=self.evaluation, given=self.history.loose
+            self.problem,
+            cast(Theory, rule),
+            form=form,
+            evaluation=self.evaluation,
+            given=self.history.loose,
         )
 
     def _realized(self, form: Form) -> Array:
@@ -410,17 +415,18 @@ class Result(OptimizeResult):  # type: ignore[misc]
                 "plausible feasible point: the problem looks infeasible"
             )
 
-    def _beta(self, what: str) -> float | Theory:
-        if not isinstance(self.strategy, Optimistic):
+    def _rule(self, what: str) -> BandRule:
+        rule = bands_of(self.strategy)
+        if rule is None:
             raise ModelError(
                 f"{what} are for gs.Optimistic, not for {type(self.strategy).__name__}"
             )
-        if isinstance(self.strategy.beta, Declared):
+        if not rule._has_regret_bounds:
             raise ModelError(
                 f"{what} are for bands of Gaussian processes, and this study had "
                 "beta=gs.Declared(): its gap is a bound on its regret"
             )
-        return self.strategy.beta
+        return rule
 
     def __repr__(self) -> str:
         from grisaille.study.trial_tables import describe_result

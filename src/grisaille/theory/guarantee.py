@@ -10,9 +10,9 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.belief.learning import given_kernel, input_domain
-from grisaille.belief.plausible_set import plausible_set
 from grisaille.belief.predictions import check_answered
 from grisaille.belief.processes.kernels import grows
+from grisaille.belief.rules import BandRule, plausible_set
 from grisaille.checks import check_amount, check_choice, is_count
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
@@ -239,9 +239,7 @@ class Guarantee:
 # Bounds for a finished study, from the posterior deviations at its points.
 
 
-def discrepancy_bounds(
-    problem: Problem, history: History, beta: float | Theory, form: Form
-) -> Array:
+def discrepancy_bounds(problem: Problem, history: History, beta: BandRule, form: Form) -> Array:
     """sum_i A_i beta_{i,t} sigma_{i,t-1}(s̄_i^t) of each trial (Lemma discrepancy_bound).
 
     While the bands hold, the objective and each constraint of a trial are at most this far from
@@ -252,7 +250,7 @@ def discrepancy_bounds(
     Args:
         problem: The problem.
         history: Its trials.
-        beta: The beta of the strategy.
+        beta: The rule of the strategy.
         form: Which A_i.
 
     Returns:
@@ -278,7 +276,7 @@ def discrepancy_bounds(
 
 
 def constants_of(
-    problem: Problem, history: History, beta: float | Theory
+    problem: Problem, history: History, beta: BandRule
 ) -> tuple[dict[str, Lipschitz], KnownSlopes]:
     """Lipschitz constants of each black box, and slopes of the known parts, after a study."""
     program = problem.program

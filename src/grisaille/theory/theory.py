@@ -19,6 +19,7 @@ from grisaille.belief.learning import believe, given_kernel, input_domain
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.processes.kernels import check_kernel, grows, own_kernels
 from grisaille.belief.processes.posterior import LEAST_NOISE
+from grisaille.belief.rules import BandRule
 from grisaille.checks import check_choice, is_count, is_finite, is_number
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
@@ -48,7 +49,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Theory:
+class Theory(BandRule):
     """Beta and lambda of the theorems: `Optimistic(beta=Theory(delta=0.1, horizon=50))`.
 
     Every black box needs a kernel with hyper-parameters and k(s, s) <= 1, its noise (a sub-Gaussian
@@ -89,6 +90,11 @@ class Theory:
                 f"Theory(regularization={shortened(given)}): at least {LEAST_NOISE:g}, which "
                 "rounding needs, or None"
             )
+
+    @property
+    def _exploits(self) -> bool:
+        """False: the theorems are about the algorithm's own trials."""
+        return False
 
     def check(self, program: Program) -> None:
         """Check that the black boxes declare every constant that the theorems need.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from grisaille.belief.audit import DOUBT, MARGIN, Audited
 from grisaille.belief.knowledge import Knowledge
-from grisaille.belief.plausible_set import BandRule, PlausibleSet
+from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.records import TESTED, Refutation, TrialKind
 from grisaille.search.multistart import MultiStart
 from grisaille.search.search_problem import Solution, Solver
@@ -53,17 +53,16 @@ def doubted_refutation(knowledge: Knowledge, solver: Solver | None) -> Refutatio
     are not doubted. None if there is no proof, if too few answers were predicted (bands that
     nothing has tested say nothing), or if answers speak against a declared noise.
     """
-    situation, beta = knowledge.situation, knowledge.beta
-    audited = knowledge.audited
-    if not isinstance(beta, BandRule):
+    situation, audited, rule = knowledge.situation, knowledge.audited, knowledge.rule
+    if rule._width is not None:
         if knowledge.complaint or any(row.answers < TESTED for row in knowledge.calibration):
             return None
         audited = audited.scaled(DOUBT).widened(MARGIN)
-        beta = Audited(beta, DOUBT * situation.widening, MARGIN)
+        rule = Audited(rule._width, DOUBT * situation.widening, MARGIN)
     solution = try_to_refute(audited, knowledge, solver)
     if solution.proof is None or not is_refuted(solution):
         return None
-    return Refutation(situation.problem, situation.history, beta, solution.proof.refuted_regions)
+    return Refutation(situation.problem, situation.history, rule, solution.proof.refuted_regions)
 
 
 def least_widening(

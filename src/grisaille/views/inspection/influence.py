@@ -16,7 +16,7 @@ from grisaille.language.program import BoxCall
 from grisaille.reductions.reduction import border
 from grisaille.search.multistart import MultiStart
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
-from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.optimistic import bands_of
 from grisaille.views.inspection.inspection import Inspection
 from grisaille.views.inspection.slices import design_slices
 
@@ -95,10 +95,10 @@ def gap_shares(inspection: Inspection) -> dict[str, float]:
     its mean. Empty where there is no bound: for other strategies than `Optimistic`, before any
     point is feasible, and where the search finds no plausible point. Empty, too, without a gap.
     """
-    strategy, incumbent = inspection.strategy, inspection.incumbent
-    if not isinstance(strategy, Optimistic) or incumbent is None or not incumbent.feasible:
+    rule, incumbent = bands_of(inspection.strategy), inspection.incumbent
+    if rule is None or incumbent is None or not incumbent.feasible:
         return {}
-    knowledge = Knowledge(border(inspection.problem).down(inspection.situation), strategy.beta)
+    knowledge = Knowledge(border(inspection.problem).down(inspection.situation), rule)
     bounded = any(trial.suggestion.has_bound for trial in inspection.history)
     if not bounded or knowledge.contradiction:
         return {}

@@ -20,7 +20,7 @@ from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall
 from grisaille.records import History, Situation, Trial
-from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.optimistic import bands_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.border import incumbent_of
 from grisaille.views.inspection.learned_model import LearnedModel, learned_model
@@ -77,9 +77,8 @@ class Inspection:
     @cached_property
     def calibration(self) -> dict[str, BoxCalibration]:
         """How well the bands of each black box predicted its answers; empty if nobody audits."""
-        if not isinstance(self.strategy, Optimistic):
-            return {}
-        rows = Knowledge(self.situation, self.strategy.beta).calibration
+        rule = bands_of(self.strategy)
+        rows = () if rule is None else Knowledge(self.situation, rule).calibration
         return {row.box: row for row in rows}
 
     @cached_property

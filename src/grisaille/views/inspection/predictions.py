@@ -17,7 +17,7 @@ from grisaille.language.expression import Constant, Expression
 from grisaille.language.problem import Problem
 from grisaille.language.tables import entry_names
 from grisaille.records import History
-from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.optimistic import bands_of
 from grisaille.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ def predictor_for(problem: Problem, history: History, strategy: Strategy) -> Pre
     Those of `Optimistic` are as wide as their audit asks for, like those of its bound. Other
     strategies have none, and get two posterior standard deviations.
     """
-    if isinstance(strategy, Optimistic):
-        return Predictor(problem, history, strategy.beta, audited=True)
-    return Predictor(problem, history)
+    rule = bands_of(strategy)
+    if rule is None:
+        return Predictor(problem, history)
+    return Predictor(problem, history, rule, audited=True)
 
 
 def expression_table(predictor: Predictor, expression: Any, x: Any) -> pandas.DataFrame:
