@@ -199,7 +199,7 @@ def our_suggestion(
     """One suggestion of ours that learns its hyper-parameters anew."""
 
     def suggest(seed: int) -> object:
-        likelihood._learned.cache_clear()
+        likelihood.learn.cache_clear()
         knowledge._learned_once.cache_clear()
         history = histories[seed % CYCLE]
         return strategy.suggest(Situation(problem, history, seed, evaluation, _REMAINING))

@@ -111,7 +111,7 @@ def suggestion(white_box: gs.WhiteBox) -> Callable[[int], np.ndarray]:
     history = sobol_history(posed, OBSERVATIONS, 0)
 
     def suggest(seed: int) -> np.ndarray:
-        likelihood._learned.cache_clear()
+        likelihood.learn.cache_clear()
         situation = Situation(posed, history, seed, "separate", 10)
         return gs.Optimistic().suggest(situation).x
 

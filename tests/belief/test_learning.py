@@ -10,7 +10,7 @@ import grisaille as gs
 from grisaille.belief import learning
 from grisaille.belief.learning import believe, contradiction, milestone
 from grisaille.belief.processes.condensed import CondensedPosterior, typical_rows
-from grisaille.belief.processes.likelihood import given, learned
+from grisaille.belief.processes.likelihood import Data, given, learn
 from grisaille.belief.processes.posterior import ModelSurrogate, NoFactorError, Posterior
 from grisaille.errors import ModelError
 from grisaille.records import History, Observation
@@ -87,7 +87,8 @@ def test_only_observations_up_to_the_milestone_are_learned_from_but_all_are_know
     inputs, outputs = history.data("h", 1, 1)
     (posterior,) = believe(problem.program, history).values()
     assert milestone(43) == 41
-    expected = learned(gs.Matern(2.5), h.noise, inputs[:41], outputs[:41], np.zeros(1), np.ones(1))
+    data = Data(gs.Matern(2.5), h.noise, inputs[:41], outputs[:41], np.zeros(1), np.ones(1))
+    expected = learn(data)
     assert posterior.hyperparameters is expected
     np.testing.assert_array_equal(posterior.inputs, inputs)
     scratch = Posterior(gs.Matern(2.5), expected, torch.tensor(inputs), torch.tensor(outputs))

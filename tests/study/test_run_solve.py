@@ -76,7 +76,7 @@ def test_a_decision_depends_on_the_history_alone_not_on_what_was_computed_before
 
     known = problems.williams_otto()
     result = known.problem.solve(7, seed=2, strategy=QUICK, progress=False)
-    likelihood._learned.cache_clear()
+    likelihood.learn.cache_clear()
     replayed = gs.History(result.history.trials[:6])
     again = QUICK.suggest(Situation(known.problem, replayed, 2, "separate", 1))
     assert np.array_equal(again.x, result.history.trials[6].x)

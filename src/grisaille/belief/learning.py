@@ -32,7 +32,7 @@ from grisaille.belief.processes.kernels import (
     is_plain,
     own_kernels,
 )
-from grisaille.belief.processes.likelihood import given, learned, prior_variance
+from grisaille.belief.processes.likelihood import Data, given, learn, prior_variance
 from grisaille.belief.processes.noise import repeats_earlier
 from grisaille.belief.processes.posterior import (
     ConstantProcess,
@@ -40,7 +40,7 @@ from grisaille.belief.processes.posterior import (
     NoFactorError,
     Posterior,
 )
-from grisaille.belief.processes.shared import SharedPosterior, learned_together
+from grisaille.belief.processes.shared import SharedPosterior, learn_together
 from grisaille.checks import has_method
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language import operations
@@ -239,10 +239,8 @@ def _learned(
     inputs, lower, upper = (in_logarithms(v, flags) for v in (inputs, lower, upper))
     some = typical_rows((inputs - lower) / (upper - lower), _TYPICAL_ROWS)
     inputs, outputs = inputs[some], outputs[some]
-    if box.shared_kernel:
-        found = learned_together(kernel, box.noise, inputs, outputs, lower, upper)
-    else:
-        found = learned(kernel, box.noise, inputs, outputs, lower, upper, box.process_noise)
+    data = Data(kernel, box.noise, inputs, outputs, lower, upper, box.process_noise)
+    found = learn_together(data) if box.shared_kernel else learn(data)
     return replace(found, logarithmic=torch.tensor(flags)) if flags.any() else found
 
 

@@ -8,7 +8,13 @@ import torch
 import grisaille as gs
 from grisaille.belief.processes.condensed import CondensedPosterior
 from grisaille.belief.processes.kernels import Composite, compiled, grows, own_kernels
-from grisaille.belief.processes.likelihood import given, learned, prior_covariance, prior_variance
+from grisaille.belief.processes.likelihood import (
+    Data,
+    given,
+    learn,
+    prior_covariance,
+    prior_variance,
+)
 from grisaille.belief.processes.posterior import Posterior
 from tests.belief.processes.process_helpers import numpy_covariance
 
@@ -169,7 +175,7 @@ def leave_out_error(kernel):
     inputs, fresh = rng.uniform(size=(40, 6)), rng.uniform(size=(500, 6))
     composite = compiled(kernel, 6)
     outputs = additive(inputs)[:, None]
-    found = learned(composite, np.zeros(1), inputs, outputs, np.zeros(6), np.ones(6))
+    found = learn(Data(composite, np.zeros(1), inputs, outputs, np.zeros(6), np.ones(6)))
     posterior = Posterior(composite, found, torch.tensor(inputs), torch.tensor(outputs))
     predicted = posterior.predict(torch.tensor(fresh))[0][:, 0].numpy()
     return float(np.sqrt(np.mean((predicted - additive(fresh)) ** 2)))
@@ -187,8 +193,8 @@ def test_learning_does_not_depend_on_units():
     outputs = (np.sin(5 * inputs[:, 0]) + inputs[:, 1] * inputs[:, 2])[:, None]
     composite = compiled(gs.Matern().on(0) + gs.Matern().on(1, 2), 3)
     scale = np.array([10.0, 0.1, 3.0])
-    plain = learned(composite, np.zeros(1), inputs, outputs, np.zeros(3), np.ones(3))
-    other = learned(composite, np.zeros(1), inputs * scale, 100 * outputs, np.zeros(3), scale)
+    plain = learn(Data(composite, np.zeros(1), inputs, outputs, np.zeros(3), np.ones(3)))
+    other = learn(Data(composite, np.zeros(1), inputs * scale, 100 * outputs, np.zeros(3), scale))
     np.testing.assert_allclose(other.lengthscale, plain.lengthscale.numpy() * scale, rtol=1e-3)
     np.testing.assert_allclose(other.variance, 1e4 * plain.variance.numpy(), rtol=1e-3)
     np.testing.assert_allclose(other.shares, plain.shares, rtol=1e-3)

@@ -7,7 +7,7 @@ from scipy.stats import lognorm
 
 import grisaille as gs
 from grisaille.belief.processes import likelihood
-from grisaille.belief.processes.likelihood import given, learned
+from grisaille.belief.processes.likelihood import Data, given
 from grisaille.belief.processes.posterior import Posterior
 from tests.belief.processes.process_helpers import FAMILIES, STATIONARY, label, numpy_covariance
 
@@ -27,7 +27,7 @@ def some_data(n=14, seed=0):
 def learn(kernel, noise, inputs, outputs, lower=(0, 0), upper=(1, 1), surely_noisy=False):
     noise = None if noise is None else np.asarray(noise, float)
     ends = np.array(lower, float), np.array(upper, float)
-    return learned(kernel, noise, inputs, outputs, *ends, surely_noisy)
+    return likelihood.learn(Data(kernel, noise, inputs, outputs, *ends, surely_noisy))
 
 
 def assert_all_finite(values):
@@ -199,10 +199,10 @@ def test_a_search_that_ends_nowhere_is_replaced_by_typical_values(monkeypatch, f
     value = {"infinite": np.inf, "not a number": np.nan}[failure]
     spoilt = lambda _self, logarithms: (value, np.zeros_like(logarithms))  # noqa: E731
     monkeypatch.setattr(likelihood.Likelihood, "__call__", spoilt)
-    likelihood._learned.cache_clear()
+    likelihood.learn.cache_clear()
     inputs, outputs = some_data(n=7)
     values = learn(gs.Matern(), [0.0], inputs, outputs)
-    likelihood._learned.cache_clear()  # what was learned so must not be remembered
+    likelihood.learn.cache_clear()  # what was learned so must not be remembered
     assert_all_finite(values)
     assert "could not be learned" in values.remarks[0]
 
@@ -280,7 +280,7 @@ def test_learning_neither_reads_nor_disturbs_the_global_generators(kernel):
     inputs, outputs = some_data(n=9)
     answers = []
     for seed in (0, 1):
-        likelihood._learned.cache_clear()
+        likelihood.learn.cache_clear()
         torch.manual_seed(seed)
         np.random.seed(seed)  # noqa: NPY002
         before, numpy_before = torch.get_rng_state(), np.random.get_state()[1]  # noqa: NPY002
@@ -294,7 +294,7 @@ def test_learning_neither_reads_nor_disturbs_the_global_generators(kernel):
 def test_what_was_learned_is_remembered_for_the_same_data_only(monkeypatch):
     fits, fit = [], likelihood._fit
     monkeypatch.setattr(likelihood, "_fit", lambda *a: fits.append(a) or fit(*a))
-    likelihood._learned.cache_clear()
+    likelihood.learn.cache_clear()
     inputs, outputs = some_data(n=6)
     first = learn(gs.Matern(), None, inputs, outputs)
     assert learn(gs.Matern(2.5), None, inputs.copy(), outputs.copy()) is first

@@ -381,7 +381,9 @@ def test_a_fitted_model_predicts_what_botorch_predicts(kernel, outputs):
     answers = (clean * (1 + 1e-3 * rng.normal(size=clean.shape)))[:, :outputs]
     at = lower + (upper - lower) * rng.uniform(size=(30, 2))
 
-    values = likelihood.learned(kernel, None, inputs, answers, lower, upper, surely_noisy=True)
+    values = likelihood.learn(
+        likelihood.Data(kernel, None, inputs, answers, lower, upper, surely_noisy=True)
+    )
     posterior = Posterior(kernel, values, tensor(inputs), tensor(answers))
     mean, deviation = posterior.predict(tensor(at))
     for j in range(outputs):

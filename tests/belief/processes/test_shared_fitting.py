@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief.processes.shared import learned_together
+from grisaille.belief.processes.likelihood import Data
+from grisaille.belief.processes.shared import learn_together
 
 LOWER, UPPER = np.array([0.0, 0.0]), np.array([1.0, 10.0])
 
@@ -27,7 +28,7 @@ def drawn(n: int = 40, k: int = 30, noise: object = 0.0) -> tuple[np.ndarray, np
 
 def learn(inputs, outputs, noise=0.0):
     levels = None if noise is None else np.broadcast_to(noise, outputs.shape[1]).astype(float)
-    return learned_together(gs.Matern(2.5), levels, inputs, outputs, LOWER, UPPER)
+    return learn_together(Data(gs.Matern(2.5), levels, inputs, outputs, LOWER, UPPER))
 
 
 def test_length_scales_and_variances_are_found():
@@ -93,7 +94,7 @@ def test_a_sum_of_kernels_can_be_shared():
 
     inputs, outputs = drawn()
     kernel = compiled(gs.Matern(2.5) + gs.Linear(), 2)
-    found = learned_together(kernel, np.zeros(30), inputs, outputs, LOWER, UPPER)
+    found = learn_together(Data(kernel, np.zeros(30), inputs, outputs, LOWER, UPPER))
     assert found.shares is not None
     assert found.shares.shape == (30, 2)
     assert found.lengthscale.shape == (30, 4)

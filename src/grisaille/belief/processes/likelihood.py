@@ -176,9 +176,9 @@ class Likelihood:
         noise = float(values[-1]) if self.noise is None else self.noise
         return values[:d], variance, noise
 
-    def shares(self, _logarithms: Array) -> Array | None:
-        """None: there is one kernel only."""
-        return None
+    def shares(self, _logarithms: Array) -> Array:
+        """Return 1: one kernel has the whole variance."""
+        return np.ones(1)
 
     def mean(self, logarithms: Array) -> float:
         """The constant prior mean of largest likelihood; 0 if the covariance has no factor."""
@@ -299,7 +299,7 @@ class CompositeLikelihood:
         scales, whole, _, noise = self._sizes(torch.tensor(logarithms))
         return scales.numpy(), float(whole), float(noise)
 
-    def shares(self, logarithms: Array) -> Array | None:
+    def shares(self, logarithms: Array) -> Array:
         """The share (parts,) of each part in the variance."""
         shares: Array = self._sizes(torch.tensor(logarithms))[2][0].numpy()
         return shares
@@ -368,16 +368,8 @@ def given(kernel: Kernel, noise: Array | None, inputs: int, outputs: int) -> Hyp
     return Hyperparameters(lengthscale.clone(), variance, deviation**2, zeros, center)
 
 
-def learned(
-    kernel: Kernel,
-    noise: Array | None,
-    inputs: Array,
-    outputs: Array,
-    lower: Array,
-    upper: Array,
-    surely_noisy: bool = False,
-) -> Hyperparameters:
-    """Hyper-parameters of maximum posterior probability, given observations.
+class Data:
+    """What hyper-parameters are learned from. Equal data are learned once (`learn`).
 
     Args:
         kernel: The kernel family.
@@ -388,53 +380,86 @@ def learned(
         lower: (d,), lower ends of the ranges that inputs are scaled by.
         upper: (d,), upper ends.
         surely_noisy: Whether noise that is to be learned cannot be 0.
+
+    Attributes:
+        unit: The inputs in the unit cube, (n, d).
+        standard: The outputs, standardized, (n, k).
+        declared: The noise variances of these, (k,); None to learn them.
     """
-    return _learned(
-        kernel,
-        None if noise is None else tuple(noise.tolist()),
-        *(np.ascontiguousarray(a, dtype=float).tobytes() for a in (inputs, outputs, lower, upper)),
-        inputs.shape[1],
-        outputs.shape[1],
-        surely_noisy,
-    )
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        noise: Array | None,
+        inputs: Array,
+        outputs: Array,
+        lower: Array,
+        upper: Array,
+        surely_noisy: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.surely_noisy = surely_noisy
+        arrays = [np.array(v, dtype=float, order="C") for v in (inputs, outputs, lower, upper)]
+        inputs, outputs, self._lower, self._width = *arrays[:3], arrays[3] - arrays[2]
+        self._center, self._spread = center_and_spread(outputs)
+        self.unit = (inputs - self._lower) / self._width
+        self.standard = (outputs - self._center) / self._spread
+        self.declared = None if noise is None else (np.array(noise) / self._spread) ** 2
+        told = None if noise is None else tuple(noise.tolist())
+        self._key = (kernel, told, surely_noisy, outputs.shape, *(v.tobytes() for v in arrays))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Data) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def found(
+        self,
+        lengthscale: Array,
+        variance: Array,
+        noise: Array,
+        mean: Array,
+        shares: Array,
+        remarks: Iterable[str],
+    ) -> Hyperparameters:
+        """Return hyper-parameters in the user's units, from those of the unit cube.
+
+        Args:
+            lengthscale: (k, columns).
+            variance: (k,).
+            noise: (k,), noise variances.
+            mean: (k,).
+            shares: (k, parts), used for a composite kernel only.
+            remarks: What was concluded; empty ones and repeated ones are left out.
+        """
+        kernel = self.kernel if isinstance(self.kernel, Composite) else None
+        width = self._width if kernel is None else self._width[kernel.columns]
+        return Hyperparameters(
+            lengthscale=torch.tensor(lengthscale * width),
+            variance=torch.tensor(variance * self._spread**2),
+            noise=torch.tensor(noise * self._spread**2),
+            mean=torch.tensor(self._center + mean * self._spread),
+            center=torch.tensor(self._lower),
+            remarks=tuple(dict.fromkeys(filter(None, remarks))),
+            shares=None if kernel is None else torch.tensor(shares),
+        )
 
 
 @lru_cache(maxsize=1024)  # an audit asks again for what every earlier decision learned
-def _learned(
-    kernel: Kernel,
-    noise: tuple[float, ...] | None,
-    input_bytes: bytes,
-    output_bytes: bytes,
-    lower_bytes: bytes,
-    upper_bytes: bytes,
-    d: int,
-    k: int,
-    surely_noisy: bool,
-) -> Hyperparameters:
-    lower, upper = np.frombuffer(lower_bytes), np.frombuffer(upper_bytes)
-    inputs = np.frombuffer(input_bytes).reshape(-1, d)
-    outputs = np.frombuffer(output_bytes).reshape(-1, k)
-    center, spread = center_and_spread(outputs)
-    standard = (outputs - center) / spread
-    unit = (inputs - lower) / (upper - lower)
-    declared = None if noise is None else (np.array(noise) / spread) ** 2
-    fits, verdict = _fit(kernel, unit, standard, declared, surely_noisy)
-    level = [fit.noise for fit in fits] if declared is None else declared
+def learn(data: Data) -> Hyperparameters:
+    """Return hyper-parameters of maximum posterior probability, for each output by itself."""
+    fits, verdict = _fit(data)
+    level = [fit.noise for fit in fits] if data.declared is None else data.declared
     if verdict is not None and verdict.is_exact:
-        level = np.zeros(k)
-    remarks = tuple(dict.fromkeys(fit.remark for fit in fits if fit.remark))
-    width, shares = upper - lower, None
-    if isinstance(kernel, Composite):
-        width = width[kernel.columns]
-        shares = torch.tensor(np.array([fit.shares for fit in fits]))
-    return Hyperparameters(
-        lengthscale=torch.tensor(np.array([fit.lengthscale for fit in fits]) * width),
-        variance=torch.tensor(np.array([fit.variance for fit in fits]) * spread**2),
-        noise=torch.tensor(np.asarray(level) * spread**2),
-        mean=torch.tensor(center + np.array([fit.mean for fit in fits]) * spread),
-        center=torch.tensor(lower),
-        remarks=remarks if verdict is None else (verdict.reason, *remarks),
-        shares=shares,
+        level = np.zeros(len(fits))
+    return data.found(
+        np.array([fit.lengthscale for fit in fits]),
+        np.array([fit.variance for fit in fits]),
+        np.asarray(level),
+        np.array([fit.mean for fit in fits]),
+        np.array([fit.shares for fit in fits]),
+        ["" if verdict is None else verdict.reason, *(fit.remark for fit in fits)],
     )
 
 
@@ -487,39 +512,29 @@ class Fit:
         self.mean = likelihood.mean(self.logarithms) if len(likelihood.outputs) else 0.0
 
 
-def _fit(
-    kernel: Kernel, inputs: Array, outputs: Array, noise: Array | None, surely_noisy: bool
-) -> tuple[list[Fit], NoiseVerdict | None]:
-    """A fit of each output, and the verdict about noise that was left out (None if declared).
-
-    Args:
-        kernel: The kernel family.
-        inputs: (n, d) in the unit cube.
-        outputs: (n, k), standardized.
-        noise: Noise variances (k,); None to learn them.
-        surely_noisy: Whether noise that is to be learned cannot be 0.
-    """
+def _fit(data: Data) -> tuple[list[Fit], NoiseVerdict | None]:
+    """Return a fit of each output, and the verdict about noise that was left out, if it was."""
 
     def fits(levels: Iterable[float | None], prior: LogNormal | None) -> list[Fit]:
         likelihoods = [
-            _likelihood(kernel, inputs, column, level, prior)
-            for column, level in zip(outputs.T, levels, strict=True)
+            _likelihood(data.kernel, data.unit, column, level, prior)
+            for column, level in zip(data.standard.T, levels, strict=True)
         ]
         return [Fit(likelihood) for likelihood in likelihoods]
 
-    k = outputs.shape[1]
-    if noise is not None:
-        return fits(np.maximum(noise, NOISE_FREE), None), None
-    exact = [] if surely_noisy else fits([NOISE_FREE] * k, None)
+    k = data.standard.shape[1]
+    if data.declared is not None:
+        return fits(np.maximum(data.declared, NOISE_FREE), None), None
+    exact = [] if data.surely_noisy else fits([NOISE_FREE] * k, None)
     noisy = fits([None] * k, NOISE_PRIOR)
-    if surely_noisy:
+    if data.surely_noisy:
         return noisy, None
     # The prior of the noise favours noise of a certain size; the verdict is to rest on the data.
     gains = [
         fit.loss - (other.loss - NOISE_PRIOR.loss(other.logarithms[-1:])[0])
         for fit, other in zip(exact, noisy, strict=True)
     ]
-    verdict = judge_noise(inputs, outputs, np.nan_to_num(gains))
+    verdict = judge_noise(data.unit, data.standard, np.nan_to_num(gains))
     return (exact if verdict.is_exact else noisy), verdict
 
 

@@ -46,9 +46,9 @@ from grisaille.belief.processes.likelihood import (
     NOISE_PRIOR,
     VARIANCE_PRIOR,
     CompositeLikelihood,
+    Data,
     Fit,
     LogNormal,
-    center_and_spread,
     scale_prior,
 )
 from grisaille.belief.processes.noise import NoiseVerdict, judge_noise
@@ -383,53 +383,12 @@ _TURNS = 3
 _MOSTLY_NOISE = 0.5
 
 
-def learned_together(
-    kernel: Kernel,
-    noise: Array | None,
-    inputs: Array,
-    outputs: Array,
-    lower: Array,
-    upper: Array,
-) -> Hyperparameters:
-    """Hyper-parameters of maximum posterior probability that all outputs share.
-
-    Args:
-        kernel: The kernel family.
-        noise: Standard deviation of the noise per output, (k,); None to learn whether there is any,
-            and how much.
-        inputs: (n, d).
-        outputs: (n, k).
-        lower: (d,), lower ends of the ranges that inputs are scaled by.
-        upper: (d,), upper ends.
-    """
-    return _learned(
-        kernel,
-        None if noise is None else tuple(noise.tolist()),
-        *(np.ascontiguousarray(a, dtype=float).tobytes() for a in (inputs, outputs, lower, upper)),
-        inputs.shape[1],
-        outputs.shape[1],
-    )
-
-
 @lru_cache(maxsize=128)  # an audit asks again for what every earlier decision learned
-def _learned(
-    kernel: Kernel,
-    noise: tuple[float, ...] | None,
-    input_bytes: bytes,
-    output_bytes: bytes,
-    lower_bytes: bytes,
-    upper_bytes: bytes,
-    d: int,
-    k: int,
-) -> Hyperparameters:
-    lower, upper = np.frombuffer(lower_bytes), np.frombuffer(upper_bytes)
-    inputs = np.frombuffer(input_bytes).reshape(-1, d)
-    outputs = np.frombuffer(output_bytes).reshape(-1, k)
-    center, spread = center_and_spread(outputs)
-    standard = (outputs - center) / spread
-    unit = (inputs - lower) / (upper - lower)
-    declared = None if noise is None else (np.array(noise) / spread) ** 2
-    together = as_composite(kernel, d)
+def learn_together(data: Data) -> Hyperparameters:
+    """Return hyper-parameters of maximum posterior probability that all outputs share."""
+    unit, standard, declared = data.unit, data.standard, data.declared
+    k = standard.shape[1]
+    together = as_composite(data.kernel, unit.shape[1])
     fit, verdict = _fit(together, unit, standard, declared)
     is_exact = verdict is not None and verdict.is_exact
     levels = np.full(k, fit.noise) if declared is None else np.maximum(declared, NOISE_FREE)
@@ -441,18 +400,13 @@ def _learned(
         means, variance, levels = _own_sizes(fit, standard, levels, False)
     if is_known:
         levels = np.zeros(k) if declared is None else declared
-    width, shares = upper - lower, None
-    if isinstance(kernel, Composite):
-        width = width[kernel.columns]
-        shares = torch.tensor(fit.shares).expand(k, -1)
-    return Hyperparameters(
-        lengthscale=torch.tensor(fit.lengthscale * width).expand(k, -1),
-        variance=torch.tensor(variance * spread**2),
-        noise=torch.tensor(levels * spread**2),
-        mean=torch.tensor(center + means * spread),
-        center=torch.tensor(lower),
-        remarks=tuple(filter(None, ("" if verdict is None else verdict.reason, fit.remark))),
-        shares=shares,
+    return data.found(
+        np.tile(fit.lengthscale, (k, 1)),
+        variance,
+        levels,
+        means,
+        np.tile(fit.shares, (k, 1)),
+        ["" if verdict is None else verdict.reason, fit.remark],
     )
 
 
