@@ -36,7 +36,7 @@ from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import QUICK, nested, server_for
 from benchmarks.study_internals import announce_writes
 from grisaille.study.log.database import Database
-from grisaille.study.log.event_log import Event, Kind
+from grisaille.study.log.event_log import Event
 
 TRIALS = 10
 WORKERS = 3
@@ -157,7 +157,7 @@ def run_study(
             sys.exit(f"a process ended with an error after {victim.last!r}")
         victim.end()
         events = events_of(storage, name)
-        told = [dict(e.data) for e in events if e.kind is Kind.TOLD]
+        told = [dict(e.data) for e in events if e.kind == "told"]
         t.lost += told[: len(told_before)] != told_before or len(events) < victim.acknowledged
         ids = [answer["query"] for answer in told]
         t.doubled += len(ids) != len(set(ids))
@@ -179,7 +179,7 @@ def events_of(storage: str, name: str) -> list[Event]:
 
 def points(events: list[Event]) -> list[Any]:
     """What was tried, in order."""
-    return [e.data["suggestion"]["x"] for e in events if e.kind is Kind.SUGGESTED]
+    return [e.data["suggestion"]["x"] for e in events if e.kind == "suggested"]
 
 
 def main(kills: int, which: str, address: str | None, minutes: float) -> dict[str, object]:
@@ -198,10 +198,10 @@ def main(kills: int, which: str, address: str | None, minutes: float) -> dict[st
                 unbroken[seed] = points(run_study(storage, name, seed, 1, 0, generator, Tally()))
             left = min(KILLS_PER_STUDY, kills - sum(tally.hits.values()))
             events = run_study(storage, f"killed {number}", seed, workers, left, generator, tally)
-            failed = [e.data for e in events if e.kind is Kind.FAILED]
+            failed = [e.data for e in events if e.kind == "failed"]
             given_up = any(f["lost"] and f["final"] for f in failed)
             tally.studies += 1
-            tally.answers += sum(e.kind is Kind.TOLD for e in events)
+            tally.answers += sum(e.kind == "told" for e in events)
             tally.failures += sum(not f["lost"] for f in failed)
             tally.given_up += given_up
             if workers == 1 and not given_up:

@@ -34,7 +34,6 @@ from benchmarks.studies_setup import server_for
 from benchmarks.study_internals import shorten_leases
 from grisaille.study.log import schema
 from grisaille.study.log.database import Database
-from grisaille.study.log.event_log import Kind
 from grisaille.study.log.worker_table import now
 
 WORKERS = 4
@@ -109,7 +108,7 @@ def measure(storage: str, leases: int, lease: float, beats: str) -> dict[str, An
     query = next(
         e.data["queries"][0]["id"]
         for e in events
-        if e.kind is Kind.SUGGESTED and e.data["suggestion"]["x"] == first
+        if e.kind == "suggested" and e.data["suggestion"]["x"] == first
     )
     kinds = Counter(e.kind for e in events if e.data.get("query") == query)
     return {
@@ -121,9 +120,9 @@ def measure(storage: str, leases: int, lease: float, beats: str) -> dict[str, An
         "evaluations": len(calls),
         "longest_silence_in_leases": silence,
         "first_evaluated": calls.count(first),
-        "first_asked": kinds[Kind.ASKED],
-        "first_answered": kinds[Kind.TOLD],
-        "first_failed": kinds[Kind.FAILED],
+        "first_asked": kinds["asked"],
+        "first_answered": kinds["told"],
+        "first_failed": kinds["failed"],
         "first_used": any(trial.x.tolist() == first for trial in history),
         "late_answers": len(history.loose),
         "processes_that_failed": sum(worker.returncode != 0 for worker in workers),

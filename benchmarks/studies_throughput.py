@@ -17,7 +17,6 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import nested, single
-from grisaille.study.log.event_log import Kind
 
 WORKERS = 8
 
@@ -27,12 +26,12 @@ def measure(problem: gs.Problem, trials: int) -> dict[str, Any]:
     started = time.time()
     study.run(trials, workers=WORKERS, progress=False)
     events = study.events()
-    asked = [e.time for e in events if e.kind is Kind.ASKED]
+    asked = [e.time for e in events if e.kind == "asked"]
     first, last = asked[WORKERS - 1], asked[-1]
     busy = sum(
         max(0.0, min(e.time, last) - max(e.time - e.data["seconds"], first))
         for e in events
-        if e.kind is Kind.TOLD
+        if e.kind == "told"
     )
     entries = study.state.trials.values()
     return {

@@ -20,7 +20,6 @@ import numpy as np
 import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import QUICK, nested, server_for
-from grisaille.study.log.event_log import Kind
 
 WORKERS = 8
 STUDY = "shared"
@@ -50,21 +49,19 @@ def measure(storage: str, trials: int, seconds: float) -> dict[str, Any]:
     study = gs.Study(nested(), strategy=QUICK, storage=storage, name=STUDY)
     events = study.events()
     asked, told = (
-        Counter(e.data["query"] for e in events if e.kind is kind)
-        for kind in (Kind.ASKED, Kind.TOLD)
+        Counter(e.data["query"] for e in events if e.kind == kind) for kind in ("asked", "told")
     )
     state = study.state
-    holders = Counter(e.data["holder"] for e in events if e.kind is Kind.ASKED)
+    holders = Counter(e.data["holder"] for e in events if e.kind == "asked")
     # From when the last worker had joined to when the first trial was missing.
     joined = max(
-        min(e.time for e in events if e.kind is Kind.ASKED and e.data["holder"] == h)
-        for h in holders
+        min(e.time for e in events if e.kind == "asked" and e.data["holder"] == h) for h in holders
     )
-    last = [e.time for e in events if e.kind is Kind.SUGGESTED][-1]
+    last = [e.time for e in events if e.kind == "suggested"][-1]
     busy = sum(
         max(0.0, min(t, last) - max(t - e.data["seconds"], joined))
         for e in events
-        if e.kind is Kind.TOLD and (t := e.time) > joined
+        if e.kind == "told" and (t := e.time) > joined
     )
     outcome = {
         "workers": WORKERS,

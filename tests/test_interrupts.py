@@ -16,7 +16,7 @@ import pytest
 
 import grisaille.interrupts
 from grisaille.interrupts import Uninterrupted, interruptible
-from grisaille.study.log.event_log import Kind, Log
+from grisaille.study.log.event_log import Log
 from tests.study.log.log_helpers import log_of
 
 
@@ -303,8 +303,8 @@ def test_an_interrupt_at_any_step_of_a_turn_leaves_no_lock_behind(kind, tmp_path
 
     def write() -> None:
         with log.turn(known) as turn:
-            turn.append(Kind.TOLD, {})
-            turn.append(Kind.TOLD, {})
+            turn.append("told", {})
+            turn.append("told", {})
 
     known, step = 0, 1
     while interrupted_at(step, write, log):

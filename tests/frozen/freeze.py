@@ -24,7 +24,7 @@ from docs.builder.command_help import commands, help_of
 
 import grisaille as gs
 from grisaille.language.fingerprint import fingerprint
-from grisaille.study.log.event_log import Kind
+from grisaille.study.events import KINDS
 from grisaille.views.cli.main import main
 
 HERE = Path(__file__).parent
@@ -89,7 +89,7 @@ def events() -> str:
         with contextlib.closing(sqlite3.connect(file)) as connection:
             for kind, text in connection.execute("select kind, data from grisaille_events"):
                 found[kind] = sorted({*found.get(kind, ()), *_keys(json.loads(text))})
-    found["kinds"] = sorted(str(kind) for kind in Kind)
+    found["kinds"] = sorted(KINDS)
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 

@@ -12,7 +12,6 @@ import pytest
 import grisaille as gs
 from grisaille.study.budget import Limits
 from grisaille.study.log.database import Database
-from grisaille.study.log.event_log import Kind
 from grisaille.study.writer import Writer
 from tests.study.study_helpers import QUICK, answer, parabola
 from tests.study.test_run_runner import boxed
@@ -164,7 +163,7 @@ def test_an_answer_to_a_query_that_was_lost_or_given_to_somebody_else_is_taken()
             writer.fail(writer.state.queries[name], "gone", lost=True)
             if len(calls) == 3:
                 asked = {"query": name, "holder": "somebody else", "until": None}
-                writer.append(Kind.ASKED, asked)
+                writer.append("asked", asked)
 
         if len(calls) in (2, 3):
             study._session.write(lose)

@@ -39,7 +39,14 @@ from grisaille.language.values import ValueKind, check_indicators, condensed, ex
 from grisaille.language.variable import Variable
 from grisaille.records import History, Observation
 from grisaille.study.argument_checks import refusal
-from grisaille.study.events import from_plain, outcome_to_plain, to_plain
+from grisaille.study.events import (
+    Assembled,
+    AssembledTrial,
+    Observed,
+    from_plain,
+    outcome_fields,
+    to_plain,
+)
 from grisaille.study.log.event_log import text_of
 from grisaille.study.state import StudyState, probe_of
 from grisaille.study.trial_tables import design_names
@@ -68,20 +75,20 @@ class NewRows:
         outputs: (n, k).
 
     Attributes:
-        data, text: The event that records the rows.
+        observed, text: The event that records the rows.
         known: Number of the last event that was known when the trials were worked out.
         earlier: The rows that were observed before, by name.
-        trials, text_of_trials: The event that records the trials.
+        assembled, text_of_trials: The event that records the trials.
     """
 
     def __init__(self, problem: Problem, box: BlackBox, inputs: Array, outputs: Array) -> None:
         self._problem = problem
-        plain = {"inputs": list(map(to_plain, inputs)), "outputs": list(map(to_plain, outputs))}
-        self.data: dict[str, Any] = {"box": box.name, **plain}
-        self.text = text_of(self.data)
+        rows = list(map(to_plain, inputs)), list(map(to_plain, outputs))
+        self.observed = Observed(box.name, *rows)
+        self.text = text_of(self.observed.plain())
         self.known = self._event = 0
         self.earlier: Rows = {}
-        self.trials: dict[str, Any] = {"trials": []}
+        self.assembled = Assembled([])
         self.text_of_trials = ""
 
     def assemble(self, known: int, earlier: Rows, free: Rows | None) -> None:
@@ -93,35 +100,35 @@ class NewRows:
             free: Those that belong to no trial; None if rows make no trials.
         """
         self.known, self._event, self.earlier = known, known + 1, earlier
-        made: list[dict[str, Any]] = []
+        made: list[AssembledTrial] = []
         if free is not None:
-            box, event = self.data["box"], self._event
-            rows = enumerate(zip(self.data["inputs"], self.data["outputs"], strict=True), 1)
+            box, event = self.observed.box, self._event
+            rows = enumerate(zip(self.observed.inputs, self.observed.outputs, strict=True), 1)
             new = {
                 f"{event}/{row}": Observation(box, from_plain(x), from_plain(y), event)
                 for row, (x, y) in rows
             }
             made = assembled(self._problem, {**earlier, **new}, {**free, **new})
-        self.trials = {"trials": made}
-        self.text_of_trials = text_of(self.trials)
+        self.assembled = Assembled(made)
+        self.text_of_trials = text_of(self.assembled.plain())
 
     def rename(self, event: int) -> None:
         """Name the rows after the event that records them, if others were recorded meanwhile."""
         if event == self._event:
             return
         then, now = f"{self._event}/", f"{event}/"
-        for trial in self.trials["trials"]:
-            trial["rows"] = [
+        for trial in self.assembled.trials:
+            trial.rows = [
                 now + name.removeprefix(then) if name.startswith(then) else name
-                for name in trial["rows"]
+                for name in trial.rows
             ]
         # No other text of an assembled trial begins with a number.
         self.text_of_trials = self.text_of_trials.replace(f'"{then}', f'"{now}')
         self._event = event
 
 
-def assembled(problem: Problem, rows: Rows, free: Rows) -> list[dict[str, Any]]:
-    """The trials that observed rows make, as plain data: x, outcome, and the names of the rows.
+def assembled(problem: Problem, rows: Rows, free: Rows) -> list[AssembledTrial]:
+    """The trials that observed rows make.
 
     A row of a black box that reads variables directly says where it was tried. Rows of other such
     black boxes are joined to it where they agree in the variables they share; the inputs of deeper
@@ -287,12 +294,12 @@ def _trials(
     answers: Mapping[bytes, Array],
     used: list[list[str]],
     first: list[str],
-) -> list[dict[str, Any]]:
+) -> list[AssembledTrial]:
     """The trials at points whose chains are answered, with the names of their rows.
 
     A row that belongs to a trial already, joined to another one, does not begin a second trial.
     """
-    trials: list[dict[str, Any]] = []
+    trials: list[AssembledTrial] = []
     taken: set[str] = set()
     everything = slice(0, len(used))
     try:
@@ -310,10 +317,10 @@ def _trials(
         chain = np.concatenate([answers[call.key][place] for call in problem.program.calls])
         objective, constraints, allowed = found
         lenient = problem.allowances.lenient(constraints, allowed)
-        outcome = outcome_to_plain(objective, constraints, chain, allowed, lenient)
+        outcome = outcome_fields(objective, constraints, chain, allowed, lenient)
         rows = list(dict.fromkeys(names))
         taken.update(rows)
-        trials.append({"x": to_plain(points[place]), "rows": rows, **outcome})
+        trials.append(AssembledTrial(to_plain(points[place]), rows, **outcome))
     return trials
 
 

@@ -8,7 +8,6 @@ log keeps what was wrong, so that decisions before it can still be replayed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,15 @@ from grisaille.language.problem import Problem
 from grisaille.records import Trial
 from grisaille.strategies.initial_design import usual_points
 from grisaille.study.answers import NewRows, assembled, inside_bounds
-from grisaille.study.events import to_plain
-from grisaille.study.log.event_log import Kind
+from grisaille.study.events import (
+    Abandoned,
+    Assembled,
+    Completed,
+    Corrected,
+    Moved,
+    Retracted,
+    to_plain,
+)
 from grisaille.study.state import QueryEntry, TrialEntry, TrialState
 from grisaille.study.writer import (
     Assignment,
@@ -48,8 +54,7 @@ def correct(writer: Writer, name: str, outputs: Array, inputs: Array | None) -> 
     if seen is None:
         raise no_answer(writer, name)
     done = seen.inputs if inputs is None else inputs
-    correction = {"answer": name, "inputs": to_plain(done), "outputs": to_plain(outputs)}
-    writer.append(Kind.CORRECTED, correction)
+    writer.append(Corrected(name, to_plain(done), to_plain(outputs)))
     query = writer.state.queries.get(name)
     if query is None:
         assemble(writer)
@@ -61,11 +66,11 @@ def correct(writer: Writer, name: str, outputs: Array, inputs: Array | None) -> 
         if not np.array_equal(done, seen.inputs):
             moved = really_tried(writer.problem, writer.chain, writer.state, trial, query)
             if moved is not None:
-                writer.append(Kind.MOVED, moved)
+                writer.append(moved)
         _let_chain_follow(writer, trial)
         reopen(writer, trial, _assignment(writer, trial))
     except EvaluationError as error:
-        writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
+        writer.append(Abandoned(trial.number, str(error)))
         return None
     return writer.finish(trial)
 
@@ -76,12 +81,12 @@ def retract(writer: Writer, names: Iterable[str], reason: str) -> None:
         if writer.state.answer(name) is None:
             raise no_answer(writer, name)
         query = writer.state.queries.get(name)
-        writer.append(Kind.RETRACTED, {"answer": name, "reason": reason})
+        writer.append(Retracted(name, reason))
         trial = None if query is None else writer.state.trials[query.trial]
         if query is not None and trial is not None and trial.state is TrialState.PENDING:
             if query.calls:
                 why = f"the answer to query {name} was retracted: {reason}"
-                writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": why})
+                writer.append(Abandoned(trial.number, why))
             else:
                 writer.finish(trial)
     assemble(writer)
@@ -92,7 +97,7 @@ def assemble(writer: Writer) -> int:
     free = writer.state.free_rows() if writer.makes_trials else {}
     trials = assembled(writer.problem, writer.state.rows(), free) if free else []
     if trials:
-        writer.append(Kind.ASSEMBLED, {"trials": trials})
+        writer.append(Assembled(trials))
     return len(trials)
 
 
@@ -110,12 +115,12 @@ def observe(writer: Writer, new: NewRows, *, at_all_costs: bool) -> bool:
     state = writer.state
     if state.rows_changed <= new.known:
         new.rename(state.position + 1)
-        writer.append_long(Kind.OBSERVED, new.data, new.text)
-        if new.trials["trials"]:
-            writer.append_long(Kind.ASSEMBLED, new.trials, new.text_of_trials)
+        writer.append_long(new.observed, new.text)
+        if new.assembled.trials:
+            writer.append_long(new.assembled, new.text_of_trials)
         return True
     if at_all_costs:
-        writer.append(Kind.OBSERVED, new.data)
+        writer.append(new.observed)
         assemble(writer)
     return at_all_costs
 
@@ -140,7 +145,7 @@ def _assignment(writer: Writer, trial: TrialEntry) -> Assignment:
 def _let_chain_follow(writer: Writer, trial: TrialEntry) -> None:
     """Move the inputs of black boxes that only the real chain can reach to where it went."""
     answers: dict[int, Array] = dict(trial.given)
-    moved: dict[str, Any] = {}
+    moved: dict[str, list[float]] = {}
     while ready := writer.chain.ready(trial.suggestion.x, answers):
         before = len(answers)
         for call, inputs in ready.items():
@@ -153,8 +158,7 @@ def _let_chain_follow(writer: Writer, trial: TrialEntry) -> None:
         if len(answers) == before:
             break
     if moved:
-        x = to_plain(trial.suggestion.x)
-        writer.append(Kind.MOVED, {"trial": trial.number, "x": x, "queries": moved})
+        writer.append(Moved(trial.number, to_plain(trial.suggestion.x), moved))
 
 
 def _is_chained(writer: Writer, query: QueryEntry) -> bool:
@@ -192,13 +196,13 @@ def recompute(writer: Writer) -> str:
             reopen(writer, trial, found)
             writer.finish(trial)
         else:
-            writer.append(Kind.COMPLETED, {"trial": number, "objective": None})
+            writer.append(Completed(number, None))
     chosen = _chosen(problem, state.trials, records, list(asking))
     for number, found in asking.items():
         if number in chosen:
             reopen(writer, state.trials[number], found, rank=chosen.index(number))
         else:
-            writer.append(Kind.COMPLETED, {"trial": number, "objective": None})
+            writer.append(Completed(number, None))
     assemble(writer)
     lacking = {problem.program.calls[c].box.name for f in asking.values() for c in f.missing}
     after = _best(state.history().trials)

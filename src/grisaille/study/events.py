@@ -1,4 +1,7 @@
-"""Events as plain data: the fields of each kind, and the order in which they can follow each other.
+"""Events as plain data: a class for each kind, with its fields, its checks and its words.
+
+The effect of an event on a study is in `state.py`. The types of the fields are checked wherever an
+event comes from, in one call that enters no code of this package.
 
 Floating-point numbers survive JSON to the last bit. JSON has no numbers that are not finite:
 these become the words "nan", "inf" and "-inf".
@@ -8,28 +11,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import string
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
+import msgspec
 import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from grisaille.array_types import Array
 from grisaille.belief.incumbent import Incumbent
+from grisaille.errors import counted, cut
 from grisaille.language.values import Value
-from grisaille.records import Bound, History, Probe, Suggestion, TrialKind
-from grisaille.study.log.event_log import DamagedError, Data, Event, Kind
+from grisaille.records import Bound, History, Observation, Probe, Suggestion, TrialKind
+from grisaille.study.log.event_log import DamagedError, Data, Event
 
 if TYPE_CHECKING:
-    from grisaille.study.state import StudyState, TrialEntry
+    from grisaille.study.state import QueryEntry, StudyState, TrialEntry
 
 
-# --- encoding -------------------------------------------------------------------------------------
-# Records as plain data, and back without loss.
+# --- numbers --------------------------------------------------------------------------------------
+# Numbers as plain data, and back without loss.
 
 
-def to_plain(numbers: Iterable[float]) -> list[float | str]:
+def to_plain(numbers: Iterable[float]) -> list[Any]:
     """Numbers as JSON can hold them."""
     return [v if math.isfinite(v) else str(v) for v in map(float, numbers)]
 
@@ -39,7 +45,7 @@ def values_to_plain(values: Iterable[Value]) -> list[Value]:
     return [v if isinstance(v, str | int) else to_plain([v])[0] for v in values]
 
 
-def number_to_plain(value: float | None) -> float | str | None:
+def number_to_plain(value: float | None) -> Any:
     """One number as JSON can hold it."""
     return None if value is None else to_plain([value])[0]
 
@@ -49,305 +55,629 @@ def from_plain(plain: Iterable[float | str]) -> Array:
     return np.array([float(v) for v in plain], dtype=float)
 
 
-def outcome_to_plain(
+def number_from_plain(plain: float | str | None) -> float | None:
+    """The number of `number_to_plain`."""
+    return float(plain) if isinstance(plain, str) else plain
+
+
+# --- fields ---------------------------------------------------------------------------------------
+# The types of the fields. Integers are below 2**63, so that every database and language has them.
+
+LAST_MOMENT = 253402300799.0
+"""The end of the year 9999: later moments cannot be shown."""
+
+_MOST = 2**63 - 1
+_LARGEST = float(np.finfo(float).max)
+# Halves of characters can be neither written nor printed.
+Text = Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]*\Z")]
+Words = str  # of an exception, so that it may hold anything
+Count = Annotated[int, Meta(ge=0, le=_MOST)]
+Finite = (
+    Annotated[int, Meta(ge=-_MOST, le=_MOST)] | Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
+)
+Amount = Count | Annotated[float, Meta(ge=0, le=_LARGEST)]
+Number = Finite | Literal["nan", "inf", "-inf"]
+
+
+class Settings(Struct):
+    """The settings of a study that are checked; it may have others.
+
+    The latter ones are names and units, what pages show of the problem, and what the command line
+    keeps with a study.
+    """
+
+    name: Text
+    problem: list[Text]
+    strategy: Text
+    seed: Annotated[int, Meta(ge=0)]
+    evaluation: Literal["separate", "chained"]
+    sense: Literal[1, -1]
+    entries: list[Text]
+    lower: list[Finite]
+    upper: list[Finite]
+    constraints: list[Text]
+    boxes: dict[Text, BoxShape]
+    labels: Labels | None = None
+    graph: list[Node] | None = None
+    input_names: dict[Text, list[Text]] | None = None
+    kinds: list[Literal["whole"] | list[Text] | None] | None = None
+    file: Text | None = None
+    trials: Count | None = None
+    max_cost: Number | None = None
+    gap_tol: Number | None = None
+    workers: Count | None = None
+    concluded: Concluded | None = None
+
+
+class BoxShape(Struct):
+    """The inputs and outputs of a black box."""
+
+    outputs: Count | Annotated[list[Text], Meta(min_length=1)]
+    inputs: Count
+    cost: Amount
+
+
+class Labels(Struct):
+    """Names, units and tolerances of a problem."""
+
+    objective: Text | None
+    objective_unit: Text | None
+    entry_units: list[Text | None]
+    constraint_units: list[Text | None]
+    formulas: list[Text]
+    tolerances: list[Amount]
+
+    def misfit(self, entries: int, constraints: int) -> bool:
+        """Return whether there are other ones than variables and constraints."""
+        of_constraints = {len(self.constraint_units), len(self.formulas), len(self.tolerances)}
+        return len(self.entry_units) != entries or of_constraints != {constraints}
+
+
+class Node(Struct):
+    """A part of the picture of a problem."""
+
+    kind: Text
+    label: Text
+    reads: list[Count]
+    box: Text
+
+
+class Believed(Struct):
+    """The best trial as a strategy judges: its objective, and the most that this can be."""
+
+    trial: Count
+    objective: Number
+    most: Number
+    feasible: bool
+
+    @classmethod
+    def of(cls, best: Incumbent, history: History) -> Believed:
+        """Return the best trial of a history."""
+        objective, most = to_plain([best.objective, best.most])
+        return cls(history.trials[best.position].number, objective, most, best.feasible)
+
+
+class Concluded(Struct):
+    """A result."""
+
+    known: Count
+    best: Believed | None
+    bound: Number | None
+    assurance: Text
+
+    @classmethod
+    def recorded(cls, settings: Data) -> Concluded | None:
+        """Return the result that is stored with a study, if there is one."""
+        stored = settings.get("concluded")
+        return None if stored is None else msgspec.convert(stored, cls)
+
+
+class StoredProbe(Struct):
+    """A query beside the chain."""
+
+    call: Count
+    inputs: list[Number]
+
+
+class StoredSuggestion(Struct):
+    """A suggestion. A refutation is not stored: it can be derived again."""
+
+    kind: TrialKind
+    x: list[Finite]
+    probes: list[StoredProbe]
+    promise: Number | None
+    optimum: Annotated[list[list[Number]], Meta(min_length=2, max_length=2)] | None
+    proved: Number | None
+    pending: Count
+    chain: bool
+    withheld: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, suggestion: Suggestion) -> StoredSuggestion:
+        """Store a suggestion."""
+        optimum = suggestion.optimum
+        return cls(
+            suggestion.kind,
+            to_plain(suggestion.x),
+            [StoredProbe(p.call, to_plain(p.inputs)) for p in suggestion.probes],
+            number_to_plain(suggestion.bound.estimated),
+            None if optimum is None else [to_plain(part) for part in optimum],
+            number_to_plain(suggestion.bound.proved),
+            suggestion.pending,
+            suggestion.chain,
+            suggestion.bound.withheld or UNSET,
+        )
+
+    def restored(self) -> Suggestion:
+        """Return the suggestion that was stored."""
+        optimum = self.optimum
+        return Suggestion(
+            self.kind,
+            from_plain(self.x),
+            tuple(Probe(p.call, from_plain(p.inputs)) for p in self.probes),
+            Bound(
+                number_from_plain(self.promise),
+                number_from_plain(self.proved),
+                withheld=self.withheld is True,
+            ),
+            None if optimum is None else (from_plain(optimum[0]), from_plain(optimum[1])),
+            pending=self.pending,
+            chain=self.chain,
+        )
+
+
+class ReadyQuery(Struct):
+    """A query that can be evaluated now."""
+
+    id: Text
+    box: Text
+    inputs: list[Number]
+    calls: list[Count]
+
+
+def outcome_fields(
     objective: float,
     constraints: Array,
     chain: Array,
     allowed: Array | None = None,
     lenient: Array | None = None,
 ) -> dict[str, Any]:
-    """The outcome of a chain as plain data."""
+    """The outcome of a chain as fields of an event."""
     return {
         "objective": to_plain([objective])[0],
         "constraints": to_plain(constraints),
         "chain": to_plain(chain),
-        **({} if allowed is None else {"allowed": to_plain(allowed)}),
-        **({} if lenient is None else {"lenient": to_plain(lenient)}),
+        "allowed": UNSET if allowed is None else to_plain(allowed),
+        "lenient": UNSET if lenient is None else to_plain(lenient),
     }
 
 
-def suggestion_to_plain(suggestion: Suggestion) -> dict[str, Any]:
-    """A suggestion as plain data. A refutation is not stored: it can be derived again."""
-    optimum = suggestion.optimum
-    return {
-        "kind": str(suggestion.kind),
-        "x": to_plain(suggestion.x),
-        "probes": [{"call": p.call, "inputs": to_plain(p.inputs)} for p in suggestion.probes],
-        "promise": number_to_plain(suggestion.bound.estimated),
-        "optimum": None if optimum is None else [to_plain(part) for part in optimum],
-        "proved": number_to_plain(suggestion.bound.proved),
-        "pending": suggestion.pending,
-        "chain": suggestion.chain,
-        **({"withheld": True} if suggestion.bound.withheld else {}),
-    }
+# --- events ---------------------------------------------------------------------------------------
+# What can happen to a study. The fields are in the order in which they are stored.
+
+_MOST_NUMBERS = 6
 
 
-def believed_to_plain(best: Incumbent, history: History) -> dict[str, Any]:
-    """The best trial of a history, as a strategy judges, as plain data."""
-    return {
-        "trial": history.trials[best.position].number,
-        "objective": number_to_plain(best.objective),
-        "most": number_to_plain(best.most),
-        "feasible": best.feasible,
-    }
+class _Words(string.Formatter):
+    """Shows fields: numbers, how many of something there are, and texts, cut if they are long."""
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if isinstance(value, list):
+            return counted(len(value), spec) if spec else _numbers(value)
+        if isinstance(value, bool):
+            return spec.split("|")[not value]
+        if value is None:
+            return spec
+        return cut(value) if spec == "cut" else str(value)
 
 
-def suggestion_from_plain(data: Data) -> Suggestion:
-    """The suggestion of `suggestion_to_plain`."""
-    optimum = data["optimum"]
-    return Suggestion(
-        kind=TrialKind(data["kind"]),
-        x=from_plain(data["x"]),
-        probes=tuple(Probe(p["call"], from_plain(p["inputs"])) for p in data["probes"]),
-        bound=Bound(
-            _number_or_none(data["promise"]),
-            _number_or_none(data["proved"]),
-            withheld=data.get("withheld") is True,
-        ),
-        optimum=None if optimum is None else (from_plain(optimum[0]), from_plain(optimum[1])),
-        pending=data["pending"],
-        chain=data["chain"],
-    )
+def _numbers(values: list[float]) -> str:
+    """Numbers in brackets; the first ones if they are many."""
+    more = ["..."] * (len(values) > _MOST_NUMBERS)
+    return f"[{', '.join([*(f'{v:.5g}' for v in values[:_MOST_NUMBERS]), *more])}]"
 
 
-def _number_or_none(plain: float | str | None) -> float | None:
-    return None if plain is None else float(plain)
+class Details(Struct, frozen=True):
+    """The details of an event.
+
+    Attributes:
+        kind: What happened, as it is stored.
+        text: What happened, as people read it, with fields as `_Words` shows them.
+        teaches: Whether a result may be another one after it.
+        changes_rows: Whether it changes which trials the rows make that were observed elsewhere.
+    """
+
+    kind: ClassVar[str]
+    text: ClassVar[str]
+    teaches: ClassVar[bool] = True
+    changes_rows: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, data: Data) -> Self:
+        """Read the data of an event.
+
+        Raises:
+            WrongFieldError: A field is missing, or not of its type.
+        """
+        try:
+            return msgspec.convert(data, cls)
+        except (msgspec.ValidationError, UnicodeEncodeError):
+            return cls(**_checked_fields(cls, data))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the data of the event."""
+        return msgspec.to_builtins(self, enc_hook=float)  # type: ignore[no-any-return]
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        """Say what does not fit the state, although each field is of its type; empty if all does.
+
+        Args:
+            state: The state before the event.
+            number: Number of the event.
+        """
+        return ""
+
+    def words(self) -> str:
+        """Say what happened, for people to read."""
+        return _Words().format(self.text, self)
 
 
-# --- event fields ---------------------------------------------------------------------------------
-# The data of each kind of event, field by field.
-
-Check = Callable[[Any], bool]
-
-LAST_MOMENT = 253402300799.0
-"""The end of the year 9999: later moments cannot be shown."""
+class WrongFieldError(Exception):
+    """A field of an event is missing, or not of its type; its name is the argument."""
 
 
-def _text(value: Any) -> bool:
-    # Halves of characters can be neither written nor printed.
-    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+class Created(Details, frozen=True):
+    """The study began. The settings have no fixed fields: `Settings` are those that are checked."""
+
+    kind = "created"
+    text = "the study was created with {0.settings[strategy]}, seed {0.settings[seed]}"
+
+    settings: Data
+
+    @classmethod
+    def of(cls, data: Data) -> Self:
+        """Read the settings."""
+        return cls(data)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the settings."""
+        return msgspec.to_builtins(self.settings, enc_hook=float)  # type: ignore[no-any-return]
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        return _settings_misfit(Settings(**_checked_fields(Settings, self.settings)))
 
 
-def _words(value: Any) -> bool:
-    return isinstance(value, str)  # of an exception, so that it may hold anything
+class Changed(Created, frozen=True):
+    """Some of the settings changed."""
+
+    kind = "changed"
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        before = state.settings
+        now = Settings(**_checked_fields(Settings, {**before, **self.settings}))
+        lengths = len(now.entries), len(now.constraints)
+        same = lengths == (len(before["entries"]), len(before["constraints"]))
+        if now.problem == before["problem"] and not same:
+            return "has other variables or constraints for the same problem"
+        return _settings_misfit(now)
+
+    def words(self) -> str:
+        """Name the settings."""
+        return f"settings: {', '.join(sorted(self.settings))}"
 
 
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
+class Suggested(Details, frozen=True, kw_only=True):
+    """A strategy or a person chose what to try next.
+
+    Version 0.1 recorded no `gap_tol`, and version 0.2 neither `made_on` nor `believed`.
+    """
+
+    kind = "suggested"
+    text = "trial {0.trial} ({0.suggestion.kind}) at {0.suggestion.x}"
+    teaches = False
+
+    trial: Count
+    suggestion: StoredSuggestion
+    remaining: Count | None
+    budget: Number | None
+    gap_tol: Number | None = None
+    known: Count
+    seconds: Amount
+    queries: list[ReadyQuery]
+    made_on: dict[Text, Text] | None = None
+    believed: Believed | UnsetType | None = UNSET
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        trial, asked, entries = len(state.trials) + 1, self.suggestion, state.settings["entries"]
+        if self.trial != trial:
+            return f"is trial {self.trial}, where trial {trial} should be"
+        if self.known >= number:
+            return f"knows event {self.known}, which comes later"
+        if len(asked.x) != len(entries):
+            return f"has {len(asked.x)} variables, and the problem {len(entries)}"
+        if any(probe.call >= _calls(state) for probe in asked.probes):
+            return "asks for a call that the problem does not have"
+        return _queries_misfit(state, trial, len(asked.probes), self.queries)
 
 
-def _count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**63
+class _AboutQuery(Details, frozen=True):
+    """Something that happened to a query without an answer."""
+
+    query: Text
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        query = state.queries.get(self.query)
+        if query is None:
+            return f"is about a query {self.query!r}, which the study does not have"
+        if query.outputs is not None:
+            return f"is about query {query.id}, which has an answer already"
+        return self._unlike(state, query)
+
+    def _unlike(self, state: StudyState, query: QueryEntry) -> str:
+        return ""
 
 
-def _seed(value: Any) -> bool:
-    return type(value) is int and value >= 0
+class Asked(_AboutQuery, frozen=True):
+    """A query was handed out."""
+
+    kind = "asked"
+    text = "question {0.query} was given to {0.holder:somebody who asked}"
+    teaches = False
+
+    holder: Text | None
+    until: Amount | None
 
 
-def _whole(value: Any) -> bool:
-    return type(value) is int and abs(value) < 2**63
+class Told(_AboutQuery, frozen=True, kw_only=True):
+    """A query was answered; `inputs` are what was done, if that is not what was asked for."""
+
+    kind = "told"
+    text = "question {0.query} was answered: {0.outputs}"
+
+    outputs: list[Finite]
+    seconds: Amount
+    inputs: list[Finite] | UnsetType = UNSET
+    ready: list[ReadyQuery]
+
+    def _unlike(self, state: StudyState, query: QueryEntry) -> str:
+        done = query.inputs if self.inputs is UNSET else self.inputs
+        if not _fits(state, query.box, done, self.outputs):
+            return f"holds {len(self.outputs)} outputs, unlike black box {query.box!r}"
+        return _ready_misfit(state, state.trials[query.trial], self.ready)
 
 
-def _finite(value: Any) -> bool:
-    if type(value) is float:  # most are: tables hold many of them
-        return math.isfinite(value)
-    return _whole(value) or (isinstance(value, float) and math.isfinite(value))
+class Failed(_AboutQuery, frozen=True):
+    """An evaluation failed, or its worker was lost."""
+
+    kind = "failed"
+    text = "question {0.query} {0.lost:was lost|failed}: {0.reason:cut}"
+
+    reason: Words
+    lost: bool
+    final: bool
+    counts: bool
 
 
-def _amount(value: Any) -> bool:
-    return _finite(value) and value >= 0
+class Released(_AboutQuery, frozen=True):
+    """A query was given back."""
+
+    kind = "released"
+    text = "question {0.query} was given back"
+    teaches = False
 
 
-def _moment(value: Any) -> bool:
-    return _finite(value) and 0 <= value <= LAST_MOMENT
+class Observed(Details, frozen=True):
+    """Answers came that belong to no query."""
+
+    kind = "observed"
+    text = "{0.inputs:answer} of {0.box} from elsewhere"
+    changes_rows = True
+
+    box: Text
+    inputs: list[list[Finite]]
+    outputs: list[list[Finite]]
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        rows = zip(self.inputs, self.outputs, strict=False)
+        even = len(self.inputs) == len(self.outputs)
+        if not even or not all(_fits(state, self.box, *row) for row in rows):
+            return f"has other inputs or outputs than black box {self.box!r}"
+        return ""
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is a number, or the word for one that is not finite."""
-    return _finite(value) or _one_of("nan", "inf", "-inf")(value)
+class _AboutTrial(Details, frozen=True):
+    """Something that happened to a trial."""
+
+    trial: Count
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        trial = state.trials.get(self.trial)
+        if trial is None:
+            return f"is about trial {self.trial}, which the study does not have"
+        return self._unlike(state, trial)
+
+    def _unlike(self, state: StudyState, trial: TrialEntry) -> str:
+        return ""
 
 
-def _one_of(*values: Any) -> Check:
-    return lambda value: any(type(value) is type(v) and value == v for v in values)
+class Ready(_AboutTrial, frozen=True):
+    """More queries of a trial can be evaluated."""
+
+    kind = "ready"
+    text = "trial {0.trial} asks {0.ready:more question}"
+    teaches = False
+
+    ready: list[ReadyQuery]
+
+    def _unlike(self, state: StudyState, trial: TrialEntry) -> str:
+        return _ready_misfit(state, trial, self.ready)
 
 
-def _or_none(check: Check) -> Check:
-    return lambda value: value is None or check(value)
+class Completed(_AboutTrial, frozen=True):
+    """A trial has all its answers; it has no objective if it lacks those of its chain."""
+
+    kind = "completed"
+    text = "trial {0.trial} is complete"
+
+    objective: Number | None
+    constraints: list[Number] | UnsetType = UNSET
+    chain: list[Number] | UnsetType = UNSET
+    allowed: list[Number] | UnsetType = UNSET
+    lenient: list[Number] | UnsetType = UNSET
+
+    def _unlike(self, state: StudyState, trial: TrialEntry) -> str:
+        if self.objective is None:
+            return ""
+        if self.constraints is UNSET or self.chain is UNSET:
+            return "lacks 'constraints' or 'chain', or they are no numbers"
+        if len(self.constraints) != len(state.settings["constraints"]):
+            return f"has {len(self.constraints)} constraints, unlike the problem"
+        if complaint := _allowed_misfit(self):
+            return complaint
+        if state.changed:  # computed again, perhaps from answers of other trials
+            return ""
+        if trial.record is not None:
+            return f"completes trial {trial.number}, which is complete"
+        answers = trial.answers()
+        # Every call of the chain has its answer, in the order of the calls.
+        chain = [value for call in sorted(answers) for value in answers[call]]
+        if len(answers) != _calls(state) or list(map(float, self.chain)) != chain:
+            return f"completes trial {trial.number} with other answers than were recorded"
+        return ""
 
 
-def list_of(check: Check) -> Check:
-    """Whether a value is a list whose entries all pass a check."""
-    return lambda value: isinstance(value, list) and all(map(check, value))
+class Abandoned(_AboutTrial, frozen=True):
+    """A trial broke off."""
+
+    kind = "abandoned"
+    text = "trial {0.trial} broke off: {0.reason:cut}"
+
+    reason: Words
 
 
-def _by_name(check: Check) -> Check:
-    return lambda value: (
-        isinstance(value, dict) and all(map(_text, value)) and all(map(check, value.values()))
-    )
+class Moved(_AboutTrial, frozen=True):
+    """A trial is at another point than was asked for; its open queries follow."""
+
+    kind = "moved"
+    text = "trial {0.trial} was moved to {0.x}"
+
+    x: list[Finite]
+    queries: dict[Text, list[Finite]]
+
+    def _unlike(self, state: StudyState, trial: TrialEntry) -> str:
+        if len(self.x) != len(state.settings["entries"]):
+            return f"has {len(self.x)} variables, unlike the problem"
+        own = {query.id: len(query.inputs) for query in trial.queries}
+        if any(own.get(name) != len(inputs) for name, inputs in self.queries.items()):
+            return "moves queries that the trial does not have, or gives them other inputs"
+        return ""
 
 
-def _record(**fields: Check) -> Check:
-    return lambda value: (
-        isinstance(value, dict)
-        and all(name in value and check(value[name]) for name, check in fields.items())
-    )
+class _AboutAnswer(Details, frozen=True):
+    """Something that happened to an answer."""
+
+    changes_rows = True
+
+    answer: Text
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        seen = state.answer(self.answer)
+        if seen is None:
+            return f"is about an answer {self.answer!r}, which the study does not have"
+        return self._unlike(seen)
+
+    def _unlike(self, seen: Observation) -> str:
+        return ""
 
 
-def _box(value: Any) -> bool:
-    outputs = value.get("outputs") if isinstance(value, dict) else None
-    right = _count(outputs) or (list_of(_text)(outputs) and bool(outputs))
-    return bool(right) and _record(inputs=_count, cost=_amount)(value)
+class Corrected(_AboutAnswer, frozen=True):
+    """The right answer was put in place of a wrong one."""
+
+    kind = "corrected"
+    text = "answer {0.answer} was corrected: {0.outputs}"
+
+    inputs: list[Finite]
+    outputs: list[Finite]
+
+    def _unlike(self, seen: Observation) -> str:
+        if (len(self.inputs), len(self.outputs)) != (len(seen.inputs), len(seen.outputs)):
+            return f"has other inputs or outputs than black box {seen.box!r}"
+        return ""
 
 
-def _boxes(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_text, value)) and all(map(_box, value.values()))
+class Retracted(_AboutAnswer, frozen=True):
+    """An answer was taken back."""
+
+    kind = "retracted"
+    text = "answer {0.answer} was taken back: {0.reason:cut}"
+
+    reason: Words
 
 
-def _optimum(value: Any) -> bool:
-    return value is None or (list_of(list_of(is_number))(value) and len(value) == 2)
+class Reopened(_AboutTrial, frozen=True):
+    """A trial is pending again: its answers serve these calls, and others are asked for."""
+
+    kind = "reopened"
+    text = "trial {0.trial} is asked again"
+
+    calls: dict[Text, list[Count]]
+    given: dict[Text, list[Finite]]
+    ready: list[ReadyQuery]
+    rank: Count | None
+
+    def _unlike(self, state: StudyState, trial: TrialEntry) -> str:
+        own = {query.id for query in trial.queries}
+        return _ready_misfit(state, trial, self.ready) or (
+            "" if set(self.calls) <= own else "names queries of another trial"
+        )
 
 
-_SETTINGS: dict[str, Check] = {
-    "name": _text,
-    "problem": list_of(_text),
-    "strategy": _text,
-    "seed": _seed,
-    "evaluation": _one_of("separate", "chained"),
-    "sense": _one_of(1, -1),
-    "entries": list_of(_text),
-    "lower": list_of(_finite),
-    "upper": list_of(_finite),
-    "constraints": list_of(_text),
-    "boxes": _boxes,
-}
-_KINDS = list_of(_or_none(lambda kind: kind == "whole" or list_of(_text)(kind)))
-CONSTRAINT_LABELS = ("constraint_units", "formulas", "tolerances")
-"""The labels of a study that have an entry for each constraint."""
-_LABELS = _record(
-    objective=_or_none(_text),
-    objective_unit=_or_none(_text),
-    entry_units=list_of(_or_none(_text)),
-    constraint_units=list_of(_or_none(_text)),
-    formulas=list_of(_text),
-    tolerances=list_of(_amount),
-)
-_NODE = _record(kind=_text, label=_text, reads=list_of(_count), box=_text)
-# The best trial as a strategy judges: its number, its objective, and the most that this can be.
-_BELIEVED = _record(trial=_count, objective=is_number, most=is_number, feasible=_flag)
-_CONCLUDED = _record(
-    known=_count, best=_or_none(_BELIEVED), bound=_or_none(is_number), assurance=_text
-)
-# Names and units; what pages show of the problem; and what the command line keeps with a study.
-_MORE_SETTINGS: dict[str, Check] = {
-    "labels": _or_none(_LABELS),
-    "graph": _or_none(list_of(_NODE)),
-    "input_names": _or_none(_by_name(list_of(_text))),
-    "kinds": _or_none(_KINDS),
-    "file": _or_none(_text),
-    "trials": _or_none(_count),
-    "max_cost": _or_none(is_number),
-    "gap_tol": _or_none(is_number),
-    "workers": _or_none(_count),
-    "concluded": _or_none(_CONCLUDED),
-}
-_ASSEMBLED = _record(
-    x=list_of(_finite),
-    rows=list_of(_text),
-    objective=is_number,
-    constraints=list_of(is_number),
-    chain=list_of(is_number),
-)
-_QUERIES = list_of(_record(id=_text, box=_text, inputs=list_of(is_number), calls=list_of(_count)))
-_SUGGESTION = _record(
-    kind=_one_of(*map(str, TrialKind)),
-    x=list_of(_finite),
-    probes=list_of(_record(call=_count, inputs=list_of(is_number))),
-    promise=_or_none(is_number),
-    optimum=_optimum,
-    proved=_or_none(is_number),
-    pending=_count,
-    chain=_flag,
-)
+class AssembledTrial(Struct):
+    """A trial that observed rows make."""
+
+    x: list[Finite]
+    rows: list[Text]
+    objective: Number
+    constraints: list[Number]
+    chain: list[Number]
+    allowed: list[Number] | UnsetType = UNSET
+    lenient: list[Number] | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A check of one field of an event's data, which may be left out if it is not required."""
-
-    name: str
-    is_right: Check
-    is_required: bool = True
-
-    def is_wrong(self, data: Data) -> bool:
-        """Whether the field is missing, or not of its type."""
-        if self.name in data:
-            return not self.is_right(data[self.name])
-        return self.is_required
+Outcome = Completed | AssembledTrial
+"""What has the outcome of a chain."""
 
 
-def _fields(required: dict[str, Check], optional: dict[str, Check] | None = None) -> list[Field]:
-    fields = [Field(name, check) for name, check in required.items()]
-    return fields + [Field(name, check, False) for name, check in (optional or {}).items()]
+class Assembled(Details, frozen=True):
+    """Rows that were observed elsewhere make trials."""
+
+    kind = "assembled"
+    text = "{0.trials:trial} made of observed rows"
+    changes_rows = True
+
+    trials: list[AssembledTrial]
+
+    def _misfit(self, state: StudyState, number: int) -> str:
+        lengths = len(state.settings["entries"]), len(state.settings["constraints"])
+        for trial in self.trials:
+            if not all(map(state.has_row, trial.rows)):
+                return "is made of rows that the study does not have"
+            if (len(trial.x), len(trial.constraints)) != lengths:
+                return "has other variables or constraints than the problem"
+            if complaint := _allowed_misfit(trial):
+                return complaint
+        return ""
 
 
-FIELDS: dict[Kind, list[Field]] = {
-    Kind.CREATED: _fields(_SETTINGS, _MORE_SETTINGS),
-    Kind.CHANGED: _fields({}, _SETTINGS | _MORE_SETTINGS),
-    Kind.SUGGESTED: _fields(
-        {
-            "trial": _count,
-            "suggestion": _SUGGESTION,
-            "remaining": _or_none(_count),
-            "budget": _or_none(is_number),
-            "known": _count,
-            "seconds": _amount,
-            "queries": _QUERIES,
-        },
-        # Version 0.1 recorded none of these, version 0.2 the first one only.
-        {
-            "gap_tol": _or_none(is_number),
-            "made_on": _by_name(_text),
-            "believed": _or_none(_BELIEVED),
-        },
-    ),
-    Kind.ASKED: _fields({"query": _text, "holder": _or_none(_text), "until": _or_none(_amount)}),
-    Kind.TOLD: _fields(
-        {"query": _text, "outputs": list_of(_finite), "seconds": _amount, "ready": _QUERIES},
-        {"inputs": list_of(_finite)},  # what was really done, if not what was asked for
-    ),
-    Kind.READY: _fields({"trial": _count, "ready": _QUERIES}),
-    Kind.FAILED: _fields(
-        {"query": _text, "reason": _words, "lost": _flag, "final": _flag, "counts": _flag}
-    ),
-    Kind.RELEASED: _fields({"query": _text}),
-    Kind.OBSERVED: _fields(
-        {
-            "box": _text,
-            "inputs": list_of(list_of(_finite)),
-            "outputs": list_of(list_of(_finite)),
-        }
-    ),
-    Kind.COMPLETED: _fields({"trial": _count, "objective": _or_none(is_number)}),
-    Kind.ABANDONED: _fields({"trial": _count, "reason": _words}),
-    Kind.MOVED: _fields(
-        {"trial": _count, "x": list_of(_finite), "queries": _by_name(list_of(_finite))}
-    ),
-    Kind.CORRECTED: _fields(
-        {"answer": _text, "inputs": list_of(_finite), "outputs": list_of(_finite)}
-    ),
-    Kind.RETRACTED: _fields({"answer": _text, "reason": _words}),
-    Kind.REOPENED: _fields(
-        {
-            "trial": _count,
-            "calls": _by_name(list_of(_count)),
-            "given": _by_name(list_of(_finite)),
-            "ready": _QUERIES,
-            "rank": _or_none(_count),
-        }
-    ),
-    Kind.ASSEMBLED: _fields({"trials": list_of(_ASSEMBLED)}),
-}
+def _kinds(parent: type[Details]) -> dict[str, type[Details]]:
+    found = {parent.kind: parent} if "kind" in vars(parent) else {}
+    for child in parent.__subclasses__():
+        found |= _kinds(child)
+    return found
 
+
+KINDS = _kinds(Details)
+"""The class of each kind of event."""
 
 # --- event checks ---------------------------------------------------------------------------------
 # Checks that an event can follow what was recorded before it.
@@ -357,195 +687,92 @@ FIELDS: dict[Kind, list[Field]] = {
 # wrong.
 
 
-def check_event(state: StudyState, event: Event) -> None:
-    """Check that an event is complete and fits the state of the study.
+def checked_details(state: StudyState, event: Event) -> Details:
+    """Return the details of an event that is complete and fits the state of the study.
 
     Raises:
-        DamagedError: It does not; the state is unchanged.
+        DamagedError: It is not, or does not; the state is unchanged.
     """
-    complaint = _complaint(state, event)
-    if complaint:
-        name = state.settings.get("name")
+    name = state.settings.get("name")
+    if event.kind not in KINDS:
+        raise DamagedError(name, event.number, f"is of an unknown kind, {event.kind!r}")
+    complaint, details = _place_misfit(state, event), None
+    if not complaint:
+        try:
+            details = KINDS[event.kind].of(event.data)
+            complaint = details._misfit(state, event.number)
+        except WrongFieldError as error:
+            complaint = f"lacks {error.args[0]!r}, or it is not of its type"
+    if details is None or complaint:
         raise DamagedError(name, event.number, f"({event.kind}) {complaint}")
+    return details
 
 
-def _complaint(state: StudyState, event: Event) -> str:
-    """What is wrong with an event; empty if nothing is."""
+def _place_misfit(state: StudyState, event: Event) -> str:
     if event.number != state.position + 1:
         return f"follows event {state.position}"
-    if (event.kind is Kind.CREATED) is not (event.number == 1):
+    if (event.kind == Created.kind) is not (event.number == 1):
         return "should be the first one" if event.number > 1 else "is not the creation of the study"
-    wrong = [field.name for field in FIELDS[event.kind] if field.is_wrong(event.data)]
-    if wrong:
-        return f"lacks {wrong[0]!r}, or it is not of its type"
-    return _misfit(state, event)
-
-
-def _misfit(state: StudyState, event: Event) -> str:
-    """What does not fit the state, although each field is of its type."""
-    data = event.data
-    match event.kind:
-        case Kind.CREATED:
-            return _settings_misfit(data)
-        case Kind.CHANGED:
-            return _change_misfit(state.settings, data)
-        case Kind.SUGGESTED:
-            return _suggestion_misfit(state, event)
-        case Kind.OBSERVED:
-            return _observation_misfit(state, data)
-        case Kind.CORRECTED | Kind.RETRACTED:
-            return _correction_misfit(state, data)
-        case Kind.ASSEMBLED:
-            return _assembly_misfit(state, data["trials"])
-        case Kind.ASKED | Kind.TOLD | Kind.FAILED | Kind.RELEASED:
-            query = state.queries.get(data["query"])
-            if query is None:
-                return f"is about a query {data['query']!r}, which the study does not have"
-            if query.outputs is not None:
-                return f"is about query {query.id}, which has an answer already"
-            if event.kind is Kind.TOLD:
-                done = data.get("inputs", query.inputs)
-                if not _fits(state, query.box, done, data["outputs"]):
-                    return f"holds {len(data['outputs'])} outputs, unlike black box {query.box!r}"
-                return _queries_misfit(state, state.trials[query.trial], data["ready"])
-        case Kind.READY | Kind.COMPLETED | Kind.ABANDONED | Kind.MOVED | Kind.REOPENED:
-            trial = state.trials.get(data["trial"])
-            if trial is None:
-                return f"is about trial {data['trial']}, which the study does not have"
-            if event.kind in (Kind.READY, Kind.REOPENED):
-                return _queries_misfit(state, trial, data["ready"]) or _reuse_misfit(trial, data)
-            if event.kind is Kind.MOVED:
-                return _move_misfit(state, trial, data)
-            if event.kind is Kind.COMPLETED:
-                return _outcome_misfit(state, trial, data)
     return ""
 
 
-def _settings_misfit(settings: Data) -> str:
-    lengths = {len(settings[name]) for name in ("entries", "lower", "upper")}
-    if len(lengths) > 1:
+def _checked_fields(record: type[Struct], data: Data) -> dict[str, Any]:
+    """Read the fields of a record one by one: fields that it does not have may hold anything.
+
+    Raises:
+        WrongFieldError: A field is missing, or not of its type.
+    """
+    found: dict[str, Any] = {}
+    for field in _fields(record):
+        if field.name in data:
+            try:
+                found[field.name] = msgspec.convert(data[field.name], field.type)
+            except (msgspec.ValidationError, UnicodeEncodeError):
+                raise WrongFieldError(field.name) from None
+        elif field.required:
+            raise WrongFieldError(field.name)
+    return found
+
+
+@lru_cache(maxsize=len(KINDS) + 1)
+def _fields(record: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(record)
+
+
+def _settings_misfit(settings: Settings) -> str:
+    entries = len(settings.entries)
+    if len(settings.lower) != entries or len(settings.upper) != entries:
         return "has bounds for other variables"
-    labels = settings.get("labels")
-    if not labels:
-        return ""
-    of_constraints = {len(labels[name]) for name in CONSTRAINT_LABELS}
-    fits = {len(labels["entry_units"])} == lengths
-    if not fits or of_constraints != {len(settings["constraints"])}:
+    if settings.labels and settings.labels.misfit(entries, len(settings.constraints)):
         return "has units for other variables or constraints"
     return ""
 
 
-def _change_misfit(settings: Data, change: Data) -> str:
-    changed = {**settings, **change}
-    lengths = [[len(s[name]) for name in ("entries", "constraints")] for s in (settings, changed)]
-    if changed["problem"] == settings["problem"] and lengths[0] != lengths[1]:
-        return "has other variables or constraints for the same problem"
-    return _settings_misfit(changed)
+def _ready_misfit(state: StudyState, trial: TrialEntry, queries: Iterable[ReadyQuery]) -> str:
+    return _queries_misfit(state, trial.number, len(trial.suggestion.probes), queries)
 
 
-def _suggestion_misfit(state: StudyState, event: Event) -> str:
-    data, asked = event.data, event.data["suggestion"]
-    number = len(state.trials) + 1
-    if data["trial"] != number:
-        return f"is trial {data['trial']}, where trial {number} should be"
-    if data["known"] >= event.number:
-        return f"knows event {data['known']}, which comes later"
-    if len(asked["x"]) != len(state.settings["entries"]):
-        return f"has {len(asked['x'])} variables, and the problem {len(state.settings['entries'])}"
-    calls = _calls(state)
-    if any(probe["call"] >= calls for probe in asked["probes"]):
-        return "asks for a call that the problem does not have"
-    return _new_queries_misfit(state, number, len(asked["probes"]), data["queries"])
-
-
-def _queries_misfit(state: StudyState, trial: TrialEntry, queries: Iterable[Data]) -> str:
-    return _new_queries_misfit(state, trial.number, len(trial.suggestion.probes), queries)
-
-
-def _new_queries_misfit(state: StudyState, trial: int, probes: int, queries: Iterable[Data]) -> str:
+def _queries_misfit(
+    state: StudyState, trial: int, probes: int, queries: Iterable[ReadyQuery]
+) -> str:
     calls = _calls(state)
     for query in queries:
-        place = re.fullmatch(rf"{trial}-(p?)([1-9]\d{{0,8}})", query["id"])
+        place = re.fullmatch(rf"{trial}-(p?)([1-9]\d{{0,8}})", query.id)
         # A call that is asked again, at other inputs, has a further number.
         asked = calls + len(state.trials[trial].queries) if trial in state.trials else calls
         if place is None or int(place[2]) > (probes if place[1] else asked):
-            return f"names a query {query['id']!r}, which trial {trial} cannot have"
-        if not _fits(state, query["box"], query["inputs"]) or any(
-            c >= calls for c in query["calls"]
-        ):
-            return f"has a query {query['id']} that no black box of the problem can answer"
+            return f"names a query {query.id!r}, which trial {trial} cannot have"
+        if not _fits(state, query.box, query.inputs) or any(c >= calls for c in query.calls):
+            return f"has a query {query.id} that no black box of the problem can answer"
     return ""
 
 
-def _observation_misfit(state: StudyState, data: Data) -> str:
-    rows = list(zip(data["inputs"], data["outputs"], strict=False))
-    even = len(data["inputs"]) == len(data["outputs"])
-    if not even or not all(_fits(state, data["box"], *row) for row in rows):
-        return f"has other inputs or outputs than black box {data['box']!r}"
-    return ""
-
-
-def _correction_misfit(state: StudyState, data: Data) -> str:
-    seen = state.answer(data["answer"])
-    if seen is None:
-        return f"is about an answer {data['answer']!r}, which the study does not have"
-    inputs, outputs = data.get("inputs", seen.inputs), data.get("outputs", seen.outputs)
-    if (len(inputs), len(outputs)) != (len(seen.inputs), len(seen.outputs)):
-        return f"has other inputs or outputs than black box {seen.box!r}"
-    return ""
-
-
-def _assembly_misfit(state: StudyState, trials: Iterable[Data]) -> str:
-    settings = state.settings
-    for trial in trials:
-        if not all(map(state.has_row, trial["rows"])):
-            return "is made of rows that the study does not have"
-        lengths = len(trial["x"]), len(trial["constraints"])
-        if lengths != (len(settings["entries"]), len(settings["constraints"])):
-            return "has other variables or constraints than the problem"
-        if not _allowed_fits(trial):
+def _allowed_misfit(outcome: Outcome) -> str:
+    for given in (outcome.allowed, outcome.lenient):
+        if given is UNSET or outcome.constraints is UNSET:
+            continue
+        if len(given) != len(outcome.constraints):
             return "has 'allowed' or 'lenient' that is not one number for each constraint"
-    return ""
-
-
-def _allowed_fits(data: Data) -> bool:
-    constraints = data["constraints"]
-    given = [data.get(name, constraints) for name in ("allowed", "lenient")]
-    return all(list_of(is_number)(own) and len(own) == len(constraints) for own in given)
-
-
-def _reuse_misfit(trial: TrialEntry, data: Data) -> str:
-    own = {query.id for query in trial.queries}
-    return "" if set(data.get("calls", ())) <= own else "names queries of another trial"
-
-
-def _move_misfit(state: StudyState, trial: TrialEntry, data: Data) -> str:
-    if len(data["x"]) != len(state.settings["entries"]):
-        return f"has {len(data['x'])} variables, unlike the problem"
-    own = {query.id: len(query.inputs) for query in trial.queries}
-    if any(own.get(name) != len(inputs) for name, inputs in data["queries"].items()):
-        return "moves queries that the trial does not have, or gives them other inputs"
-    return ""
-
-
-def _outcome_misfit(state: StudyState, trial: TrialEntry, data: Data) -> str:
-    if data["objective"] is None:
-        return ""
-    if not all(list_of(is_number)(data.get(name)) for name in ("constraints", "chain")):
-        return "lacks 'constraints' or 'chain', or they are no numbers"
-    if len(data["constraints"]) != len(state.settings["constraints"]):
-        return f"has {len(data['constraints'])} constraints, unlike the problem"
-    if not _allowed_fits(data):
-        return "has 'allowed' or 'lenient' that is not one number for each constraint"
-    if state.changed:  # computed again, perhaps from answers of other trials
-        return ""
-    if trial.record is not None:
-        return f"completes trial {trial.number}, which is complete"
-    answers = trial.answers()
-    # Every call of the chain has its answer, in the order of the calls.
-    chain = [value for call in sorted(answers) for value in answers[call]]
-    if len(answers) != _calls(state) or list(map(float, data["chain"])) != chain:
-        return f"completes trial {trial.number} with other answers than were recorded"
     return ""
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from grisaille.study.events import Abandoned, Changed, Observed, Suggested, Told
 from grisaille.study.log.database_log import Damage
-from grisaille.study.log.event_log import DamagedError, Data, Event, Kind
+from grisaille.study.log.event_log import DamagedError, Data, Event
 from grisaille.study.state import StudyState, TrialState
 
 
@@ -28,7 +29,7 @@ class Recovery:
     left_out: list[Damage] = field(default_factory=list)
     state: StudyState = field(default_factory=StudyState)
 
-    def keep(self, kind: Kind, data: Data, time: float) -> None:
+    def keep(self, kind: str, data: Data, time: float) -> None:
         """Keep an event; raises DamagedError if it does not fit."""
         event = Event(len(self.events) + 1, kind, data, time)
         self.state.apply([event])
@@ -56,7 +57,7 @@ def _take(
     recovery: Recovery, event: Event, asked: dict[str, Data], kept_until: dict[int, int]
 ) -> None:
     data = event.data
-    if event.kind is Kind.SUGGESTED and isinstance(data.get("known"), int):
+    if event.kind == Suggested.kind and isinstance(data.get("known"), int):
         data = {**data, "known": kept_until.get(data["known"], 0)}
     try:
         recovery.keep(event.kind, data, event.time)
@@ -64,10 +65,10 @@ def _take(
         recovery.left_out.append(Damage(event.number, error.complaint))
     else:
         return
-    if event.kind is Kind.TOLD and (query := asked.get(str(data.get("query")))) is not None:
+    if event.kind == Told.kind and (query := asked.get(str(data.get("query")))) is not None:
         answer: dict[str, Any] = {"inputs": [query["inputs"]], "outputs": [data.get("outputs")]}
         try:
-            recovery.keep(Kind.OBSERVED, {"box": query["box"], **answer}, event.time)
+            recovery.keep(Observed.kind, {"box": query["box"], **answer}, event.time)
         except DamagedError:
             return
         recovery.left_out[-1] = replace(
@@ -97,6 +98,6 @@ def _close(recovery: Recovery) -> None:
     for trial in list(recovery.state.trials.values()):
         if trial.state is TrialState.PENDING and not any(query.is_open for query in trial.queries):
             lost = "its outcome was lost with a damaged database"
-            recovery.keep(Kind.ABANDONED, {"trial": trial.number, "reason": lost}, time)
+            recovery.keep(Abandoned.kind, Abandoned(trial.number, lost).plain(), time)
     # Decisions were made from more than is left, so none of them can be derived again.
-    recovery.keep(Kind.CHANGED, dict(recovery.state.settings), time)
+    recovery.keep(Changed.kind, dict(recovery.state.settings), time)

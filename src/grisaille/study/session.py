@@ -23,12 +23,12 @@ from grisaille.strategies.strategy import Strategy
 from grisaille.study.border import bound_of, suggestion_of
 from grisaille.study.budget import Limits, left
 from grisaille.study.changes import recompute
+from grisaille.study.events import Asked, Changed, Concluded, Created
 from grisaille.study.identity import check_same_study, is_changed, refuse_changed, settings_of
 from grisaille.study.log.event_log import (
     ConnectionLostError,
     Data,
     Event,
-    Kind,
     Log,
     MemoryLog,
     Turn,
@@ -38,7 +38,7 @@ from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 from grisaille.study.state import Query, QueryEntry, QueryState, StudyState, TrialEntry, TrialState
-from grisaille.study.study_summary import conclusion_to_plain
+from grisaille.study.study_summary import stored_conclusion
 from grisaille.study.writer import Chain, Decision, Writer
 from grisaille.theory.theory import Theory
 
@@ -275,9 +275,9 @@ class Session:
         def record(writer: Writer) -> None:
             settings = settings_now(stored := writer.state.settings)
             if not stored:
-                writer.append(Kind.CREATED, settings)
+                writer.append(Created(settings))
             elif not check_same_study(stored, settings, allow_changes):
-                writer.append(Kind.CHANGED, settings)
+                writer.append(Changed(settings))
                 if stored["problem"] != settings["problem"]:
                     self.changes = recompute(writer)
 
@@ -346,7 +346,7 @@ class Session:
                 return None
             holder = self.worker.name if by_worker else None
             until = None if lease is None else float(writer.turn.now() + lease)
-            writer.append(Kind.ASKED, {"query": entry.id, "holder": holder, "until": until})
+            writer.append(Asked(entry.id, holder, until))
             return self.query(entry)
 
         query = self.write(record)
@@ -362,8 +362,7 @@ class Session:
                 free = QueryState.WAITING in states and QueryState.ASKED not in states
                 if trial.state is TrialState.PENDING and free:
                     for query in trial.open_calls():
-                        asked = {"query": query.id, "holder": None, "until": None}
-                        writer.append(Kind.ASKED, asked)
+                        writer.append(Asked(query.id, holder=None, until=None))
                     return trial.number
             return None
 
@@ -460,9 +459,9 @@ class Session:
 
         def record(writer: Writer) -> None:
             state = writer.state
-            data = {"known": state.learned, **conclusion_to_plain(result)}
-            if state.history() is result.history and state.settings.get("concluded") != data:
-                writer.append(Kind.CHANGED, {"concluded": data})
+            new = stored_conclusion(result, state.learned)
+            if state.history() is result.history and Concluded.recorded(state.settings) != new:
+                writer.append(Changed({"concluded": new}))
 
         with self.cleaning_up():
             self.write(record)

@@ -33,7 +33,7 @@ from grisaille.language.problem import Problem
 from grisaille.language.values import ValueKind, condensed, expanded, readable
 from grisaille.study.answers import FAILED, FIRST, BoxColumns, settable, sheet_columns
 from grisaille.study.csv_files import number_in
-from grisaille.study.log.event_log import Kind
+from grisaille.study.events import Told
 from grisaille.study.state import Query, QueryEntry, QueryState, TrialState
 from grisaille.study.trial_tables import design_names, outcome_text
 
@@ -218,7 +218,7 @@ class _Teller:
         """What was told of each query when this sheet came, by its id; corrections apart."""
         told: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for event in self.study.events():
-            if event.kind is Kind.TOLD:
+            if event.kind == Told.kind:
                 told[event.data["query"]].append(event.data)
         return told
 

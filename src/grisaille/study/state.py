@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from msgspec import UNSET
+
 from grisaille.array_types import Array
 from grisaille.errors import printable
 from grisaille.language.values import Value, kinds_from_plain, readable_inputs
@@ -26,9 +28,34 @@ from grisaille.records import (
     TrialKind,
     first_tested,
 )
-from grisaille.study.events import LAST_MOMENT, check_event, from_plain, suggestion_from_plain
+from grisaille.study.events import (
+    LAST_MOMENT,
+    Abandoned,
+    Asked,
+    Assembled,
+    Believed,
+    Changed,
+    Completed,
+    Corrected,
+    Created,
+    Details,
+    Failed,
+    Moved,
+    Observed,
+    Outcome,
+    Ready,
+    ReadyQuery,
+    Released,
+    Reopened,
+    Retracted,
+    Suggested,
+    Told,
+    checked_details,
+    from_plain,
+    number_from_plain,
+)
 from grisaille.study.identity import learned_of
-from grisaille.study.log.event_log import Data, Event, Kind
+from grisaille.study.log.event_log import Data, Event
 from grisaille.study.trial_tables import TrialData, trial_data
 
 # --- trials and queries ---------------------------------------------------------------------------
@@ -291,9 +318,12 @@ class TrialOutcomes:
                 found.update(zip(entry.rows, elsewhere, strict=True))
         return _in_order(found)
 
-    def finish(self, entry: TrialEntry, outcome: Data) -> None:
+    def finish(self, entry: TrialEntry, outcome: Outcome) -> None:
         """Let a trial be complete, with its own answers and the rows that it is made of."""
         entry.state = TrialState.COMPLETE
+        assert outcome.objective is not None  # the event was checked
+        assert outcome.constraints is not UNSET
+        assert outcome.chain is not UNSET
         seen = [observation(query) for query in entry.told]
         entry.rows = tuple(row for row in entry.rows if row in self.loose)
         for row in entry.rows:
@@ -302,14 +332,14 @@ class TrialOutcomes:
         entry.record = Trial(
             entry.number,
             entry.suggestion,
-            float(from_plain([outcome["objective"]])[0]),
-            from_plain(outcome["constraints"]),
-            from_plain(outcome["chain"]),
+            float(outcome.objective),
+            from_plain(outcome.constraints),
+            from_plain(outcome.chain),
             tuple(seen),
             (entry.seconds, entry.seconds_evaluating),
             entry.known,
-            from_plain(outcome["allowed"]) if "allowed" in outcome else None,
-            from_plain(outcome["lenient"]) if "lenient" in outcome else None,
+            None if outcome.allowed is UNSET else from_plain(outcome.allowed),
+            None if outcome.lenient is UNSET else from_plain(outcome.lenient),
         )
         self.complete[entry.number] = entry.record
         for query in entry.told:
@@ -332,51 +362,50 @@ class TrialOutcomes:
             entry.record = replace(entry.record, suggestion=suggestion)
             self.complete[entry.number] = entry.record
 
-    def move(self, data: Data) -> None:
+    def move(self, moved: Moved) -> None:
         """Let a trial be at the point that was really tried; open queries follow."""
-        entry = self.trials[data["trial"]]
+        entry = self.trials[moved.trial]
         entry.visited.append(entry.suggestion.x)
-        entry.suggestion = replace(entry.suggestion, x=from_plain(data["x"]))
-        for name, inputs in data["queries"].items():
+        entry.suggestion = replace(entry.suggestion, x=from_plain(moved.x))
+        for name, inputs in moved.queries.items():
             query = self.queries[name]
             query.inputs = query.wanted = from_plain(inputs)
             if query.outputs is not None and query.id in self.loose:
                 self.loose[query.id] = observation(query)
 
-    def correct(self, data: Data) -> None:
+    def correct(self, correction: Corrected) -> None:
         """Put the right answer in place of a wrong one; a trial that uses it has no outcome then.
 
         Answers beside the chain, and those of earlier rounds of a loop, change no outcome.
         """
-        name = data["answer"]
+        name = correction.answer
+        inputs, outputs = from_plain(correction.inputs), from_plain(correction.outputs)
         if name not in self.queries:  # a row that was observed elsewhere
             entry = self.made_of(name)
             if entry is not None:
                 self.forget(entry)
                 entry.state, entry.rows = TrialState.PARTIAL, ()
-            seen = self.loose[name]
-            inputs = from_plain(data["inputs"])
-            self.loose[name] = replace(seen, inputs=inputs, outputs=from_plain(data["outputs"]))
+            self.loose[name] = replace(self.loose[name], inputs=inputs, outputs=outputs)
             return
         query = self.queries[name]
         entry = self.trials[query.trial]
         if query.calls:
             self.forget(entry)
-        query.inputs, query.outputs = from_plain(data["inputs"]), from_plain(data["outputs"])
+        query.inputs, query.outputs = inputs, outputs
         if entry.record is None:
             self.loose[name] = observation(query)
         else:
             self._see_again(entry, len(entry.told))
 
-    def retract(self, data: Data) -> None:
+    def retract(self, retracted: Retracted) -> None:
         """Take an answer back; a trial that uses it has no outcome then."""
-        name = data["answer"]
+        name, reason = retracted.answer, printable(retracted.reason)
         query = self.queries.get(name)
         entry = self.made_of(name) if query is None else self.trials[query.trial]
         is_complete = entry is not None and entry.record is not None
         if query is not None and entry is not None and is_complete and not query.calls:
             before = len(entry.told)
-            self._take_back(entry, query, data)
+            self._take_back(entry, query, reason)
             self._see_again(entry, before)
             return
         if entry is not None:
@@ -385,13 +414,12 @@ class TrialOutcomes:
                 entry.state = TrialState.PARTIAL
             entry.rows = tuple(row for row in entry.rows if row != name)
         if query is not None and entry is not None:
-            self._take_back(entry, query, data)
+            self._take_back(entry, query, reason)
         del self.loose[name]
 
-    def _take_back(self, entry: TrialEntry, query: QueryEntry, data: Data) -> None:
+    def _take_back(self, entry: TrialEntry, query: QueryEntry, reason: str) -> None:
         entry.told.remove(query)
-        query.state, query.outputs = QueryState.RETRACTED, None
-        query.reason = printable(data["reason"])
+        query.state, query.outputs, query.reason = QueryState.RETRACTED, None, reason
 
     def _see_again(self, entry: TrialEntry, before: int) -> None:
         """Let a complete trial have the answers that it has now; it had so many of its own."""
@@ -420,11 +448,6 @@ def observation(query: QueryEntry) -> Observation:
 
 # --- state ----------------------------------------------------------------------------------------
 
-# Events after which a result is the same.
-_TEACH_NOTHING = (Kind.SUGGESTED, Kind.ASKED, Kind.RELEASED, Kind.READY)
-# What changes which trials the rows make that were observed elsewhere; a changed problem does, too.
-_CHANGES_OF_ROWS = {Kind.OBSERVED, Kind.ASSEMBLED, Kind.CORRECTED, Kind.RETRACTED}
-
 
 class StudyState:
     """The state of a study after some of its events.
@@ -447,7 +470,7 @@ class StudyState:
         self.settings: Data = {}
         self.changed = 0
         self.learned = 0
-        self.believed: Data | None = None
+        self.believed: Believed | None = None
         self.rows_changed = 0
         self.trials: dict[int, TrialEntry] = {}
         self.queries: dict[str, QueryEntry] = {}
@@ -467,14 +490,14 @@ class StudyState:
         """
         for event in events:
             if event.number > self.position:
-                check_event(self, event)
-                self._apply(event)
+                details = checked_details(self, event)
+                self._apply(event, details)
                 self.position = event.number
-                if event.kind in _CHANGES_OF_ROWS:
+                if details.changes_rows:
                     self.rows_changed = event.number
-                if event.kind is Kind.CHANGED and "problem" not in event.data:
+                if isinstance(details, Changed) and "problem" not in details.settings:
                     continue  # names and limits change nothing that was observed
-                if event.kind not in _TEACH_NOTHING:
+                if details.teaches:
                     self.learned = event.number
                     self._history = None
 
@@ -592,58 +615,57 @@ class StudyState:
         recent = {name for name, moment in self.last_seen.items() if moment >= since}
         return len((holders | recent) - {worker, None})
 
-    def _apply(self, event: Event) -> None:
-        data = event.data
-        match event.kind:
-            case Kind.CREATED:
-                self.settings = data
-            case Kind.CHANGED:
-                self._changed(event)
-            case Kind.SUGGESTED:
-                self._suggested(event)
-            case Kind.ASKED:
-                query = self.queries[data["query"]]
+    def _apply(self, event: Event, details: Details) -> None:
+        match details:
+            case Changed():
+                self._changed(event, details)
+            case Created():
+                self.settings = details.settings
+            case Suggested():
+                self._suggested(event, details)
+            case Asked():
+                query = self.queries[details.query]
                 query.state, query.asked = QueryState.ASKED, event.time
-                query.holder, until = data["holder"], data["until"]
+                query.holder, until = details.holder, details.until
                 self._see(query.holder, event)
                 query.until = None if until is None else min(until, LAST_MOMENT)
-            case Kind.TOLD:
-                self._told(event)
-            case Kind.READY:
-                self._make_ready(self.trials[data["trial"]], data["ready"])
-            case Kind.FAILED:
-                self._failed(data)
-            case Kind.RELEASED:
-                query = self.queries[data["query"]]
+            case Told():
+                self._told(event, details)
+            case Ready():
+                self._make_ready(self.trials[details.trial], details.ready)
+            case Failed():
+                self._failed(details)
+            case Released():
+                query = self.queries[details.query]
                 query.state, query.holder, query.until = QueryState.WAITING, None, None
-            case Kind.OBSERVED:
-                self._observed(event)
-            case Kind.COMPLETED:
-                self._completed(event)
-            case Kind.ABANDONED:
-                self._abandoned(event)
-            case Kind.MOVED:
-                self._outcomes.move(data)
-            case Kind.CORRECTED:
+            case Observed():
+                self._observed(event, details)
+            case Completed():
+                self._completed(event, details)
+            case Abandoned():
+                self._abandoned(event, details)
+            case Moved():
+                self._outcomes.move(details)
+            case Corrected():
                 self.believed = None  # it rests on what was wrong
-                self._outcomes.correct(data)
-            case Kind.RETRACTED:
+                self._outcomes.correct(details)
+            case Retracted():
                 self.believed = None
-                self._outcomes.retract(data)
-            case Kind.REOPENED:
-                self._reopened(data)
-            case Kind.ASSEMBLED:
-                self._assembled(event)
+                self._outcomes.retract(details)
+            case Reopened():
+                self._reopened(details)
+            case Assembled():
+                self._assembled(event, details)
 
     def _see(self, worker: str | None, event: Event) -> None:
         if worker is not None:
             self.last_seen[worker] = event.time
 
-    def _changed(self, event: Event) -> None:
+    def _changed(self, event: Event, changed: Changed) -> None:
         # Answers of boxes that the problem no longer has are kept.
-        boxes = {**self.settings["boxes"], **event.data.get("boxes", {})}
-        self.settings = {**self.settings, **event.data, "boxes": boxes}
-        if "problem" not in event.data:
+        boxes = {**self.settings["boxes"], **changed.settings.get("boxes", {})}
+        self.settings = {**self.settings, **changed.settings, "boxes": boxes}
+        if "problem" not in changed.settings:
             return
         self.changed = self.rows_changed = event.number
         self.believed = None
@@ -651,105 +673,101 @@ class StudyState:
             suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
             self._outcomes.with_suggestion(entry, suggestion)
 
-    def _suggested(self, event: Event) -> None:
-        data = event.data
+    def _suggested(self, event: Event, suggested: Suggested) -> None:
         entry = TrialEntry(
-            data["trial"],
-            suggestion_from_plain(data["suggestion"]),
-            data["remaining"],
-            data["budget"],
-            data["known"],
-            data["seconds"],
+            suggested.trial,
+            suggested.suggestion.restored(),
+            suggested.remaining,
+            number_from_plain(suggested.budget),
+            suggested.known,
+            suggested.seconds,
             started=event.time,
-            gap_tol=data.get("gap_tol"),  # version 0.1 did not record it
-            made_on=data.get("made_on"),  # nor did version 0.2 this
+            gap_tol=number_from_plain(suggested.gap_tol),
+            made_on=suggested.made_on,
         )
         self.trials[entry.number] = entry
         if entry.suggestion.kind.is_chosen:
-            self.believed = data.get("believed")
-        self._make_ready(entry, data["queries"])
+            self.believed = suggested.believed or None
+        self._make_ready(entry, suggested.queries)
 
-    def _make_ready(self, entry: TrialEntry, queries: Iterable[Data]) -> None:
-        for data in queries:
-            known = self.queries.get(data["id"])
-            calls = tuple(data["calls"])
+    def _make_ready(self, entry: TrialEntry, queries: Iterable[ReadyQuery]) -> None:
+        for ready in queries:
+            known = self.queries.get(ready.id)
+            calls = tuple(ready.calls)
             if known is not None:  # another call has the same inputs
                 known.calls = (*known.calls, *calls)
                 continue
-            inputs = from_plain(data["inputs"])
-            query = QueryEntry(data["id"], entry.number, data["box"], inputs, inputs, calls)
+            inputs = from_plain(ready.inputs)
+            query = QueryEntry(ready.id, entry.number, ready.box, inputs, inputs, calls)
             self.queries[query.id] = query
             entry.queries.append(query)
 
-    def _told(self, event: Event) -> None:
-        data, query = event.data, self.queries[event.data["query"]]
+    def _told(self, event: Event, told: Told) -> None:
+        query = self.queries[told.query]
         entry = self.trials[query.trial]
         self._see(query.holder, event)
         query.state, query.holder = QueryState.TOLD, None
-        query.outputs, query.recorded = from_plain(data["outputs"]), event.number
-        query.seconds = data["seconds"]
-        if "inputs" in data:  # what was really done
-            query.inputs = from_plain(data["inputs"])
+        query.outputs, query.recorded = from_plain(told.outputs), event.number
+        query.seconds = told.seconds
+        if told.inputs is not UNSET:  # what was really done
+            query.inputs = from_plain(told.inputs)
         entry.told.append(query)
         self._outcomes.loose[query.id] = observation(query)
-        self._make_ready(entry, data["ready"])
+        self._make_ready(entry, told.ready)
 
-    def _failed(self, data: Data) -> None:
-        query = self.queries[data["query"]]
+    def _failed(self, failed: Failed) -> None:
+        query = self.queries[failed.query]
         query.holder = None
-        query.reason = printable(data["reason"])
-        query.attempts += not data["lost"]
-        query.losses += data["lost"]
+        query.reason = printable(failed.reason)
+        query.attempts += not failed.lost
+        query.losses += failed.lost
         self.failed_attempts[query.box] = self.failed_attempts.get(query.box, 0) + 1
-        query.state = QueryState.FAILED if data["final"] else QueryState.WAITING
-        if data["counts"]:
+        query.state = QueryState.FAILED if failed.final else QueryState.WAITING
+        if failed.counts:
             x = self.trials[query.trial].suggestion.x
             self._failures.append(Failure(query.box, query.inputs, query.reason, query.trial, x))
 
-    def _observed(self, event: Event) -> None:
-        box, rows = event.data["box"], zip(event.data["inputs"], event.data["outputs"], strict=True)
-        for row, (inputs, outputs) in enumerate(rows):
-            seen = Observation(box, from_plain(inputs), from_plain(outputs), event.number)
-            self._outcomes.loose[f"{event.number}/{row + 1}"] = seen
+    def _observed(self, event: Event, observed: Observed) -> None:
+        rows = zip(observed.inputs, observed.outputs, strict=True)
+        for row, (inputs, outputs) in enumerate(rows, 1):
+            seen = Observation(observed.box, from_plain(inputs), from_plain(outputs), event.number)
+            self._outcomes.loose[f"{event.number}/{row}"] = seen
 
-    def _completed(self, event: Event) -> None:
-        data = event.data
-        entry = self.trials[data["trial"]]
+    def _completed(self, event: Event, completed: Completed) -> None:
+        entry = self.trials[completed.trial]
         self._outcomes.forget(entry)
         entry.ended = entry.ended or event.time  # a changed problem completes it again
-        if data["objective"] is None:
+        if completed.objective is None:
             entry.state = TrialState.PARTIAL
             return
-        self._outcomes.finish(entry, data)
+        self._outcomes.finish(entry, completed)
 
-    def _abandoned(self, event: Event) -> None:
-        entry = self.trials[event.data["trial"]]
+    def _abandoned(self, event: Event, abandoned: Abandoned) -> None:
+        entry = self.trials[abandoned.trial]
         entry.state = TrialState.BROKEN
-        entry.reason = printable(event.data["reason"])
+        entry.reason = printable(abandoned.reason)
         entry.ended = event.time
         for query in entry.queries:
             if query.state is QueryState.WAITING:
                 query.state = QueryState.DROPPED
 
-    def _reopened(self, data: Data) -> None:
-        """Let a trial be pending again: its answers serve these calls, others are asked for."""
-        entry = self.trials[data["trial"]]
+    def _reopened(self, reopened: Reopened) -> None:
+        entry = self.trials[reopened.trial]
         self._outcomes.forget(entry)
-        entry.state, entry.ended, entry.rank = TrialState.PENDING, None, data["rank"]
-        entry.given = {int(call): from_plain(outputs) for call, outputs in data["given"].items()}
+        entry.state, entry.ended, entry.rank = TrialState.PENDING, None, reopened.rank
+        entry.given = {int(call): from_plain(outputs) for call, outputs in reopened.given.items()}
         for query in entry.queries:
-            query.calls = tuple(data["calls"].get(query.id, ()))
+            query.calls = tuple(reopened.calls.get(query.id, ()))
             if query.is_open and not query.calls and probe_of(query) is None:
                 query.state, query.holder = QueryState.DROPPED, None
-        self._make_ready(entry, data["ready"])
+        self._make_ready(entry, reopened.ready)
 
-    def _assembled(self, event: Event) -> None:
-        """Add trials that were made elsewhere, from rows that were observed."""
-        for data in event.data["trials"]:
-            suggestion = Suggestion(TrialKind.DATA, from_plain(data["x"]))
+    def _assembled(self, event: Event, assembled: Assembled) -> None:
+        for made in assembled.trials:
+            suggestion = Suggestion(TrialKind.DATA, from_plain(made.x))
             number, time = len(self.trials) + 1, event.time
             entry = TrialEntry(number, suggestion, None, None, event.number, 0.0)
             entry.started = entry.ended = time
-            entry.rows = tuple(data["rows"])
+            entry.rows = tuple(made.rows)
             self.trials[number] = entry
-            self._outcomes.finish(entry, data)
+            self._outcomes.finish(entry, made)

@@ -34,9 +34,10 @@ from grisaille.study.argument_checks import (
 from grisaille.study.border import suggestion_of
 from grisaille.study.budget import Limits, spent
 from grisaille.study.changes import correct, no_answer, observe, retract
+from grisaille.study.events import Changed
 from grisaille.study.identity import labels_to_store, replay_remark, shown_to_store
 from grisaille.study.log.address import masked
-from grisaille.study.log.event_log import Event, Kind
+from grisaille.study.log.event_log import Event
 from grisaille.study.one_thread import one_thread
 from grisaille.study.result import Result, Status
 from grisaille.study.session import MEMORY, Session
@@ -489,7 +490,7 @@ class Study:
         known = self.state.settings
         news = {name: value for name, value in settings.items() if known.get(name) != value}
         if news:
-            self._session.write(lambda writer: writer.append(Kind.CHANGED, news))
+            self._session.write(lambda writer: writer.append(Changed(news)))
 
     def tell_trials(self, told: Iterable[ChainAnswers]) -> None:
         """Record the answers along the chains of trials: all of them, or none if there is an error.

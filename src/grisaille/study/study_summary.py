@@ -12,9 +12,8 @@ import numpy as np
 
 from grisaille.records import History, Untested, untested
 from grisaille.study.budget import spent
-from grisaille.study.events import number_to_plain, to_plain, values_to_plain
+from grisaille.study.events import Believed, Concluded, number_to_plain, to_plain, values_to_plain
 from grisaille.study.identity import learned_of
-from grisaille.study.log.event_log import Data
 from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialState
 
 if TYPE_CHECKING:
@@ -148,28 +147,29 @@ class Conclusion:
         return max(self.most - self.bound.value, 0.0)
 
 
-def conclusion_to_plain(result: Result) -> dict[str, Any]:
-    """A result as it is stored with a study, objectives minimized."""
+def stored_conclusion(result: Result, known: int = 0) -> Concluded:
+    """A result as it is stored with a study, objectives minimized.
+
+    Args:
+        result: The result.
+        known: Number of the last event that it includes.
+    """
     sense, best = result.problem.sense, None
     if result.x is not None:
-        best = {
-            "trial": result.history.trials[result["best_trial"]].number,
-            "objective": number_to_plain(sense * result.fun),
-            "most": number_to_plain(result.upper_bound if sense == 1 else -result.lower_bound),
-            "feasible": result.success,
-        }
+        best = Believed(
+            result.history.trials[result["best_trial"]].number,
+            number_to_plain(sense * result.fun),
+            number_to_plain(result.upper_bound if sense == 1 else -result.lower_bound),
+            bool(result.success),
+        )
     bound = result.lower_bound if sense == 1 else -result.upper_bound
-    return {
-        "best": best,
-        "bound": number_to_plain(bound) if np.isfinite(bound) else None,
-        "assurance": str(result.assurance),
-    }
+    stored = number_to_plain(bound) if np.isfinite(bound) else None
+    return Concluded(known, best, stored, str(result.assurance))
 
 
 def conclusion_of(result: Result) -> Conclusion:
     """A result as views show it that have no more than what is recorded."""
-    plain = conclusion_to_plain(result)
-    return _conclusion(plain, result.history, result.learned)
+    return _conclusion(stored_conclusion(result), result.history, result.learned)
 
 
 def concluded(state: StudyState) -> Conclusion:
@@ -178,33 +178,33 @@ def concluded(state: StudyState) -> Conclusion:
     That is the latest result, if no answer came after it. Else, it is what the latest decision
     believed, and its bound; of answers without noise, what was observed.
     """
-    stored = state.settings.get("concluded")
-    if stored is not None and stored["known"] >= state.learned:
+    stored = Concluded.recorded(state.settings)
+    if stored is not None and stored.known >= state.learned:
         return _conclusion(stored, state.history(), learned_of(state.settings))
     best, objective, most, is_believed = _best(state.history(), state.believed)
     return Conclusion(best, objective, most, is_believed, _last_bound(state, most))
 
 
-def _conclusion(plain: Data, history: History, learned: Iterable[str]) -> Conclusion:
+def _conclusion(stored: Concluded, history: History, learned: Iterable[str]) -> Conclusion:
     """A result that was stored."""
     bound = None
-    if plain["bound"] is not None:
-        how = plain["assurance"]
+    if stored.bound is not None:
+        how = stored.assurance
         doubted = untested(learned, history) if how == "untested" else None
-        bound = RecordedBound(float(plain["bound"]), how in ("certified", "proved"), doubted)
-    return Conclusion(*_best(history, plain["best"]), bound)
+        bound = RecordedBound(float(stored.bound), how in ("certified", "proved"), doubted)
+    return Conclusion(*_best(history, stored.best), bound)
 
 
-def _best(history: History, believed: Data | None) -> tuple[Trial | None, float, float, bool]:
+def _best(history: History, believed: Believed | None) -> tuple[Trial | None, float, float, bool]:
     """The best trial, its objective, the most of it, and whether this is a belief."""
     trials = {trial.number: trial for trial in history}
-    if believed is None or believed["trial"] not in trials:
+    if believed is None or believed.trial not in trials:
         found = history.best()
         value = np.inf if found is None else found.objective
         return found, value, value, False
-    trial = trials[believed["trial"]]
-    objective, most = float(believed["objective"]), float(believed["most"])
-    if not believed["feasible"]:
+    trial = trials[believed.trial]
+    objective, most = float(believed.objective), float(believed.most)
+    if not believed.feasible:
         return None, np.inf, np.inf, False
     return trial, objective, most, objective != trial.objective
 

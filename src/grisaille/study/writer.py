@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
+from msgspec import UNSET
 from torch import Tensor
 
 from grisaille.array_types import Array
@@ -30,13 +30,25 @@ from grisaille.records import Observation, Situation, Suggestion, Trial
 from grisaille.study.answers import direct_entries, inside_bounds
 from grisaille.study.argument_checks import check_range, refusal
 from grisaille.study.events import (
-    believed_to_plain,
-    outcome_to_plain,
-    suggestion_to_plain,
+    Abandoned,
+    Believed,
+    Completed,
+    Details,
+    Failed,
+    Moved,
+    Observed,
+    Ready,
+    ReadyQuery,
+    Released,
+    Reopened,
+    StoredSuggestion,
+    Suggested,
+    Told,
+    outcome_fields,
     to_plain,
 )
 from grisaille.study.identity import has_box, this_machine
-from grisaille.study.log.event_log import DamagedError, Kind, Turn
+from grisaille.study.log.event_log import DamagedError, Turn
 from grisaille.study.state import (
     QueryEntry,
     QueryState,
@@ -308,14 +320,9 @@ def reopen(writer: Writer, trial: TrialEntry, found: Assignment, rank: int | Non
             if query.is_open and query.box == box and are_same(query.wanted, inputs):
                 calls.setdefault(query.id, []).append(call)
                 del missing[call]
-    event: dict[str, Any] = {
-        "trial": trial.number,
-        "calls": calls,
-        "given": {str(call): to_plain(outputs) for call, outputs in found.given.items()},
-        "ready": writer.queries_for(trial, missing, set(calls)),
-        "rank": rank,
-    }
-    writer.append(Kind.REOPENED, event)
+    given = {str(call): to_plain(outputs) for call, outputs in found.given.items()}
+    ready = writer.queries_for(trial, missing, set(calls))
+    writer.append(Reopened(trial.number, calls, given, ready, rank))
 
 
 # --- loop rounds ----------------------------------------------------------------------------------
@@ -365,7 +372,7 @@ def is_closed(writer: Writer, trial: TrialEntry, answers: Mapping[int, Array]) -
         except EvaluationError as error:
             reason = str(error)
     if found is None or not found.missing:  # it went where it was before
-        writer.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
+        writer.append(Abandoned(trial.number, reason))
         return False
     _move(writer, trial, following)
     reopen(writer, trial, found)
@@ -374,7 +381,7 @@ def is_closed(writer: Writer, trial: TrialEntry, answers: Mapping[int, Array]) -
 
 def _move(writer: Writer, trial: TrialEntry, x: Array) -> None:
     """Let a trial be at another point, with the answers that it has."""
-    writer.append(Kind.MOVED, {"trial": trial.number, "x": to_plain(x), "queries": {}})
+    writer.append(Moved(trial.number, to_plain(x), {}))
 
 
 # --- really done ----------------------------------------------------------------------------------
@@ -383,8 +390,8 @@ def _move(writer: Writer, trial: TrialEntry, x: Array) -> None:
 
 def really_tried(
     problem: Problem, chain: Chain, state: StudyState, trial: TrialEntry, told: QueryEntry
-) -> dict[str, Any] | None:
-    """Where a trial was really made, as data of an event; None if that is where it was to be.
+) -> Moved | None:
+    """Where a trial was really made, as an event; None if that is where it was to be.
 
     Args:
         problem: The problem.
@@ -427,7 +434,7 @@ def really_tried(
     for query in trial.queries:
         if query.is_open and query.calls and query.calls[0] in ready:
             follow[query.id] = to_plain(ready[query.calls[0]])
-    return {"trial": trial.number, "x": to_plain(x), "queries": follow}
+    return Moved(trial.number, to_plain(x), follow)
 
 
 def _moved(problem: Problem, chain: Chain, trial: TrialEntry, told: QueryEntry) -> Array | None:
@@ -536,45 +543,45 @@ class Writer:
     retries: int
     makes_trials: bool
 
-    def append(self, kind: Kind, data: dict[str, Any]) -> None:
+    def append(self, details: Details) -> None:
         """Write one event."""
         try:
-            self.state.apply([self.turn.append(kind, data)])
+            self.state.apply([self.turn.append(details.kind, details.plain())])
         except DamagedError as error:  # what is recorded is whole
             raise ModelError(
                 f"event {error.event} is not recorded, because it {error.complaint}"
             ) from error
 
-    def append_long(self, kind: Kind, data: dict[str, Any], text: str) -> None:
+    def append_long(self, details: Details, text: str) -> None:
         """Write a long event last in a turn: the state includes it once the turn has ended."""
-        self.turn.append(kind, data, text)
+        self.turn.append(details.kind, details.plain(), text)
 
     def start(self, decision: Decision) -> int:
         """Write a decision as the next trial; returns its number."""
         suggestion, situation = decision.suggestion, decision.situation
         number = len(self.state.trials) + 1
         reason = ""
-        queries: list[dict[str, Any]] = []
+        queries: list[ReadyQuery] = []
         try:
             queries = self._first_queries(number, suggestion)
         except EvaluationError as error:
             reason = str(error)
-        data = {
-            "trial": number,
-            "suggestion": suggestion_to_plain(suggestion),
-            "remaining": situation.remaining,
-            "budget": situation.budget,
-            "gap_tol": situation.gap_tol,
-            "known": decision.known,
-            "seconds": decision.seconds,
-            "queries": queries,
-            "made_on": decision.made_on,
-        }
-        if decision.believed is not None:
-            data["believed"] = believed_to_plain(decision.believed, situation.history)
-        self.append(Kind.SUGGESTED, data)
+        believed = decision.believed
+        suggested = Suggested(
+            trial=number,
+            suggestion=StoredSuggestion.of(suggestion),
+            remaining=situation.remaining,
+            budget=situation.budget,
+            gap_tol=situation.gap_tol,
+            known=decision.known,
+            seconds=decision.seconds,
+            queries=queries,
+            made_on=dict(decision.made_on),
+            believed=UNSET if believed is None else Believed.of(believed, situation.history),
+        )
+        self.append(suggested)
         if reason:
-            self.append(Kind.ABANDONED, {"trial": number, "reason": reason})
+            self.append(Abandoned(number, reason))
         self._fail_refused(self.state.trials[number])
         return number
 
@@ -594,7 +601,7 @@ class Writer:
     def release(self, entry: QueryEntry) -> None:
         """Give a query back, unanswered, if somebody has it."""
         if entry.state is QueryState.ASKED:
-            self.append(Kind.RELEASED, {"query": entry.id})
+            self.append(Released(entry.id))
 
     def release_all(self, worker: str) -> None:
         """Give back every query that a worker has, and let others decide."""
@@ -648,11 +655,18 @@ class Writer:
         """
         trial = self.state.trials[entry.trial]
         if inputs is not None and not np.array_equal(inputs, entry.wanted):
-            done = {"query": entry.id, "outputs": to_plain(outputs), "seconds": seconds}
-            self.append(Kind.TOLD, {**done, "inputs": to_plain(inputs), "ready": []})
+            self.append(
+                Told(
+                    entry.id,
+                    outputs=to_plain(outputs),
+                    seconds=seconds,
+                    inputs=to_plain(inputs),
+                    ready=[],
+                )
+            )
             return self.follow(trial, entry)
         answers = {**trial.answers(), **dict.fromkeys(entry.calls, outputs)}
-        ready: list[dict[str, Any]] = []
+        ready: list[ReadyQuery] = []
         reason = ""
         if trial.state is TrialState.PENDING and trial.suggestion.chain:
             try:
@@ -660,10 +674,9 @@ class Writer:
             except EvaluationError as error:
                 reason, found = str(error), {}
             ready = self.new_queries(trial, found)
-        told = {"query": entry.id, "outputs": to_plain(outputs), "seconds": seconds, "ready": ready}
-        self.append(Kind.TOLD, told)
+        self.append(Told(entry.id, outputs=to_plain(outputs), seconds=seconds, ready=ready))
         if reason:
-            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
+            self.append(Abandoned(trial.number, reason))
             return None
         self._fail_refused(trial)
         # A new query may have the inputs of one that is answered: then more may be ready.
@@ -693,8 +706,7 @@ class Writer:
 
     def observe(self, box: str, inputs: Iterable[Array], outputs: Iterable[Array]) -> None:
         """Write answers that belong to no query, one row each: made elsewhere, or too late."""
-        rows = {"inputs": list(map(to_plain, inputs)), "outputs": list(map(to_plain, outputs))}
-        self.append(Kind.OBSERVED, {"box": box, **rows})
+        self.append(Observed(box, list(map(to_plain, inputs)), list(map(to_plain, outputs))))
 
     def tell_chain(self, told: ChainAnswers) -> None:
         """Write the answers along the chain of a trial.
@@ -731,10 +743,10 @@ class Writer:
         try:
             moved = really_tried(self.problem, self.chain, self.state, trial, told)
         except EvaluationError as error:
-            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
+            self.append(Abandoned(trial.number, str(error)))
             return None
         if moved is not None:
-            self.append(Kind.MOVED, moved)
+            self.append(moved)
         return self.continue_chain(trial)
 
     def continue_chain(self, trial: TrialEntry) -> Trial | None:
@@ -742,14 +754,14 @@ class Writer:
         try:
             found = self.chain.ready(trial.suggestion.x, trial.answers())
         except EvaluationError as error:
-            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
+            self.append(Abandoned(trial.number, str(error)))
             return None
         ready = self.new_queries(trial, found)
         if not ready:
             return self.finish(trial)
-        self.append(Kind.READY, {"trial": trial.number, "ready": ready})
+        self.append(Ready(trial.number, ready))
         self._fail_refused(trial)
-        if any(self.state.queries[r["id"]].state is QueryState.TOLD for r in ready):
+        if any(self.state.queries[r.id].state is QueryState.TOLD for r in ready):
             return self.continue_chain(trial)
         return None
 
@@ -762,7 +774,7 @@ class Writer:
             if trial.state is TrialState.PENDING and (reason := refusal(box, query.inputs)):
                 self.fail(query, reason, may_retry=False)
 
-    def new_queries(self, trial: TrialEntry, ready: Mapping[int, Array]) -> list[dict[str, Any]]:
+    def new_queries(self, trial: TrialEntry, ready: Mapping[int, Array]) -> list[ReadyQuery]:
         """Queries for calls that are ready and have none yet."""
         return self.queries_for(
             trial, {c: inputs for c, inputs in ready.items() if trial.query_for(c) is None}
@@ -770,7 +782,7 @@ class Writer:
 
     def queries_for(
         self, trial: TrialEntry, ready: Mapping[int, Array], besides: Container[str] = ()
-    ) -> list[dict[str, Any]]:
+    ) -> list[ReadyQuery]:
         """Queries for calls; equal inputs of a black box within a trial share one.
 
         Args:
@@ -778,7 +790,7 @@ class Writer:
             ready: Inputs by call.
             besides: Ids of queries that serve other calls already, and are not to be shared.
         """
-        made: list[dict[str, Any]] = []
+        made: list[ReadyQuery] = []
         taken = {query.id for query in trial.queries}
         for call, inputs in ready.items():
             box = self.problem.program.calls[call].box.name
@@ -787,24 +799,24 @@ class Writer:
                 for q in trial.queries
                 if q.box == box and q.may_have_answer and q.id not in besides
             ]
-            same += [(m["id"], np.array(m["inputs"])) for m in made if m["box"] == box]
+            same += [(m.id, np.array(m.inputs)) for m in made if m.box == box]
             known = next((name for name, seen in same if np.array_equal(seen, inputs)), None)
-            name = known or query_id(trial.number, call, taken | {m["id"] for m in made})
-            made.append({"id": name, "box": box, "inputs": to_plain(inputs), "calls": [call]})
+            name = known or query_id(trial.number, call, taken | {m.id for m in made})
+            made.append(ReadyQuery(name, box, to_plain(inputs), [call]))
         return made
 
-    def _first_queries(self, number: int, suggestion: Suggestion) -> list[dict[str, Any]]:
+    def _first_queries(self, number: int, suggestion: Suggestion) -> list[ReadyQuery]:
         trial = TrialEntry(number, suggestion, None, None, 0, 0.0)
-        made: list[dict[str, Any]] = []
+        made: list[ReadyQuery] = []
         if suggestion.chain:
             made = self.new_queries(trial, self.chain.ready(suggestion.x, {}))
         for place, probe in enumerate(suggestion.probes):
             box = self.problem.program.calls[probe.call].box.name
             inputs = to_plain(probe.inputs)
-            if any(m["box"] == box and m["inputs"] == inputs for m in made):
+            if any(m.box == box and m.inputs == inputs for m in made):
                 continue
             name = probe_id(number, place)
-            made.append({"id": name, "box": box, "inputs": inputs, "calls": []})
+            made.append(ReadyQuery(name, box, inputs, []))
         return made
 
     def fail(
@@ -822,12 +834,11 @@ class Writer:
             )
         # A lost worker says little about the input, unless every worker is lost there.
         counts = not again and (not lost or entry.losses + 1 >= _MOST_LOSSES)
-        data = {"query": entry.id, "reason": reason, "lost": lost, "final": not again}
-        self.append(Kind.FAILED, {**data, "counts": counts})
+        self.append(Failed(entry.id, reason, lost, final=not again, counts=counts))
         if again:
             return True
         if entry.calls and trial.state is TrialState.PENDING:
-            self.append(Kind.ABANDONED, {"trial": trial.number, "reason": reason})
+            self.append(Abandoned(trial.number, reason))
         else:
             self.finish(trial)
         return False
@@ -836,7 +847,7 @@ class Writer:
         """Complete a trial if all its answers are there, and its loops are closed."""
         if trial.state is not TrialState.PENDING or any(q.is_open for q in trial.queries):
             return None
-        data: dict[str, Any] = {"trial": trial.number, "objective": None}
+        completed = Completed(trial.number, None)
         if trial.suggestion.chain:
             answers = trial.answers()
             if len(answers) < len(self.problem.program.calls):
@@ -846,8 +857,8 @@ class Writer:
             try:
                 outcome = self.chain.outcome(trial.suggestion.x, answers)
             except EvaluationError as error:
-                self.append(Kind.ABANDONED, {"trial": trial.number, "reason": str(error)})
+                self.append(Abandoned(trial.number, str(error)))
                 return None
-            data |= outcome_to_plain(*outcome)
-        self.append(Kind.COMPLETED, data)
+            completed = Completed(trial.number, **outcome_fields(*outcome))
+        self.append(completed)
         return trial.record

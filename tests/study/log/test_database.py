@@ -16,7 +16,6 @@ import pytest
 
 import grisaille as gs
 from grisaille.study.log.database import Database
-from grisaille.study.log.event_log import Kind
 
 pytestmark = pytest.mark.slow
 
@@ -28,11 +27,10 @@ def test_many_processes_that_create_and_write_at_once_lose_nothing(storage):
 import sys
 import traceback
 from grisaille.study.log.database import Database
-from grisaille.study.log.event_log import Kind
 log = Database(sys.argv[1]).create("crowd")
 for n in range(20):
     with log.turn(0) as turn:
-        turn.append(Kind.TOLD, {"who": sys.argv[2], "n": n})
+        turn.append("told", {"who": sys.argv[2], "n": n})
 """
     crowd = [subprocess.Popen([sys.executable, "-c", script, storage, str(k)]) for k in range(6)]
     assert [p.wait() for p in crowd] == [0] * 6
@@ -53,7 +51,7 @@ def test_studies_of_one_database_do_not_mix(storage):
     database = Database(storage)
     first, second = database.create("first"), database.create("second")
     with first.turn(0) as turn:
-        turn.append(Kind.CREATED, {"of": "first"})
+        turn.append("created", {"of": "first"})
     assert second.read(0) == []
     assert database.names() == ["first", "second"]
     assert database.open("third") is None

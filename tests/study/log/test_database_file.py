@@ -11,7 +11,6 @@ import pytest
 
 import grisaille as gs
 from grisaille.study.log.database import Database
-from grisaille.study.log.event_log import Kind
 from tests.study.study_helpers import QUICK, parabola
 
 pytestmark = pytest.mark.slow
@@ -45,7 +44,7 @@ def test_a_study_whose_file_disappears_says_so_and_is_saved_beside_it(lose, tmp_
     storage = f"sqlite:///{file}"
     other = Database(storage).create("other")
     with other.turn(0) as turn:
-        turn.append(Kind.CREATED, {"of": "other"})
+        turn.append("created", {"of": "other"})
     other.close()
     study = gs.Study(parabola(), strategy=QUICK, storage=storage, name="s")
     study.run(3, progress=False)
@@ -134,7 +133,7 @@ def test_a_file_that_is_back_is_used_again(tmp_path):
         log.read(0)
     (tmp_path / "away.db").rename(file)
     with log.turn(0) as turn:
-        turn.append(Kind.CREATED, {})
+        turn.append("created", {})
     assert len(log.read(0)) == 1
     log.close()
 
@@ -144,7 +143,7 @@ def test_unusual_characters_in_a_path_name_the_same_file_for_everybody(name, tmp
     storage = f"sqlite:///{tmp_path}/{name}"
     log = Database(storage).create("s")
     with log.turn(0) as turn:
-        turn.append(Kind.CREATED, {})
+        turn.append("created", {})
     log.close()
     expected = name.replace("%20", " ").replace("%25", "%").replace("%3F", "?")
     assert [found.name for found in tmp_path.iterdir()] == [expected]

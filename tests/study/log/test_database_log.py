@@ -10,12 +10,12 @@ from sqlalchemy import text
 import grisaille as gs
 from grisaille.study.log.database import Database
 from grisaille.study.log.database_log import Damage, read_row, row_of
-from grisaille.study.log.event_log import DamagedError, Event, Kind
+from grisaille.study.log.event_log import DamagedError, Event
 
 pytestmark = pytest.mark.slow
 
 
-EVENT = Event(3, Kind.TOLD, {"outputs": [0.1, "nan"], "reason": "ü"}, 1.7e9 + 0.1)
+EVENT = Event(3, "told", {"outputs": [0.1, "nan"], "reason": "ü"}, 1.7e9 + 0.1)
 
 
 def stored(storage: str) -> Database:
@@ -23,7 +23,7 @@ def stored(storage: str) -> Database:
     database = Database(storage)
     with database.create("tank").turn(0, "b") as turn:
         for number in range(3):
-            turn.append(Kind.RELEASED, {"query": str(number)})
+            turn.append("released", {"query": str(number)})
     return database
 
 
@@ -59,13 +59,13 @@ def test_an_event_of_another_study_is_noticed():
 
 def test_an_event_without_a_checksum_is_taken_as_it_is():
     changed = row_of(EVENT, 7, "b") | {"data": '{"a":1}', "checksum": None}
-    assert read_row(changed, 7) == Event(3, Kind.TOLD, {"a": 1}, EVENT.time)
+    assert read_row(changed, 7) == Event(3, "told", {"a": 1}, EVENT.time)
 
 
 @pytest.mark.parametrize(
     ("column", "value", "complaint"),
     [
-        ("kind", "tald", "unknown kind, 'tald'"),
+        ("kind", 7, "unknown kind, 7"),
         ("time", "noon", "no time, but 'noon'"),
         ("time", 1e300, "no time"),
         ("data", '{"a":', "no JSON"),

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 import grisaille as gs
 from grisaille.study.log.database import Database, Server
-from grisaille.study.log.event_log import BusyError, ConnectionLostError, Kind
+from grisaille.study.log.event_log import BusyError, ConnectionLostError
 from tests.pgbouncer import pgbouncer
 from tests.study.study_helpers import parabola
 
@@ -111,7 +111,7 @@ def test_a_study_is_deleted_while_somebody_writes_to_it(empty_postgres, administ
         with log.turn(0) as turn:
             deleted = threads.submit(Database(empty_postgres).delete, "s")
             _wait_for_a_lock(administrator)
-            turn.append(Kind.CREATED, {})
+            turn.append("created", {})
         deleted.result(60)
     assert Database(empty_postgres).names() == []
     with pytest.raises(gs.StorageError, match="somebody deleted it"), log.turn(1):

@@ -7,7 +7,6 @@ from sqlalchemy import Connection, text
 
 import grisaille as gs
 from grisaille.study.log.database import Database
-from grisaille.study.log.event_log import Kind
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +21,7 @@ def test_older_tables_are_brought_up_to_date_and_keep_their_data(storage):
     old = Database(storage, migrations=())
     log = old.create("s")
     with log.turn(0) as turn:
-        turn.append(Kind.CREATED, {"kept": True})
+        turn.append("created", {"kept": True})
     old.close()
     new = Database(storage, migrations=(add_column,))
     log = new.create("s")
@@ -60,7 +59,7 @@ def make_version_1(storage: str) -> None:
     """A database as version 1 wrote it."""
     database = Database(storage)
     with database.create("s").turn(0) as turn:
-        turn.append(Kind.RELEASED, {"query": "1-1"})
+        turn.append("released", {"query": "1-1"})
     with database.exclusive() as connection:
         connection.execute(text("ALTER TABLE grisaille_events DROP COLUMN checksum"))
         connection.execute(text("ALTER TABLE grisaille_studies DROP COLUMN events"))
@@ -80,7 +79,7 @@ def test_tables_without_checksums_are_read_as_they_are_and_get_them_with_the_nex
     with database.reading() as connection:  # reading changes nothing
         assert connection.execute(text("SELECT version FROM grisaille_schema")).scalar() == 1
     with database.create("s").turn(1) as turn:
-        turn.append(Kind.RELEASED, {"query": "1-2"})
+        turn.append("released", {"query": "1-2"})
     found, unchecked = database.open("s").examine()
     assert (len(found), unchecked) == (2, 1)
     database.close()

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from grisaille.study.log.database import Database
-from grisaille.study.log.event_log import Kind
 from grisaille.views.cli import main
 from tests.study.stored.make_study import HERE
 from tests.study.test_events import EVENTS
@@ -111,7 +110,7 @@ def test_check_says_that_events_of_older_versions_have_no_checksum(tmp_path: Pat
 def test_check_tells_what_sqlite_finds_and_saves_the_events_it_can_read(
     place, tmp_path: Path, capsys
 ):
-    seen = next(event for event in EVENTS if event.kind is Kind.OBSERVED)
+    seen = next(event for event in EVENTS if event.kind == "observed")
     first = len(EVENTS) + 1
     more = [replace(seen, number=number) for number in range(first, first + 300)]
     with closing(Database(place)) as database:

@@ -18,7 +18,6 @@ from grisaille.study.log.event_log import (
     DamagedError,
     Data,
     Event,
-    Kind,
     ThisThread,
     Worker,
     text_of,
@@ -55,7 +54,7 @@ def row_of(event: Event, study: int, batch: str, text: str | None = None) -> dic
     row = {
         "study": study,
         "number": event.number,
-        "kind": str(event.kind),
+        "kind": event.kind,
         "time": event.time,
         "data": text_of(event.data) if text is None else text,
         "batch": batch,
@@ -87,7 +86,7 @@ def read_row(row: Mapping[str, Any], study: int) -> Event | Damage:
         return Damage(0, f"has the number {number!r}")
     if row.get("checksum") not in (None, _checksum({**row, "study": study})):
         return Damage(number, "is not what was recorded: its checksum differs")
-    if row["kind"] not in list(Kind):
+    if not isinstance(row["kind"], str):
         return Damage(number, f"is of an unknown kind, {row['kind']!r}")
     if not (isinstance(time, int | float) and 0 <= time <= _LAST_MOMENT):
         return Damage(number, f"has no time, but {time!r}")
@@ -97,7 +96,7 @@ def read_row(row: Mapping[str, Any], study: int) -> Event | Damage:
         return Damage(number, f"holds no JSON ({error})")
     if not isinstance(data, dict):
         return Damage(number, "holds no JSON object")
-    return Event(number, Kind(row["kind"]), data, float(time))
+    return Event(number, row["kind"], data, float(time))
 
 
 def read_rows(rows: Iterable[Any], study: int, after: int) -> Iterator[Event | Damage]:
@@ -275,7 +274,7 @@ class DatabaseTurn:
         self.appended: list[Event] = []
         self._texts: dict[int, str] = {}
 
-    def append(self, kind: Kind, data: Data, text: str | None = None) -> Event:
+    def append(self, kind: str, data: Data, text: str | None = None) -> Event:
         """Record one more event."""
         number = self._length + len(self.appended) + 1
         if text is not None:

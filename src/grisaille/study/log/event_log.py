@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Protocol
 
 from grisaille.errors import StorageError
@@ -59,27 +58,6 @@ Data = Mapping[str, Any]
 """Plain data, as JSON can hold it."""
 
 
-class Kind(StrEnum):
-    """What can happen to a study."""
-
-    CREATED = "created"
-    CHANGED = "changed"
-    SUGGESTED = "suggested"
-    ASKED = "asked"
-    TOLD = "told"
-    READY = "ready"
-    FAILED = "failed"
-    RELEASED = "released"
-    OBSERVED = "observed"
-    COMPLETED = "completed"
-    ABANDONED = "abandoned"
-    MOVED = "moved"
-    CORRECTED = "corrected"
-    RETRACTED = "retracted"
-    REOPENED = "reopened"
-    ASSEMBLED = "assembled"
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened to a study.
@@ -92,7 +70,7 @@ class Event:
     """
 
     number: int
-    kind: Kind
+    kind: str
     data: Data
     time: float
 
@@ -129,7 +107,7 @@ class Turn(Protocol):
     appended: list[Event]
     """The events of this turn, which are recorded when it ends."""
 
-    def append(self, kind: Kind, data: Data, text: str | None = None) -> Event:
+    def append(self, kind: str, data: Data, text: str | None = None) -> Event:
         """Record one more event.
 
         Args:
@@ -235,7 +213,7 @@ class MemoryTurn:
         self.appended: list[Event] = []
         self._length = length
 
-    def append(self, kind: Kind, data: Data, text: str | None = None) -> Event:
+    def append(self, kind: str, data: Data, text: str | None = None) -> Event:
         """Record one more event."""
         number = self._length + len(self.appended) + 1
         self.appended.append(Event(number, kind, data, time.time()))

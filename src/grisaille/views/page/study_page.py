@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from statistics import median
-from typing import Any
 
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.errors import GrisailleError, ModelError, counted, cut
-from grisaille.study.log.event_log import Event, Kind
+from grisaille.errors import GrisailleError, ModelError, counted
+from grisaille.study.events import KINDS
 from grisaille.study.one_thread import one_thread
 from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialState
 from grisaille.study.study import Study
@@ -287,59 +285,6 @@ def _holder(query: QueryEntry) -> str:
     return query.holder or "asked by a person"
 
 
-# --- event text -----------------------------------------------------------------------------------
-# The text of an event, in a few words.
-
-_MOST_NUMBERS = 6
-
-
-def event_text(event: Event) -> str:
-    """What happened, for people to read."""
-    data = event.data
-    match event.kind:
-        case Kind.CREATED:
-            return f"the study was created with {data['strategy']}, seed {data['seed']}"
-        case Kind.CHANGED:
-            return f"settings: {', '.join(sorted(data))}"
-        case Kind.SUGGESTED:
-            suggestion = data["suggestion"]
-            return f"trial {data['trial']} ({suggestion['kind']}) at {_numbers(suggestion['x'])}"
-        case Kind.ASKED:
-            return f"question {data['query']} was given to {data['holder'] or 'somebody who asked'}"
-        case Kind.TOLD:
-            return f"question {data['query']} was answered: {_numbers(data['outputs'])}"
-        case Kind.READY:
-            return f"trial {data['trial']} asks {counted(len(data['ready']), 'more question')}"
-        case Kind.FAILED:
-            lost = "was lost" if data["lost"] else "failed"
-            return f"question {data['query']} {lost}: {cut(data['reason'])}"
-        case Kind.RELEASED:
-            return f"question {data['query']} was given back"
-        case Kind.OBSERVED:
-            return f"{counted(len(data['inputs']), 'answer')} of {data['box']} from elsewhere"
-        case Kind.COMPLETED:
-            return f"trial {data['trial']} is complete"
-        case Kind.ABANDONED:
-            return f"trial {data['trial']} broke off: {cut(data['reason'])}"
-        case Kind.MOVED:
-            return f"trial {data['trial']} was moved to {_numbers(data['x'])}"
-        case Kind.CORRECTED:
-            return f"answer {data['answer']} was corrected: {_numbers(data['outputs'])}"
-        case Kind.RETRACTED:
-            return f"answer {data['answer']} was taken back: {cut(data['reason'])}"
-        case Kind.REOPENED:
-            return f"trial {data['trial']} is asked again"
-        case Kind.ASSEMBLED:
-            return f"{counted(len(data['trials']), 'trial')} made of observed rows"
-
-
-def _numbers(values: Sequence[Any]) -> str:
-    """Numbers in brackets; the first ones if they are many."""
-    texts = [f"{v:.5g}" if isinstance(v, int | float) else str(v) for v in values[:_MOST_NUMBERS]]
-    more = ["..."] if len(values) > _MOST_NUMBERS else []
-    return f"[{', '.join([*texts, *more])}]"
-
-
 # --- study page -----------------------------------------------------------------------------------
 # The page of one study, as it is now or as it was after any event: what its templates show.
 
@@ -471,7 +416,7 @@ class StudyPage:
     def log(self) -> list[tuple[int, str, str, str]]:
         """The latest events: number, time, kind, and what happened."""
         found = self._log.events(self.at or self.last, _LINES_OF_LOG)
-        return [(e.number, when(e.time), str(e.kind), event_text(e)) for e in found]
+        return [(e.number, when(e.time), e.kind, KINDS[e.kind].of(e.data).words()) for e in found]
 
     # --- parts that need the problem ---------------------------------------------------------
     def graph(self, learn: bool = False) -> str:
