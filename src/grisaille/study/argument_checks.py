@@ -10,7 +10,6 @@ from grisaille.checks import (
     check_choice,
     check_count,
     check_flag,
-    check_function,
     check_seed,
     check_strategy,
     is_count,
@@ -19,7 +18,6 @@ from grisaille.errors import AssumptionError, ModelError, ProtocolError, shorten
 from grisaille.language.black_box import BlackBox, check_size, is_too_large
 from grisaille.language.problem import Problem
 from grisaille.records import History
-from grisaille.study.evaluation.evaluators import check_executor
 from grisaille.study.log.address import is_unstorable, masked
 from grisaille.study.state import Query
 
@@ -96,30 +94,6 @@ def check_functions(problem: Problem) -> None:
                 f"black box {box.name!r} has no function (fn=None): give it one to solve here, or "
                 "use ask and tell of a gs.Study"
             )
-
-
-def check_run(
-    trials: object,
-    workers: object,
-    timeout: object,
-    gap_tol: object,
-    max_cost: object,
-    callback: object,
-    stop_if_infeasible: object,
-    executor: object,
-    progress: object,
-    dashboard: object = False,
-) -> None:
-    """Raise ModelError if an argument of `Study.run` is not what it should be."""
-    for name, value in (("trials", trials), ("workers", workers)):
-        check_count("", name, value, optional=True)
-    for name, value in (("timeout", timeout), ("gap_tol", gap_tol), ("max_cost", max_cost)):
-        check_amount("", name, value, optional=True)
-    check_flag("", "stop_if_infeasible", stop_if_infeasible)
-    check_flag("", "progress", progress, optional=True)
-    check_flag("", "dashboard", dashboard)
-    check_function("", "callback", callback, "a function of one trial")
-    check_executor(executor)
 
 
 def check_seconds(seconds: object) -> None:

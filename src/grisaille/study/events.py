@@ -52,7 +52,7 @@ def number_to_plain(value: float | None) -> Any:
 
 def from_plain(plain: Iterable[float | str]) -> Array:
     """The numbers of `to_plain`."""
-    return np.array([float(v) for v in plain], dtype=float)
+    return np.array(list(map(float, plain)))
 
 
 def number_from_plain(plain: float | str | None) -> float | None:
@@ -762,7 +762,7 @@ def _queries_misfit(
         asked = calls + len(state.trials[trial].queries) if trial in state.trials else calls
         if place is None or int(place[2]) > (probes if place[1] else asked):
             return f"names a query {query.id!r}, which trial {trial} cannot have"
-        if not _fits(state, query.box, query.inputs) or any(c >= calls for c in query.calls):
+        if not _fits(state, query.box, query.inputs) or max(query.calls, default=-1) >= calls:
             return f"has a query {query.id} that no black box of the problem can answer"
     return ""
 

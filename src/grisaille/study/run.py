@@ -18,6 +18,7 @@ from grisaille.array_types import Array
 from grisaille.belief.audit import DOUBT
 from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.plausible_set import PlausibleSet
+from grisaille.checks import check_amount, check_count, check_flag, check_function
 from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
 from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.black_box import WrongFormError
@@ -46,10 +47,10 @@ from grisaille.strategies.acquisition_search import settled
 from grisaille.strategies.initial_design import with_likely_unknowns
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
-from grisaille.study.argument_checks import check_functions, check_range, check_run, check_settings
+from grisaille.study.argument_checks import check_functions, check_range, check_settings
 from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
 from grisaille.study.evaluation.dask_client import NotEvaluatedError
-from grisaille.study.evaluation.evaluators import Evaluators, evaluators_for
+from grisaille.study.evaluation.evaluators import Evaluators, check_executor, evaluators_for
 from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
@@ -58,6 +59,42 @@ from grisaille.study.state import Query, QueryEntry, StudyState, TrialState
 from grisaille.study.study import Study
 from grisaille.study.writer import Chain, Writer
 from grisaille.views.progress import Progress, show_progress
+
+# --- options --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of `Study.run` and of `Problem.solve`, checked."""
+
+    trials: int | None = None
+    executor: Any = None
+    workers: int | None = None
+    timeout: float | None = None
+    gap_tol: float | None = None
+    stop_if_infeasible: bool = False
+    max_cost: float | None = None
+    callback: Callable[[Trial], object] | None = None
+    progress: bool | None = None
+    dashboard: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("trials", "workers"):
+            check_count("", name, getattr(self, name), optional=True)
+        for name in ("timeout", "gap_tol", "max_cost"):
+            check_amount("", name, getattr(self, name), optional=True)
+        check_flag("", "stop_if_infeasible", self.stop_if_infeasible)
+        check_flag("", "progress", self.progress, optional=True)
+        check_flag("", "dashboard", self.dashboard)
+        check_function("", "callback", self.callback, "a function of one trial")
+        check_executor(self.executor)
+
+    @property
+    def limits(self) -> Limits:
+        """How long the study may go on."""
+        unlimited = self.trials is None and self.max_cost is None
+        return Limits(DEFAULT_TRIALS if unlimited else self.trials, self.max_cost, self.gap_tol)
+
 
 # --- runner ---------------------------------------------------------------------------------------
 
@@ -93,11 +130,9 @@ class Runner:
     """Keeps evaluators busy until there is a reason to stop."""
 
     session: Session
+    options: RunOptions
     limits: Limits
     evaluators: Evaluators
-    timeout: float | None
-    stop_if_infeasible: bool
-    callback: Callable[[Trial], object] | None
     table: Progress
     refutation: Refutation | None = None
     bound: Bound | None = None
@@ -198,7 +233,7 @@ class Runner:
         if self.refutation is not None:
             self._status = Status.INFEASIBLE
             return False
-        if self.stop_if_infeasible and self._seems_infeasible(decision.suggestion):
+        if self.options.stop_if_infeasible and self._seems_infeasible(decision.suggestion):
             self._status = Status.LIKELY_INFEASIBLE
             self.session.drop_decision()
             return False
@@ -282,7 +317,8 @@ class Runner:
             self._status = Status.INTERRUPTED
 
     def _is_late(self) -> bool:
-        return self.timeout is not None and time.perf_counter() - self._started >= self.timeout
+        timeout = self.options.timeout
+        return timeout is not None and time.perf_counter() - self._started >= timeout
 
     def _receive_one(self) -> None:
         name, ended = self._next_finished()
@@ -370,12 +406,13 @@ class Runner:
 
     def _completed(self, trial: Trial) -> None:
         self._broken.clear()
-        elapsed = time.perf_counter() - self._started
-        summary = self.session.summary(self.limits)
-        self.table.add(interruptible(lambda: summary.row(trial, elapsed)))
-        if self.callback is None:
+        if not self.table.is_silent:  # with noise, a row learns every Gaussian process again
+            elapsed = time.perf_counter() - self._started
+            summary = self.session.summary(self.limits)
+            self.table.add(interruptible(lambda: summary.row(trial, elapsed)))
+        if self.options.callback is None:
             return
-        if interruptible(partial(self.callback, trial)) and self._status is None:
+        if interruptible(partial(self.options.callback, trial)) and self._status is None:
             self._status = Status.CALLBACK
 
     def _fail(self, query: Query, reason: str, cause: BaseException | None = None) -> None:
@@ -501,37 +538,11 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
 _SAME_GAP = 0.05
 
 
-def run(
-    session: Session,
-    *,
-    trials: int | None,
-    executor: Any,
-    workers: int | None,
-    timeout: float | None,
-    gap_tol: float | None,
-    stop_if_infeasible: bool,
-    max_cost: float | None,
-    callback: Callable[[Trial], object] | None,
-    progress: bool | None,
-) -> Result:
+def run(session: Session, options: RunOptions) -> Result:
     """See `Study.run`."""
-    check_run(
-        trials,
-        workers,
-        timeout,
-        gap_tol,
-        max_cost,
-        callback,
-        stop_if_infeasible,
-        executor,
-        progress,
-    )
-    problem = session.problem
+    problem, limits = session.problem, options.limits
     check_functions(problem)
-    if trials is None and max_cost is None:
-        trials = DEFAULT_TRIALS
-    limits = Limits(trials, max_cost, gap_tol)
-    table, silent = Progress(), progress is not None and not progress
+    table, silent = Progress(), options.progress is not None and not options.progress
     # Interrupts raise where something may take long: in a search, an evaluation, a pause. Elsewhere
     # they could leave a lock behind that a thread waits for, or lose an answer.
     with Uninterrupted() as interrupts:
@@ -540,17 +551,10 @@ def run(
             if refutation is not None:
                 summary = session.summary(limits)
                 return summary.result(Status.INFEASIBLE, NO_BOUND, refutation=refutation)
-            view = nullcontext(table) if silent else show_progress(problem, progress, trials)
-            with view as table, evaluators_for(executor, workers) as evaluators:
-                runner = Runner(
-                    session,
-                    limits,
-                    evaluators,
-                    timeout,
-                    stop_if_infeasible,
-                    callback,
-                    table,
-                )
+            shown = show_progress(problem, options.progress, limits.trials)
+            view = nullcontext(table) if silent else shown
+            with view as table, evaluators_for(options.executor, options.workers) as evaluators:
+                runner = Runner(session, options, limits, evaluators, table)
                 try:
                     result = runner.result()
                 except BaseException:
@@ -626,7 +630,7 @@ def solve(
 ) -> Result:
     """See `Problem.solve`; the options are those of `Study.run`."""
     check_settings(strategy, seed, evaluation)
-    check_run(**options)
+    RunOptions(**options)  # before a search for points
     fill = partial(with_likely_unknowns, problem, History())
     first = None if x0 is None else points_to_try(problem, x0, "x0", fill)
     if not problem.boxes:

@@ -247,6 +247,9 @@ class Session:
         self.strategy = strategy
         self.name = name
         self.boxes = {box.name: box for box in problem.boxes}
+        # Whether observed rows that answer a whole chain become trials. The theorems are about
+        # trials that the algorithm chose; other answers are given to it.
+        self.makes_trials = not isinstance(getattr(strategy, "beta", None), Theory)
         self._retries = retries
         self._chain = Chain(problem)
         self.worker = this_worker()
@@ -542,12 +545,6 @@ class Session:
         """A query as a user sees it."""
         arguments = tuple(self.boxes[entry.box].split(entry.inputs))
         return Query(entry.id, entry.box, arguments, entry.inputs, entry.trial)
-
-    @property
-    def makes_trials(self) -> bool:
-        """Whether observed rows that answer a whole chain become trials."""
-        # The theorems are about trials that the algorithm chose; other answers are given to it.
-        return not isinstance(getattr(self.strategy, "beta", None), Theory)
 
     def _writer(self, turn: Turn, state: StudyState) -> Writer:
         parts = self.problem, self._chain, self._retries, self.makes_trials

@@ -6,7 +6,6 @@ export a study.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -209,7 +208,10 @@ class TrialEntry:
 
     def query_for(self, call: int) -> QueryEntry | None:
         """The query whose answer a call of the chain uses, if there is one yet."""
-        return next((q for q in self.queries if call in q.calls), None)
+        for query in self.queries:
+            if call in query.calls:
+                return query
+        return None
 
 
 def query_id(trial: int, call: int, taken: Container[str]) -> str:
@@ -217,8 +219,10 @@ def query_id(trial: int, call: int, taken: Container[str]) -> str:
 
     It is taken if the call was asked before, at inputs that are no longer right.
     """
-    names = (f"{trial}-{place}" for place in itertools.count(call + 1))
-    return next(name for name in names if name not in taken)
+    place = call + 1
+    while f"{trial}-{place}" in taken:
+        place += 1
+    return f"{trial}-{place}"
 
 
 def probe_id(trial: int, probe: int) -> str:
@@ -594,16 +598,17 @@ class StudyState:
         Args:
             most: Of so many trials only, the first ones made here; None for all.
         """
-        made = [number for number, entry in self.trials.items() if not entry.is_data]
-        later = set() if most is None else set(made[most:])
-        pending = [
-            entry
-            for number, entry in self.trials.items()
-            if entry.state is TrialState.PENDING and number not in later
-        ]
+        made, pending = 0, []
+        for entry in self.trials.values():
+            made += not entry.is_data
+            is_later = most is not None and made > most and not entry.is_data
+            if entry.state is TrialState.PENDING and not is_later:
+                pending.append(entry)
         pending.sort(key=lambda entry: (entry.rank is None, entry.rank))
-        ready = (q for entry in pending for q in sorted(entry.queries, key=asking_order))
-        return (q for q in ready if q.state is QueryState.WAITING)
+        for entry in pending:
+            for query in sorted(entry.queries, key=asking_order):
+                if query.state is QueryState.WAITING:
+                    yield query
 
     def asked(self) -> list[QueryEntry]:
         """Queries that somebody has."""

@@ -272,15 +272,9 @@ class Study:
         Raises:
             EvaluationError: No trial succeeds. Any exception has a `result` so far.
         """
-        from grisaille.study.run import run
+        from grisaille.study.run import RunOptions, run
 
-        check_flag("", "dashboard", dashboard)
-        if dashboard:
-            from grisaille.views.page.serving import show_running
-
-            show_running(self)
-        return run(
-            self._session,
+        options = RunOptions(
             trials=trials,
             executor=executor,
             workers=workers,
@@ -290,7 +284,13 @@ class Study:
             max_cost=max_cost,
             callback=callback,
             progress=progress,
+            dashboard=dashboard,
         )
+        if dashboard:
+            from grisaille.views.page.serving import show_running
+
+            show_running(self)
+        return run(self._session, options)
 
     def __enter__(self) -> Study:
         return self

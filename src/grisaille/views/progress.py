@@ -55,6 +55,11 @@ class Progress:
     shown_gap: float | None = None
 
     @property
+    def is_silent(self) -> bool:
+        """True if nothing is shown, so that rows need not be worked out."""
+        return type(self) is Progress
+
+    @property
     def stop_requested(self) -> bool:
         """Whether somebody asked in the view that the run stops."""
         return False
