@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import is_number
 from grisaille.errors import (
     AssumptionError,
     EvaluationError,
@@ -31,69 +30,17 @@ from grisaille.errors import (
 from grisaille.language.box_inputs import input_kinds, shown_inputs
 from grisaille.language.problem import Problem
 from grisaille.language.values import ValueKind, condensed, expanded, readable
+from grisaille.study.actions import failed_words, tell
 from grisaille.study.answers import FAILED, FIRST, BoxColumns, settable, sheet_columns
-from grisaille.study.csv_files import number_in
 from grisaille.study.events import Told
-from grisaille.study.state import Query, QueryEntry, QueryState, TrialState
-from grisaille.study.trial_tables import design_names, outcome_text
+from grisaille.study.state import Query, QueryEntry, QueryState
+from grisaille.study.trial_tables import design_names
+from grisaille.study.written import cell_numbers, cell_text, cell_value, shown_value
 
 if TYPE_CHECKING:
     import pandas
 
     from grisaille.study.study import Study
-
-
-# --- sheet cells ----------------------------------------------------------------------------------
-# Cells of a sheet as people write them: numbers, labels, and nothing.
-
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-
-
-def cell_text(cell: Any) -> str:
-    """What stands in a cell; empty for what tables write into cells that are empty."""
-    if cell is None or (is_number(cell) and np.isnan(cell)):
-        return ""
-    try:
-        text = str(cell).strip()
-    except ValueError:  # Python writes no number of more than 4300 digits
-        text = shortened(cell)
-    return "" if text in ("nan", "NaT", "<NA>") else text
-
-
-def cell_numbers(cells: Mapping[str, Any], columns: Iterable[str]) -> Array:
-    """The numbers in some cells of a line."""
-    return np.array([_number(cells, column) for column in columns])
-
-
-def cell_value(cells: Mapping[str, Any], column: str, kind: ValueKind) -> float:
-    """The number that stands for what is in a cell: a label, or a number."""
-    if kind.labels and cell_text(cells[column]):
-        cell = cells[column]
-        return kind.number(cell if is_number(cell) else cell_text(cell), column)
-    return kind.number(_number(cells, column), f"column {column!r}")
-
-
-def shown_value(kind: ValueKind, number: float) -> str:
-    """What stands in a cell for a number: a label, or the number in digits."""
-    return str(kind.shown(number)) if kind.labels else f"{number:.12g}"
-
-
-def _number(cells: Mapping[str, Any], column: str) -> float:
-    """The number in a cell."""
-    cell, text = cells[column], cell_text(cells[column])
-    if not text:
-        raise ModelError(f"column {column!r} is empty: write what was set")
-    try:
-        number = number_in(text) if isinstance(cell, str) else float(cell)
-    except (TypeError, ValueError, OverflowError):
-        number = None
-    if number is None or isinstance(cell, bool | np.bool_) or not np.isfinite(number):
-        comma = f", {text.replace(',', '.')} say" if _DECIMAL_COMMA.fullmatch(text) else ""
-        raise ModelError(
-            f"column {column!r} says {shortened(text)}, which is not a finite number: write one"
-            f"{comma}"
-        )
-    return number
 
 
 # --- sheets ---------------------------------------------------------------------------------------
@@ -326,9 +273,7 @@ class _Teller:
                 f"the failure of query {entry.id} is recorded already; if it failed once more, say "
                 "so in other words"
             )
-        again = self.study.fail(entry.id, reason)
-        fate = "will be asked again" if again else "is given up"
-        return LineOutcome.FAILED, f"query {entry.id} failed, and {fate}"
+        return LineOutcome.FAILED, failed_words(entry.id, self.study.fail(entry.id, reason))
 
     def _answer(
         self, entry: QueryEntry, own: BoxColumns, cells: Mapping[str, Any]
@@ -345,8 +290,7 @@ class _Teller:
         kinds = self._kinds(entry)
         asked = settable(self.study.problem, self.study.box(entry.box), entry.inputs)
         done = None if np.array_equal(inputs, entry.inputs) else inputs.tolist()
-        trial = self.study.tell(entry.id, outputs.tolist(), inputs=done)
-        message = f"query {entry.id} is answered"
+        ending = tell(self.study, entry.id, outputs.tolist(), inputs=done).ending
         changed = [
             f"{column} = {cell_text(cells[column])} instead of {shown_value(kind, value)}"
             for column, kind, value, number in zip(
@@ -354,15 +298,8 @@ class _Teller:
             )
             if value != number
         ]
-        if changed:
-            message += f", as done at {', '.join(changed)}"
-        after = self.study.state.trials[entry.trial]
-        if trial is not None:
-            outcome = outcome_text(self.study.problem, trial)
-            message += f", and trial {trial.number} complete: {outcome}"
-        elif after.state is TrialState.BROKEN:
-            message += f", but trial {after.number} breaks off: {after.reason}"
-        return LineOutcome.RECORDED, message
+        where = f", as done at {', '.join(changed)}" if changed else ""
+        return LineOutcome.RECORDED, f"query {entry.id} is answered{where}{ending}"
 
     def _again(self, entry: QueryEntry, inputs: Array, outputs: Array) -> tuple[LineOutcome, str]:
         """A line of a query that has an answer: the same one, one that was mended, or another."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grisaille.errors import GrisailleError, ModelError, counted, cut, printable, shortened
-from grisaille.study.csv_files import read_sheet, read_table, write_table
 from grisaille.study.stored_studies import is_stored
 from grisaille.views.cli.arguments import (
     LIMITS,
@@ -22,7 +21,6 @@ from grisaille.views.cli.arguments import (
     allow_negative_values,
     amount,
     count,
-    parse,
     positive,
     typed_inputs,
 )
@@ -60,6 +58,8 @@ def check_ask(options: argparse.Namespace) -> None:
 
 def ask_sheet(study: Study, options: argparse.Namespace) -> int:
     """Write the next questions to a file; prints what to do with it."""
+    from grisaille.study.written import write_table
+
     _check_replaceable(study, options.csv, options.pending)
     before = {query.id for query in study.pending}
     sheet = study.ask_sheet(
@@ -90,6 +90,8 @@ def ask_sheet(study: Study, options: argparse.Namespace) -> int:
 
 def tell_sheet(options: argparse.Namespace) -> int:
     """Record the answers on a sheet; prints what became of each line."""
+    from grisaille.study.written import read_sheet
+
     if options.id is not None or options.seconds is not None or options.inputs is not None:
         raise ModelError(
             "tell STUDY --csv reads ids, values and inputs from the file: leave others out"
@@ -115,6 +117,7 @@ def tell_sheet(options: argparse.Namespace) -> int:
 def _check_replaceable(study: Study, path: Path, pending: bool) -> None:
     """Raise ModelError if a new sheet would take the place of something that is not recorded."""
     from grisaille.study.sheets import open_questions, unrecorded_lines
+    from grisaille.study.written import read_sheet
 
     try:
         if not path.exists():
@@ -269,6 +272,8 @@ def _keep_trials(study: Study, options: argparse.Namespace) -> None:
 
 
 def _tell(options: argparse.Namespace) -> int:
+    from grisaille.study.actions import record_line
+
     if options.csv is not None:
         return tell_sheet(options)
     answers = _answers(options)
@@ -276,79 +281,37 @@ def _tell(options: argparse.Namespace) -> int:
     with open_study(options) as study:
         for answer in answers:
             try:
-                print(_record(study, answer), flush=True)
+                print(record_line(study, answer), flush=True)
             except GrisailleError as error:  # the others may have taken days: they count
                 reported = report(error, options.study)
                 code = code or reported
     return code
 
 
-def _record(study: Study, answer: dict[str, Any]) -> str:
-    """Record an answer or a failure; returns what happened, in words."""
-    from grisaille.study.trial_tables import outcome_text
-
-    name = answer["id"]
-    if "failed" in answer:
-        again = study.fail(name, answer["failed"])
-        return f"query {name} failed, and " + ("will be asked again" if again else "is given up")
-    told = {key: answer.get(key) for key in ("inputs", "seconds")}
-    trial = study.tell(name, answer["value"], **told)
-    if trial is None:
-        entry = study.state.trials[study.state.queries[name].trial]
-        broken = f", but trial {entry.number} breaks off: {entry.reason}" if entry.reason else ""
-        return f"query {name} is answered{broken}"
-    outcome = outcome_text(study.problem, trial)
-    return f"query {name} is answered, and trial {trial.number} complete: {outcome}"
-
-
 def _fail(options: argparse.Namespace) -> int:
+    from grisaille.study.actions import record_line
+
     with open_study(options) as study:
-        print(_record(study, {"id": options.id, "failed": options.reason}))
+        print(record_line(study, {"id": options.id, "failed": options.reason}))
     return DONE
 
 
 def _release(options: argparse.Namespace) -> int:
+    from grisaille.study.actions import release_line
+
     with open_study(options) as study:
-        study.release(options.id)
-    print(f"query {options.id} is given back: the next one who asks gets it")
+        print(release_line(study, options.id))
     return DONE
 
 
 def _observe(options: argparse.Namespace) -> int:
-    from grisaille.language.tables import named_columns
-    from grisaille.study.answers import answer_places
+    from grisaille.study.actions import observe_lines
+    from grisaille.study.written import read_table
 
     frame = read_table(options.table)
     with open_study(options) as study:
-        made = _made_elsewhere(study)
-        many = study.observe(options.box, frame)
-        box = study.box(options.box)
-        places = answer_places(study.problem, box)
-        columns = places.columns(named_columns(frame, "observe") or (), "observe")
-        trials = _made_elsewhere(study) - made
-    taken = [
-        column if column == name else f"{name} from {column!r}"
-        for column, name in zip(columns, places.shown, strict=True)
-    ]
-    first = len(taken) - box.outputs
-    print(f"{counted(many, 'answer')} of {options.box} added to study {options.study!r}")
-    for what, part in (("inputs", taken[:first]), ("outputs", taken[first:])):
-        print(f"  {what:<8} {', '.join(part)}")
-    print(f"  {'trials':<8} {trials} made of them" + _why_no_trials(options.box, trials, many))
+        print("\n".join(observe_lines(study, options.box, frame)))
     return DONE
-
-
-def _made_elsewhere(study: Study) -> int:
-    return sum(entry.is_data for entry in study.state.trials.values())
-
-
-def _why_no_trials(box: str, trials: int, answers: int) -> str:
-    """What the rows are good for that became no trials."""
-    if trials >= answers:
-        return ", and the best of them can be the best point"
-    return (
-        f"; rows without answers of all black boxes, or outside the bounds, teach what {box} does"
-    )
 
 
 def _plain(query: Query) -> dict[str, Any]:
@@ -366,11 +329,13 @@ def _plain(query: Query) -> dict[str, Any]:
 
 def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The answers of a call; all are checked before any is recorded."""
+    from grisaille.study.written import parsed
+
     if options.id != "-":
         if options.value is None:
             raise ModelError(f"tell {options.study} {options.id}: say the answer too, as JSON")
         text = sys.stdin.read() if options.value == "-" else options.value
-        answer = {"id": options.id, "value": parse(text, f"the answer {shortened(text.strip())}")}
+        answer = {"id": options.id, "value": parsed(text, f"the answer {shortened(text.strip())}")}
         given = {"seconds": options.seconds, "inputs": typed_inputs(options)}
         return [{**answer, **{name: v for name, v in given.items() if v is not None}}]
     if options.value is not None or options.seconds is not None or options.inputs is not None:
@@ -380,10 +345,10 @@ def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
         )
     text = sys.stdin.read()
     if text.lstrip().startswith("["):
-        found = parse(text, "standard input")
+        found = parsed(text, "standard input")
     else:
         lines = enumerate(text.splitlines(), 1)
-        found = [parse(line, f"line {number}") for number, line in lines if line.strip()]
+        found = [parsed(line, f"line {number}") for number, line in lines if line.strip()]
     for place, answer in enumerate(found, 1):
         known = {"id", "value", "failed", "seconds", "inputs"}
         if (

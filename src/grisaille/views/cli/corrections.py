@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grisaille.errors import ModelError, counted, cut, printable, shortened
-from grisaille.study.csv_files import read_table, write_table
 from grisaille.views.cli.arguments import (
     STUDY_WITH_FILE,
     add_shared,
     allow_negative_values,
-    parse,
     typed_inputs,
 )
 from grisaille.views.cli.ask_and_tell import InPlaceOfPositionals
@@ -22,8 +19,6 @@ from grisaille.views.cli.open_studies import open_study
 from grisaille.views.cli.status_and_show import table
 
 if TYPE_CHECKING:
-    from grisaille.language.variable import Variable
-    from grisaille.study.study import Study
     from grisaille.views.cli.arguments import Commands
 
 
@@ -88,6 +83,8 @@ def add_commands(commands: Commands) -> None:
 
 
 def _answers(options: argparse.Namespace) -> int:
+    from grisaille.study.written import write_table
+
     with open_study(options) as study:
         frame = study.answers(options.box)
     if options.csv is not None:
@@ -113,91 +110,30 @@ def _cell(value: Any) -> str:
 
 
 def _correct(options: argparse.Namespace) -> int:
-    import numpy as np
+    from grisaille.study.actions import correct_line
+    from grisaille.study.written import parsed
 
-    value = parse(options.value, f"the answer {shortened(options.value.strip())}")
+    value = parsed(options.value, f"the answer {shortened(options.value.strip())}")
     with open_study(options) as study:
-        before = study.state.answer(options.id)
-        study.correct(options.id, value, inputs=typed_inputs(options))
-        now = study.state.answer(options.id)
-        assert before is not None  # else there was nothing to correct
-        assert now is not None
-        moved = not np.array_equal(before.inputs, now.inputs)
-        place = f" at {study.state.readable_inputs(now.box, now.inputs)}" if moved else ""
-        print(
-            f"{options.id} is corrected: {before.outputs.tolist()} was recorded, "
-            f"{now.outputs.tolist()}{place} counts from now on{_trial_of(study, options.id)}"
-        )
+        print(correct_line(study, options.id, value, typed_inputs(options)))
     return DONE
 
 
 def _retract(options: argparse.Namespace) -> int:
+    from grisaille.study.actions import retract_line
+
     with open_study(options) as study:
-        study.retract(options.id, options.reason)
-        print(
-            f"{options.id} is retracted: it stays in the log, but nothing is learned from it"
-            f"{_trial_of(study, options.id)}"
-        )
+        print(retract_line(study, options.id, options.reason))
     return DONE
-
-
-def _trial_of(study: Study, name: str) -> str:
-    """What became of the trial that an answer belongs to."""
-    from grisaille.study.state import TrialState
-    from grisaille.study.trial_tables import outcome_text
-
-    state = study.state
-    query = state.queries.get(name)
-    rows = (n for n, entry in state.trials.items() if name in entry.rows)
-    number = next(rows, None) if query is None else query.trial
-    if number is None:
-        return ""
-    entry = state.trials[number]
-    if entry.record is not None:
-        return f"; trial {number}: {outcome_text(study.problem, entry.record)}"
-    if entry.state is TrialState.PENDING:
-        asked = ", ".join(f"{q.id} ({q.box})" for q in entry.queries if q.is_open)
-        return f"; trial {number} waits for {asked}"
-    return f"; trial {number} has no objective any more"
 
 
 def _enqueue(options: argparse.Namespace) -> int:
+    from grisaille.study.actions import enqueue_lines
+    from grisaille.study.written import read_table
+
     if (options.csv is None) == (not options.values):
         raise ModelError("enqueue: pass NAME=VALUE for all variables, or --csv FILE, not both")
     with open_study(options) as study:
-        if options.csv is None:
-            points: Any = _point(options.values, study.problem.variables)
-        else:
-            points = read_table(options.csv)
-        numbers = study.enqueue(points)
-        wanted = study.state.settings.get("trials")
-        made = study.state.made()
-    which = f"trial {numbers[0]}" if len(numbers) == 1 else f"trials {numbers[0]} to {numbers[-1]}"
-    print(f"{counted(len(numbers), 'point')} of your own, {which}: grisaille ask begins with that")
-    if wanted is not None and made > wanted:
-        print(f"The study is to have {wanted} trials: ask with --trials {made} to have them all.")
+        points = options.values if options.csv is None else read_table(options.csv)
+        print("\n".join(enqueue_lines(study, points)))
     return DONE
-
-
-def _point(words: list[str], variables: Sequence[Variable]) -> dict[str, Any]:
-    """A point, from words such as `T=350`; a label may stand without quotes, `catalyst=B`."""
-    from grisaille.language.tables import entry_names
-
-    point: dict[str, Any] = {}
-    choices = {v.name for v in variables if v.labels}
-    scalars = {name for v in variables for name in entry_names(v.name, v.shape)}
-    for word in words:
-        name, sign, text = word.partition("=")
-        if not sign or not name.strip():
-            raise ModelError(f"enqueue: {shortened(word)} is not NAME=VALUE, such as T=350")
-        if name.strip() in point:
-            raise ModelError(f"enqueue: {shortened(name.strip())} has two values: give one")
-        is_label = name.strip() in choices and not text.strip().startswith('"')
-        what = f"the value of {shortened(name.strip())}"
-        point[name.strip()] = value = text.strip() if is_label else parse(text, what)
-        if isinstance(value, list) and name.strip() in scalars:
-            raise ModelError(
-                f"enqueue: {shortened(word)} has several values, but {name.strip()} is one: give "
-                "one, or pass --csv FILE for several points"
-            )
-    return point

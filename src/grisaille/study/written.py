@@ -1,19 +1,28 @@
-"""CSV files as people and spreadsheets write them."""
+"""Numbers, labels and tables as people write them: in files, on sheets, in forms and as JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grisaille.errors import ModelError, counted, cut, shortened
+import numpy as np
+
+from grisaille.array_types import Array
+from grisaille.checks import is_number
+from grisaille.errors import ModelError, counted, cut, shortened, text_of
+from grisaille.language.values import ValueKind
 
 if TYPE_CHECKING:
     import pandas
+
+# --- tables ---------------------------------------------------------------------------------------
+# CSV files as people and spreadsheets write them.
 
 _SEPARATORS = (",", ";", "\t")
 _DECIMAL_COMMA = re.compile(r"([-+]?\d*),(\d+([eE][-+]?\d+)?)")
@@ -109,14 +118,6 @@ def decoded(data: bytes) -> str:
         return data.decode("cp1252", errors="replace")
 
 
-def number_in(text: str) -> float | None:
-    """The number that a text is; None if it is none, also for what only Python reads as one."""
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
-
-
 def _lines(text: str, shown: str) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:
     """The names in the first row, the cells of each line with its number, and wrong lines."""
     text = text.removeprefix("\ufeff")
@@ -168,3 +169,100 @@ def _column(cells: Sequence[str]) -> list[Any]:
     """A column as numbers, NaN where nothing was written, if everything else is a number."""
     numbers = [number_in(cell) if cell else math.nan for cell in cells]
     return list(cells) if None in numbers else numbers
+
+
+# --- numbers and labels ---------------------------------------------------------------------------
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text is; None if it is none, also for what only Python reads as one."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def typed_number(text: str, name: str) -> float:
+    """A number as people type it; a decimal comma is a point."""
+    plain = text.strip().replace("−", "-").replace("\u202f", "").replace(" ", "")
+    if "," in plain and "." not in plain:
+        plain = plain.replace(",", ".")
+    value = number_in(plain)
+    if value is None or not math.isfinite(value):
+        what = "nothing was typed" if not plain else f"{shortened(text.strip())} is not a number"
+        raise ModelError(f"{name}: {what}; type a number such as 0.25, and send again")
+    return value
+
+
+def typed_value(text: str, name: str, is_label: bool) -> float | str:
+    """A label or a number as people type it."""
+    return text.strip() if is_label else typed_number(text, name)
+
+
+def cell_text(cell: Any) -> str:
+    """What stands in a cell; empty for what tables write into cells that are empty."""
+    if cell is None or (is_number(cell) and np.isnan(cell)):
+        return ""
+    try:
+        text = str(cell).strip()
+    except ValueError:  # Python writes no number of more than 4300 digits
+        text = shortened(cell)
+    return "" if text in ("nan", "NaT", "<NA>") else text
+
+
+def cell_numbers(cells: Mapping[str, Any], columns: Iterable[str]) -> Array:
+    """The numbers in some cells of a line."""
+    return np.array([_cell_number(cells, column) for column in columns])
+
+
+def cell_value(cells: Mapping[str, Any], column: str, kind: ValueKind) -> float:
+    """The number that stands for what is in a cell: a label, or a number."""
+    if kind.labels and cell_text(cells[column]):
+        cell = cells[column]
+        return kind.number(cell if is_number(cell) else cell_text(cell), column)
+    return kind.number(_cell_number(cells, column), f"column {column!r}")
+
+
+def shown_value(kind: ValueKind, number: float) -> str:
+    """What stands in a cell for a number: a label, or the number in digits."""
+    return str(kind.shown(number)) if kind.labels else f"{number:.12g}"
+
+
+def _cell_number(cells: Mapping[str, Any], column: str) -> float:
+    """The number in a cell."""
+    cell, text = cells[column], cell_text(cells[column])
+    if not text:
+        raise ModelError(f"column {column!r} is empty: write what was set")
+    try:
+        number = number_in(text) if isinstance(cell, str) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(cell, bool | np.bool_) or not np.isfinite(number):
+        comma = f", {text.replace(',', '.')} say" if _is_decimal(text) else ""
+        raise ModelError(
+            f"column {column!r} says {shortened(text)}, which is not a finite number: write one"
+            f"{comma}"
+        )
+    return number
+
+
+# --- json -----------------------------------------------------------------------------------------
+
+
+def parsed(text: str, what: str) -> Any:
+    """The value that a text is as JSON; `what` says in messages what it was typed for."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(
+            f'{what} is not JSON ({text_of(error)}): write a number, [1, 2] or {{"name": 1}}'
+        ) from error
+    if _has_truth_value(found):
+        raise ModelError(f"{what} has true or false in it: write numbers")
+    return found
+
+
+def _has_truth_value(found: Any) -> bool:
+    if isinstance(found, dict | list):
+        return any(map(_has_truth_value, found.values() if isinstance(found, dict) else found))
+    return isinstance(found, bool)

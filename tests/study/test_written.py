@@ -7,7 +7,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.language.values import ValueKind
-from grisaille.study.sheets import cell_text, cell_value, shown_value
+from grisaille.study.written import cell_text, cell_value, shown_value
 
 pytestmark = pytest.mark.slow
 
