@@ -11,6 +11,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.study.budget import Limits
+from grisaille.study.events import Asked
 from grisaille.study.log.database import Database
 from grisaille.study.writer import Writer
 from tests.study.study_helpers import QUICK, answer, parabola
@@ -162,8 +163,7 @@ def test_an_answer_to_a_query_that_was_lost_or_given_to_somebody_else_is_taken()
         def lose(writer: Writer) -> None:
             writer.fail(writer.state.queries[name], "gone", lost=True)
             if len(calls) == 3:
-                asked = {"query": name, "holder": "somebody else", "until": None}
-                writer.append("asked", asked)
+                writer.append(Asked(name, "somebody else", None))
 
         if len(calls) in (2, 3):
             study._session.write(lose)
