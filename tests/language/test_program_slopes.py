@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.language.program import Program, Sloped, has_rules, run_sloped
+from grisaille.language.program import Program
+from grisaille.language.slopes import Sloped
 
 x = gs.Variable("x", shape=3, lower=0.2, upper=0.9)
 m = gs.Variable("m", shape=(2, 3), lower=-1, upper=1)
@@ -41,11 +42,11 @@ EXPRESSIONS = {
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_slopes_are_those_of_automatic_differentiation(name):
     program = Program([EXPRESSIONS[name]], [x, m])
-    assert has_rules(program)
+    assert program.has_slopes
     points = torch.rand(4, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     points = 0.2 + 0.7 * points
     slopes = np.tile(np.eye(9), (4, 1, 1))
-    (found,) = run_sloped(program, Sloped(points.numpy(), slopes), _no_box)
+    (found,) = program.run_sloped(Sloped(points.numpy(), slopes), _no_box)
 
     def value(point):
         return program.run(point.unsqueeze(0), _no_box)[0][0]
@@ -61,13 +62,13 @@ def test_slopes_are_those_of_automatic_differentiation(name):
 def test_the_slope_of_a_product_with_a_zero_is_the_product_of_the_others():
     program = Program([np.prod(x)], [x])
     point = np.array([[0.0, 2.0, 3.0]])
-    (found,) = run_sloped(program, Sloped(point, np.eye(3)[None]), _no_box)
+    (found,) = program.run_sloped(Sloped(point, np.eye(3)[None]), _no_box)
     np.testing.assert_array_equal(found.slopes[0], [6.0, 0.0, 0.0])
 
 
 def test_an_operation_without_a_rule_is_told():
-    assert not has_rules(Program([np.arctan2(x[0], x[1])], [x]))
-    assert not has_rules(Program([gs.white_box(lambda v: v**2, name="square")(x[0])], [x]))
+    assert not Program([np.arctan2(x[0], x[1])], [x]).has_slopes
+    assert not Program([gs.white_box(lambda v: v**2, name="square")(x[0])], [x]).has_slopes
 
 
 def _no_box(*_):

@@ -43,11 +43,9 @@ from grisaille.belief.processes.posterior import (
 from grisaille.belief.processes.shared import SharedPosterior, learn_together
 from grisaille.checks import has_method
 from grisaille.errors import ModelError, counted, shortened
-from grisaille.language import operations
 from grisaille.language.black_box import LARGEST_ANSWER, BlackBox, check_size
-from grisaille.language.expression import Call, Constant, Expression, Operation
+from grisaille.language.expression import Algebra, Call, Expression, Operation, entries
 from grisaille.language.program import Program
-from grisaille.language.variable import Variable
 from grisaille.records import History
 from grisaille.reductions.linear_equalities import Bounded
 
@@ -328,31 +326,37 @@ def label_inputs(box: BlackBox) -> Flags:
 
 def known_range(expression: Expression) -> tuple[Array, Array]:
     """Range of each entry as far as declarations tell, flat; NaN where they do not."""
-    if isinstance(expression, Variable):
-        return expression.lower.ravel(), expression.upper.ravel()
-    if isinstance(expression, Constant):
-        return expression.value.ravel(), expression.value.ravel()
-    unknown = np.full(expression.size, np.nan)
-    if isinstance(expression, Call):
-        box = expression.box
-        bound = np.inf if box.norm_bound is None else _largest_value(expression)
-        lower = np.maximum(-np.inf if box.lower is None else box.lower, -bound)
-        upper = np.minimum(np.inf if box.upper is None else box.upper, bound)
-        return (
-            np.where(np.isfinite(lower), lower, unknown),
-            np.where(np.isfinite(upper), upper, unknown),
-        )
-    assert isinstance(expression, Operation)
-    if isinstance(expression, Bounded):
-        return np.array([expression.lower]), np.array([expression.upper])
-    if expression.atom is operations.take:
-        lower, upper = known_range(expression.arguments[0])
-        positions = list(expression.parameters[0])
-        return lower[positions], upper[positions]
-    if expression.atom is operations.join:
-        ends = [known_range(a) for a in expression.arguments]
-        return np.concatenate([e[0] for e in ends]), np.concatenate([e[1] for e in ends])
+    found = entries(expression)
+    ranges = {source: source._become(_RANGE, ()) for source in dict.fromkeys(s for s, _ in found)}
+    lower, upper = (np.array([ranges[s][end][p] for s, p in found], float) for end in (0, 1))
+    return lower, upper
+
+
+def _range_of_call(call: Call, _arguments: object) -> tuple[Array, Array]:
+    box = call.box
+    bound = np.inf if box.norm_bound is None else _largest_value(call)
+    lower = np.maximum(-np.inf if box.lower is None else box.lower, -bound)
+    upper = np.minimum(np.inf if box.upper is None else box.upper, bound)
+    unknown = np.full(call.size, np.nan)
+    return (
+        np.where(np.isfinite(lower), lower, unknown),
+        np.where(np.isfinite(upper), upper, unknown),
+    )
+
+
+def _range_of_operation(operation: Operation, _arguments: object) -> tuple[Array, Array]:
+    if isinstance(operation, Bounded):
+        return np.array([operation.lower]), np.array([operation.upper])
+    unknown = np.full(operation.size, np.nan)
     return unknown, unknown
+
+
+_RANGE: Algebra[object, tuple[Array, Array]] = Algebra(
+    variable=lambda variable: (variable.lower.ravel(), variable.upper.ravel()),
+    constant=lambda constant: (constant.value.ravel(), constant.value.ravel()),
+    operation=_range_of_operation,
+    call=_range_of_call,
+)
 
 
 def _largest_value(call: Call) -> Array:

@@ -6,34 +6,22 @@ import numpy as np
 
 from grisaille.array_types import Array, Flags
 from grisaille.belief.processes.kernels import Matern, SquaredExponential
-from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Expression, Operation
 from grisaille.language.program import Program
-from grisaille.language.variable import Variable
-
-
-def logarithmic_entries(expression: Expression) -> Flags:
-    """Which entries are entries of a variable with `log=True` as they are, flat."""
-    if isinstance(expression, Variable):
-        return np.full(expression.size, expression.log)
-    if isinstance(expression, Operation) and expression.atom is operations.take:
-        return logarithmic_entries(expression.arguments[0])[list(expression.parameters[0])]
-    if isinstance(expression, Operation) and expression.atom is operations.join:
-        return np.concatenate([logarithmic_entries(a) for a in expression.arguments])
-    return np.zeros(expression.size, dtype=bool)
 
 
 def logarithmic_inputs(program: Program, box: BlackBox) -> Flags:
-    """Which inputs of a black box are such entries in every call, (d,)."""
-    if not program.space.logarithmic.any():
+    """Return which inputs of a black box are entries with `log=True` in every call, (d,)."""
+    logarithmic = program.space.logarithmic
+    if not logarithmic.any():
         return np.zeros(box.inputs, dtype=bool)
-    calls = [c.arguments for c in program.calls if c.box is box]
-    flags = [
-        np.concatenate([np.zeros(0, dtype=bool), *map(logarithmic_entries, arguments)])
-        for arguments in calls
-    ]
-    return np.asarray(np.logical_and.reduce(flags))
+    calls = (
+        [e for a in c.arguments for e in program.design_entries(a)]
+        for c in program.calls
+        if c.box is box
+    )
+    flags = [[e is not None and bool(logarithmic[e]) for e in inputs] for inputs in calls]
+    return np.asarray(np.logical_and.reduce(np.array(flags, dtype=bool)))
 
 
 def learned_in_logarithm(program: Program, box: BlackBox) -> Flags:

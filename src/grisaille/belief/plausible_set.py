@@ -27,11 +27,9 @@ from grisaille.language.program import (
     BoxCall,
     Program,
     ResolveSloped,
-    Sloped,
-    has_rules,
-    run_sloped,
     split_outputs,
 )
+from grisaille.language.slopes import Sloped
 from grisaille.search.search_problem import Evaluate, SearchProblem
 
 # --- bands ----------------------------------------------------------------------------------------
@@ -390,7 +388,7 @@ class PlausibleSlopes:
         """Values (batch, 1 + K) and slopes (batch, 1 + K, D) of what the program computes."""
         assert design.slopes is not None
         dimensions = design.slopes.shape[1]
-        outputs = run_sloped(self._program, design, resolve)
+        outputs = self._program.run_sloped(design, resolve)
         sizes = [int(np.prod(output.value.shape[1:])) for output in outputs]
         values = np.empty((batch, sum(sizes)))
         slopes = np.zeros((batch, dimensions, sum(sizes)))
@@ -463,7 +461,7 @@ def has_slopes(program: Program, beliefs: Beliefs, cut: Mapping[str, object]) ->
         and beliefs[box.name].with_slopes is not None
         for box in program.boxes
     )
-    return not cut and all(known) and has_rules(program)
+    return not cut and all(known) and program.has_slopes
 
 
 def _clipped(box: BlackBox, ends: Array, slopes: Array) -> tuple[Array, Array]:

@@ -340,9 +340,10 @@ class Predictor:
 
 def _is_one_curve(program: Program) -> bool:
     """Whether a program is a single call of a black box with a shared kernel, and nothing else."""
-    call = program.call_of_node.get(program.outputs[0])
-    alone = len(program.outputs) == len(program.calls) == 1
-    return alone and call is not None and call.box.shared_kernel
+    if not len(program.outputs) == len(program.calls) == 1:
+        return False
+    (call,) = program.calls
+    return call.node == program.outputs[0] and call.box.shared_kernel
 
 
 def _check_answers(problem: Problem, history: History, beta: Beta) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Expression, Operation
+from grisaille.language.expression import Algebra, Expression, entries
 from grisaille.language.problem import Problem
+from grisaille.language.program import Program
 from grisaille.language.tables import entry_names
 from grisaille.language.unit_check import shown_units
 from grisaille.language.values import Value, ValueKind, readable_inputs
@@ -65,10 +66,7 @@ def argument_sources(box: BlackBox, arguments: Sequence[Expression]) -> list[Exp
 
 def _choice(indicators: Expression) -> Expression:
     """The choice behind its indicators: the only variable that they read."""
-    part = indicators
-    while not isinstance(part, Variable):
-        part = next(a for a in part.arguments if a.arguments or isinstance(a, Variable))
-    return part
+    return next(iter(Program([indicators]).reads))
 
 
 # --- input names ----------------------------------------------------------------------------------
@@ -148,17 +146,13 @@ def _plain_names(box: BlackBox) -> list[str]:
 
 def _source_names(expression: Expression) -> list[str | None]:
     """For each entry, the variable or the output that it is; None if it is computed."""
-    if isinstance(expression, Variable):
-        return [*entry_names(expression.name, expression.shape)]
-    if isinstance(expression, Call):
-        box = expression.box
-        return [*(box.output_names or entry_names(box.name, expression.shape))]
-    if isinstance(expression, Operation) and expression.atom is operations.take:
-        inner = _source_names(expression.arguments[0])
-        return [inner[position] for position in expression.parameters[0]]
-    if isinstance(expression, Operation) and expression.atom is operations.join:
-        return [name for argument in expression.arguments for name in _source_names(argument)]
-    return [None] * expression.size
+    naming: Algebra[Any, Sequence[str | None]] = Algebra(
+        variable=lambda variable: entry_names(variable.name, variable.shape),
+        constant=lambda constant: [None] * constant.size,
+        operation=lambda operation, _: [None] * operation.size,
+        call=lambda call, _: call.box.output_names or entry_names(call.box.name, call.shape),
+    )
+    return [e.source._become(naming, ())[e.position] for e in entries(expression)]
 
 
 def input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:

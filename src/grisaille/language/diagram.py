@@ -13,10 +13,9 @@ from typing import Literal
 from grisaille.array_types import Array
 from grisaille.checks import is_one_of
 from grisaille.errors import ModelError, shortened
-from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import input_namings
-from grisaille.language.expression import Call, Expression, Operation
+from grisaille.language.expression import Algebra, Call, Expression, Operation, entries
 from grisaille.language.problem import Problem, tolerance_text
 from grisaille.language.text import definition, formula
 from grisaille.language.units import unit_text
@@ -100,30 +99,38 @@ def draw(problem: Problem) -> list[DrawnNode]:
     def rename(key: bytes, name: str) -> None:
         names.update({e: name for e, k in key_of.items() if k == key})
 
-    for node in program.nodes:
-        expression = node.expression
-        if isinstance(expression, Variable):
-            size = f"[{expression.size}]" if expression.shape else ""
-            range_text = f"{_span(expression)}{unit_text(expression.unit)}"
-            kind: Kind = "unknown" if expression.is_unknown else "variable"
-            add(expression, kind, f"{expression.name}{size} in {range_text}", ())
-        elif isinstance(expression, Call):
-            arguments = [canonical[key_of[a]] for a in expression.arguments]
-            shown = zip(arguments, expression.box.argument_labels, strict=True)
-            # Labels reach a black box as indicators, which nobody would draw.
-            for argument in (a for a, labels in shown if not labels):
-                if _is_formula(argument) and key_of[argument] not in position:
-                    name = argument.name or f"w{1 + sum(n.kind == 'white' for n in nodes)}"
-                    text = definition(argument, names)
-                    label = text if argument.name is not None else f"{name} = {text}"
-                    add(argument, "white", label, leaves(argument))
-                    rename(key_of[argument], name)
-            box = expression.box
-            uses[box.name] = uses.get(box.name, 0) + 1
-            label = box.name if uses[box.name] == 1 else f"{box.name} #{uses[box.name]}"
-            reads = tuple(dict.fromkeys(p for a in arguments for p in leaves(a)))
-            add(expression, "black", label, reads, box.name)
-            rename(node.key, label)
+    def variable(expression: Variable) -> None:
+        size = f"[{expression.size}]" if expression.shape else ""
+        range_text = f"{_span(expression)}{unit_text(expression.unit)}"
+        kind: Kind = "unknown" if expression.is_unknown else "variable"
+        add(expression, kind, f"{expression.name}{size} in {range_text}", ())
+
+    def call(expression: Call, _reads: Sequence[None]) -> None:
+        arguments = [canonical[key_of[a]] for a in expression.arguments]
+        shown = zip(arguments, expression.box.argument_labels, strict=True)
+        # Labels reach a black box as indicators, which nobody would draw.
+        for argument in (a for a, labels in shown if not labels):
+            if _is_formula(argument) and key_of[argument] not in position:
+                name = argument.name or f"w{1 + sum(n.kind == 'white' for n in nodes)}"
+                text = definition(argument, names)
+                label = text if argument.name is not None else f"{name} = {text}"
+                add(argument, "white", label, leaves(argument))
+                rename(key_of[argument], name)
+        box = expression.box
+        uses[box.name] = uses.get(box.name, 0) + 1
+        label = box.name if uses[box.name] == 1 else f"{box.name} #{uses[box.name]}"
+        reads = tuple(dict.fromkeys(p for a in arguments for p in leaves(a)))
+        add(expression, "black", label, reads, box.name)
+        rename(key_of[expression], label)
+
+    program.fold(
+        Algebra(
+            variable=variable,
+            constant=lambda _: None,
+            operation=lambda _, _reads: None,
+            call=call,
+        )
+    )
     verb = "minimize" if problem.sense == 1 else "maximize"
     label = f"{verb} {definition(problem.objective, names)}"
     nodes.append(DrawnNode("goal", label, leaves(problem.objective)))
@@ -166,17 +173,8 @@ def _with_torn_streams(nodes: list[DrawnNode]) -> list[DrawnNode]:
 
 
 def _is_formula(expression: Expression) -> bool:
-    """Whether an argument is worth a node of its own: more than a variable or a pick from one."""
-    seen: set[Expression] = set()
-    stack = [expression]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, Operation) and part not in seen:
-            if part.atom not in (operations.take, operations.join):
-                return True
-            seen.add(part)
-            stack.extend(part.arguments)
-    return False
+    """Return True if an argument is worth a node: it is more than picks from variables or calls."""
+    return any(isinstance(e.source, Operation) for e in entries(expression))
 
 
 def _span(variable: Variable) -> str:

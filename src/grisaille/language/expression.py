@@ -7,11 +7,12 @@ record a new expression (`numpy_functions` has the table); nothing is computed h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from grisaille.checks import is_whole, real_numbers
 from grisaille.errors import ModelError, NoSuchEntryError, shortened, text_of
@@ -21,6 +22,10 @@ from grisaille.language.operations import Atom, Shape
 if TYPE_CHECKING:
     from grisaille.language.black_box import BlackBox
     from grisaille.language.constraint import Constraint
+    from grisaille.language.variable import Variable
+
+A = TypeVar("A")
+V = TypeVar("V")
 
 Operator = Callable[[Any, Any], "Expression"]
 
@@ -43,6 +48,23 @@ _CALCULATE = (
     operations.power,
     operations.matmul,
 )
+
+
+@dataclass(slots=True, eq=False)
+class Algebra(Generic[A, V]):
+    """A meaning of expressions: functions that say what each kind of expression becomes.
+
+    Attributes:
+        variable: Of a variable.
+        constant: Of a constant.
+        operation: Of an operation and its arguments; in `Program.fold`, what these became.
+        call: Of a black-box call and its arguments.
+    """
+
+    variable: Callable[[Variable], V]
+    constant: Callable[[Constant], V]
+    operation: Callable[[Operation, Sequence[A]], V]
+    call: Callable[[Call, Sequence[A]], V]
 
 
 def _both_orders(atom: Atom) -> tuple[Operator, Operator]:
@@ -73,6 +95,8 @@ class Expression:
     __slots__ = ("arguments", "name", "shape", "unit")
     is_number = True
     """Whether it can be calculated with; a choice of labels cannot."""
+    _known: NDArray[np.float64] | None = None
+    """The value of a constant."""
     shape: Shape
     arguments: tuple[Expression, ...]
     name: str | None
@@ -83,6 +107,14 @@ class Expression:
         self.arguments = arguments
         self.name = None
         self.unit = None
+
+    def _become(self, algebra: Algebra[A, V], arguments: Sequence[A]) -> V:
+        """Return the meaning of this expression in an algebra."""
+        raise NotImplementedError
+
+    def _entry_label(self, position: int) -> str:
+        """Return how formulas write the index of an entry."""
+        return str(position)
 
     # --- shape -----------------------------------------------------------------------------
     @property
@@ -316,11 +348,22 @@ class Constant(Expression):
         super().__init__(array.shape)
         self.value = array
 
+    @property
+    def _known(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """The value."""
+        return self.value
+
+    def _become(self, algebra: Algebra[A, V], _arguments: Sequence[A]) -> V:
+        """Return the meaning of a constant."""
+        return algebra.constant(self)
+
 
 class Operation(Expression):
     """A known operation on expressions."""
 
     __slots__ = ("atom", "parameters")
+    atom: Atom
+    parameters: tuple[Any, ...]
 
     def __init__(
         self, atom: Atom, arguments: tuple[Expression, ...], parameters: tuple[Any, ...] = ()
@@ -334,6 +377,16 @@ class Operation(Expression):
         self.atom = atom
         self.parameters = parameters
 
+    def _become(self, algebra: Algebra[A, V], arguments: Sequence[A]) -> V:
+        """Return the meaning of an operation."""
+        return algebra.operation(self, arguments)
+
+    def of(self, arguments: Sequence[Expression]) -> Operation:
+        """Return the same operation on other arguments, with the same name and unit."""
+        made = Operation(self.atom, tuple(arguments), self.parameters)
+        made.name, made.unit = self.name, self.unit
+        return made
+
 
 class Call(Expression):
     """A black box applied to expressions: its outputs, a scalar, or a vector that may have names.
@@ -342,11 +395,27 @@ class Call(Expression):
     """
 
     __slots__ = ("box",)
+    box: BlackBox
 
     def __init__(self, box: BlackBox, arguments: tuple[Expression, ...]) -> None:
         super().__init__(box.output_shape, arguments)
         self.box = box
         self.unit = box.unit
+
+    def _become(self, algebra: Algebra[A, V], arguments: Sequence[A]) -> V:
+        """Return the meaning of a black-box call."""
+        return algebra.call(self, arguments)
+
+    def of(self, arguments: Sequence[Expression]) -> Call:
+        """Return a call with other arguments, with the same name and unit."""
+        made = Call(self.box, tuple(arguments))
+        made.name, made.unit = self.name, self.unit
+        return made
+
+    def _entry_label(self, position: int) -> str:
+        """Return the name of an output, if it has one."""
+        names = self.box.output_names
+        return repr(names[position]) if names else super()._entry_label(position)
 
     def __getitem__(self, key: Any) -> Expression:
         if isinstance(key, str):
@@ -358,6 +427,31 @@ class Call(Expression):
                 )
             key = self.box.output_names.index(key)
         return super().__getitem__(key)
+
+
+class Entry(NamedTuple):
+    """An entry of an expression that no layout made: a variable, a call, what is computed."""
+
+    source: Expression
+    position: int
+
+
+def entries(expression: Expression) -> list[Entry]:
+    """Return where each entry comes from, through all picking and joining."""
+    found: dict[Expression, list[Entry]] = {}
+    stack = [expression]
+    while stack:  # without recursion: layouts may be deep, and shared many times over
+        part = stack[-1]
+        if not (isinstance(part, Operation) and part.atom.is_layout):
+            found[stack.pop()] = [Entry(part, position) for position in range(part.size)]
+            continue
+        missing = [a for a in part.arguments if a not in found]
+        stack.extend(missing)
+        if not missing:
+            inner = [entry for a in part.arguments for entry in found[a]]
+            picked = part.atom is operations.take
+            found[stack.pop()] = [inner[p] for p in part.parameters[0]] if picked else inner
+    return found[expression]
 
 
 def is_relation(value: Constraint) -> ModelError:
@@ -412,13 +506,13 @@ def operate(atom: Atom, *arguments: Any) -> Expression:
     """
     expressions = tuple(as_expression(a) for a in arguments)
     for given, one in zip(arguments, expressions, strict=True):
-        is_number = given is not one and isinstance(one, Constant)
-        if is_number and atom in _CALCULATE and np.isinf(one.value).any():  # type: ignore[attr-defined]
+        number = None if given is one else one._known
+        if number is not None and atom in _CALCULATE and np.isinf(number).any():
             raise ModelError(
                 f"{atom.name} cannot calculate with the constant {one!r}: write a finite number"
             )
-    by = expressions[-1].value if isinstance(expressions[-1], Constant) else 1
-    if atom is operations.divide and not np.all(by):
+    by = expressions[-1]._known
+    if atom is operations.divide and by is not None and not by.all():
         raise ModelError(
             f"{expressions[0]!r} / {expressions[1]!r} divides by zero: write a constant without 0"
         )

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.model import CausalModel
-from grisaille.language.expression import Call, Constant, Expression, Operation
+from grisaille.language.expression import Algebra, Constant, Operation
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
 from grisaille.language.variable import Unknown, Variable
@@ -57,18 +57,33 @@ def fingerprint(problem: Problem) -> list[str]:
     # Not problem.program, which negates an objective to maximize: here, the verb says so.
     program = Program([problem.objective, *(c.body for c in problem.constraints)])
     white_boxes = _white_boxes(program)
-    texts: list[str] = []  # what each node is called where it is read
     steps: list[str] = []
-    for node in program.nodes:
-        expression = node.expression
-        if isinstance(expression, Variable):
-            texts.append(_name(expression.name))
-        elif isinstance(expression, Constant) and not expression.shape:
-            texts.append(_numbers(expression.value))
-        else:
-            reads = [texts[a] for a in node.arguments]
-            texts.append(f"#{len(steps) + 1}")
-            steps.append(f"{texts[-1]} = {_step(expression, reads, white_boxes)}")
+
+    def numbered(text: str) -> str:
+        steps.append(f"#{len(steps) + 1} = {text}")
+        return f"#{len(steps)}"
+
+    def operation(expression: Operation, reads: Sequence[str]) -> str:
+        white_box = _white_box_of(expression)
+        name = expression.atom.name if white_box is None else white_boxes[white_box]
+        parameters = map(_parameter, expression.parameters)
+        return numbered(f"{name}({', '.join([*reads, *parameters])})")
+
+    def constant(expression: Constant) -> str:
+        text = _numbers(expression.value)
+        return numbered(text) if expression.shape else text
+
+    # What each node is called where it is read.
+    texts = program.fold(
+        Algebra(
+            variable=lambda variable: _name(variable.name),
+            constant=constant,
+            operation=operation,
+            call=lambda call, reads: numbered(
+                f"black box {_name(call.box.name)}({', '.join(reads)})"
+            ),
+        )
+    )
     objective, *bodies = (texts[position] for position in program.outputs)
     return [
         *(_variable(v) for v in program.variables),
@@ -192,8 +207,8 @@ def _white_boxes(program: Program) -> dict[WhiteBox, str]:
     """The white boxes in order of first use; those that share a name are numbered."""
     uses: dict[str, int] = {}
     labels: dict[WhiteBox, str] = {}
-    for node in program.nodes:
-        box = _white_box_of(node.expression)
+    for operation in program.operations:
+        box = _white_box_of(operation)
         if box is not None and box not in labels:
             uses[box.name] = uses.get(box.name, 0) + 1
             again = f" ({uses[box.name]})" if uses[box.name] > 1 else ""
@@ -201,10 +216,8 @@ def _white_boxes(program: Program) -> dict[WhiteBox, str]:
     return labels
 
 
-def _white_box_of(expression: Expression) -> WhiteBox | None:
-    """The white box behind an operation: its atom evaluates by one of the box's methods."""
-    if not isinstance(expression, Operation):
-        return None
+def _white_box_of(expression: Operation) -> WhiteBox | None:
+    """Return the white box of an operation: its atom evaluates by one of the box's methods."""
     owner = getattr(expression.atom.evaluate, "__self__", None)
     return owner if isinstance(owner, WhiteBox) else None
 
@@ -242,17 +255,6 @@ def _declaration(label: str, fields: Mapping[str, str]) -> str:
 
 
 # --- steps -------------------------------------------------------------------------------------
-def _step(expression: Expression, reads: Sequence[str], white_boxes: Mapping[WhiteBox, str]) -> str:
-    if isinstance(expression, Constant):
-        return _numbers(expression.value)
-    if isinstance(expression, Call):
-        return f"black box {_name(expression.box.name)}({', '.join(reads)})"
-    assert isinstance(expression, Operation)
-    white_box = _white_box_of(expression)
-    name = expression.atom.name if white_box is None else white_boxes[white_box]
-    return f"{name}({', '.join([*reads, *map(_parameter, expression.parameters)])})"
-
-
 def _parameter(parameter: Any) -> str:
     """Axes, a shape or flat positions; a parameter of any other kind is refused."""
     entries = tuple(operator.index(entry) for entry in parameter)

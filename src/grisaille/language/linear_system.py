@@ -12,10 +12,9 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.errors import ModelError
-from grisaille.language import operations
 from grisaille.language.constraint import Constraint
-from grisaille.language.expression import Constant, Expression, Operation
-from grisaille.language.program import BoxCall, Program
+from grisaille.language.expression import Expression
+from grisaille.language.program import BoxCall, Program, linear_nodes
 from grisaille.language.variable import Variable
 
 if TYPE_CHECKING:
@@ -24,16 +23,6 @@ if TYPE_CHECKING:
 
 # --- linear rows ----------------------------------------------------------------------------------
 # Formulas that are linear in the variables and read no black box, and their coefficients.
-
-_LINEAR = (
-    operations.add,
-    operations.subtract,
-    operations.negative,
-    operations.total,
-    operations.take,
-    operations.join,
-)
-_BILINEAR = (operations.multiply, operations.matmul)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +86,8 @@ def linear_restrictions(program: Program) -> LinearRows:
 
 
 def _is_linear(program: Program) -> bool:
-    """Whether the last node is linear in the variables, by the operations that lead to it."""
-    constant: list[bool] = []
-    for node in program.nodes:
-        fixed = [constant[a] for a in node.arguments]
-        expression = node.expression
-        constant.append(isinstance(expression, Constant) or (bool(fixed) and all(fixed)))
-        if not isinstance(expression, Operation) or constant[-1]:
-            continue
-        atom = expression.atom
-        divides = atom is operations.divide and fixed[1]
-        scales = atom in _BILINEAR and any(fixed)
-        if not (atom in _LINEAR or divides or scales):
-            return False
-    return True
+    """Return True if every operation that leads to the last node is linear."""
+    return all(node.is_linear for node in linear_nodes(program, lambda _: True))
 
 
 def _no_call(call: BoxCall, _states: Tensor) -> Tensor:

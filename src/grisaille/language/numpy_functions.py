@@ -14,14 +14,12 @@ from grisaille.language import operations
 from grisaille.language.constraint import Constraint, is_equality_as_condition
 from grisaille.language.expression import Expression, as_expression, join, operate, reduce
 
-# The module `operations` names each atom as NumPy names its ufunc; some ufuncs have two names.
 _ATOM_OF_UFUNC: dict[Any, operations.Atom] = {
-    getattr(np, name): atom
-    for name, atom in vars(operations).items()
-    if isinstance(atom, operations.Atom) and isinstance(getattr(np, name, None), np.ufunc)
+    function: atom
+    for atom in operations.ATOMS
+    for function in atom.numpy
+    if isinstance(function, np.ufunc)
 }
-_ATOM_OF_UFUNC |= {np.float_power: operations.power, np.fabs: operations.absolute}
-_ATOM_OF_UFUNC |= {np.fmin: operations.minimum, np.fmax: operations.maximum}
 
 _RECORD_UFUNC: dict[Any, Callable[..., Any]] = {
     np.positive: lambda a: a,
@@ -162,14 +160,17 @@ def _norm(x: Any, ord: Any = None, axis: Any = None) -> Expression:
     )
 
 
+def _reducing(atom: operations.Atom) -> Callable[..., Expression]:
+    return lambda a, axis=None: reduce(atom, a, axis)
+
+
 _RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
-    np.sum: lambda a, axis=None: reduce(operations.total, a, axis),
+    function: _reducing(atom)
+    for atom in operations.ATOMS
+    for function in atom.numpy
+    if function not in _ATOM_OF_UFUNC
+} | {
     np.mean: lambda a, axis=None: as_expression(a).mean(axis),
-    np.prod: lambda a, axis=None: reduce(operations.product, a, axis),
-    np.max: lambda a, axis=None: reduce(operations.largest, a, axis),
-    np.min: lambda a, axis=None: reduce(operations.smallest, a, axis),
-    np.amax: lambda a, axis=None: reduce(operations.largest, a, axis),
-    np.amin: lambda a, axis=None: reduce(operations.smallest, a, axis),
     np.clip: _clip,
     np.where: _where,
     np.dot: _dot,

@@ -18,7 +18,7 @@ from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
 from grisaille.language.constraint import Constraint, is_never_met
 from grisaille.language.expression import (
-    Call,
+    Algebra,
     Constant,
     Expression,
     Operation,
@@ -187,27 +187,40 @@ def _term_sizes(sides: Sequence[Expression], output: float | None) -> list[Expre
         output: The size of every black-box output; None for its own absolute value.
     """
     program = Program(sides)
-    sizes: list[Expression] = []
-    for node in program.nodes:
-        own, parts = node.expression, [sizes[a] for a in node.arguments]
-        size: Expression = Operation(operations.absolute, (own,))
-        if isinstance(own, Operation) and own.atom in (operations.add, operations.subtract):
-            size = Operation(operations.add, tuple(parts))
-        elif isinstance(own, Operation) and own.atom in (operations.negative, operations.absolute):
-            size = parts[0]
-        elif isinstance(own, Operation) and own.atom is operations.divide:
-            size = Operation(
-                operations.divide, (parts[0], Operation(operations.absolute, own.arguments[1:]))
-            )
-        elif isinstance(own, Operation) and own.atom in _TERM_BY_TERM:
-            size = Operation(own.atom, tuple(parts), own.parameters)
-        elif isinstance(own, Call) and output is not None:
-            size = Constant(np.full(own.shape, output))
-        elif isinstance(own, Variable) and own.is_number and not own.log:
-            # Near 0 a variable is as large as what a search resolves of its range.
-            size = operate(operations.add, size, _SMALL * (own.upper - own.lower))
-        sizes.append(size)
+
+    def of_operation(own: Operation, parts: Sequence[Expression]) -> Expression:
+        atom = own.atom
+        if atom in (operations.add, operations.subtract):
+            return Operation(operations.add, tuple(parts))
+        if atom in (operations.negative, operations.absolute):
+            return parts[0]
+        if atom is operations.divide:
+            return Operation(atom, (parts[0], _absolute(own.arguments[1])))
+        if atom in _TERM_BY_TERM:
+            return Operation(atom, tuple(parts), own.parameters)
+        return _absolute(own)
+
+    def of_variable(own: Variable) -> Expression:
+        if not own.is_number or own.log:
+            return _absolute(own)
+        # Near 0 a variable is as large as what a search resolves of its range.
+        return operate(operations.add, _absolute(own), _SMALL * (own.upper - own.lower))
+
+    sizes = program.fold(
+        Algebra(
+            variable=of_variable,
+            constant=_absolute,
+            operation=of_operation,
+            call=lambda own, _: (
+                _absolute(own) if output is None else Constant(np.full(own.shape, output))
+            ),
+        )
+    )
     return [sizes[position] for position in program.outputs]
+
+
+def _absolute(own: Expression) -> Expression:
+    return Operation(operations.absolute, (own,))
 
 
 def check_constraints_read(constraints: Iterable[Constraint]) -> None:

@@ -8,21 +8,21 @@ prediction, points of the confidence bands a member of the plausible set.
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from grisaille.array_types import Array
 from grisaille.errors import ModelError
-from grisaille.language import operations as atoms
+from grisaille.language import slopes
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Constant, Expression, Operation
-from grisaille.language.operations import Atom, join
+from grisaille.language.expression import Algebra, Call, Constant, Expression, Operation, V, entries
+from grisaille.language.operations import join
+from grisaille.language.slopes import Sloped
 from grisaille.language.variable import DesignSpace, Variable
 
 # --- program --------------------------------------------------------------------------------------
@@ -75,6 +75,9 @@ class BoxCall:
 Resolve = Callable[[BoxCall, Tensor], Tensor]
 """`(call, states of shape (batch, inputs)) -> outputs of shape (batch, outputs)`."""
 
+ResolveSloped = Callable[[BoxCall, Sloped], Sloped]
+"""The same with slopes."""
+
 
 class Program:
     """Expressions as one forward pass, shared parts computed once.
@@ -86,7 +89,16 @@ class Program:
             that are one half of one; 0 for others. By default all are others.
 
     Attributes:
+        nodes: The steps, each after those it reads.
+        position: The node of every expression.
+        outputs: The nodes of the expressions it was made of.
+        constants: Their values, (1, *shape).
+        reads: The variables that it really reads, in order of appearance.
+        operations: The known operations.
+        columns: The entries of each variable in a flat design point.
         space: The values that a flat design point may have, and its search coordinates.
+        calls: The black-box calls.
+        call_of: The same by their expressions.
     """
 
     def __init__(
@@ -97,24 +109,21 @@ class Program:
     ) -> None:
         self.nodes: list[Node] = []
         self.position: dict[Expression, int] = {}
-        self.constants: dict[int, Tensor] = {}
+        self.constants: dict[Expression, Tensor] = {}
+        self.reads: list[Variable] = []
+        self.operations: list[Operation] = []
         self._compile(expressions)
+        self._steps = [(node.expression, node.arguments) for node in self.nodes]
         self.outputs = tuple(self.position[e] for e in expressions)
-        found = [n.expression for n in self.nodes if isinstance(n.expression, Variable)]
-        self.variables = tuple(found if variables is None else variables)
+        self.variables = tuple(self.reads if variables is None else variables)
         self.columns = self._lay_out_variables()
         self.space = DesignSpace(self.variables)
-        self.calls = self._find_calls()
+        self.call_of = self._find_calls()
+        self.calls = tuple(self.call_of.values())
         rows = sum(e.size for e in expressions[1:])
         self.equality_tolerances = (
             np.zeros(rows) if equality_tolerances is None else equality_tolerances
         )
-        self.call_of_node = {call.node: call for call in self.calls}
-
-    @property
-    def reads(self) -> tuple[Variable, ...]:
-        """The variables that it really reads, in order of appearance."""
-        return tuple(n.expression for n in self.nodes if isinstance(n.expression, Variable))
 
     @property
     def size(self) -> int:
@@ -149,9 +158,23 @@ class Program:
     @property
     def continuous(self) -> bool:
         """Whether all known operations are continuous."""
-        return all(
-            n.expression.atom.continuous for n in self.nodes if isinstance(n.expression, Operation)
-        )
+        return all(operation.atom.continuous for operation in self.operations)
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether slopes can be carried through all operations."""
+        return all(operation.atom.slope is not slopes.unknown for operation in self.operations)
+
+    def fold(self, algebra: Algebra[V, V]) -> list[V]:
+        """Return what each node becomes in an algebra, arguments before what reads them."""
+        values: list[V] = []
+        for expression, arguments in self._steps:
+            values.append(expression._become(algebra, [values[a] for a in arguments]))
+        return values
+
+    def canonical(self, expression: Expression) -> Expression:
+        """Return the expression of the node of an expression: of equal ones, the first."""
+        return self.nodes[self.position[expression]].expression
 
     def run(self, x: Tensor, resolve: Resolve) -> list[Tensor]:
         """Evaluate the program at a batch of flat design points, x of shape (batch, size).
@@ -159,24 +182,51 @@ class Program:
         Returns:
             One tensor of shape (batch, *shape) per expression the program was made of.
         """
-        values: list[Tensor] = []
-        for position, node in enumerate(self.nodes):
-            expression = node.expression
-            if isinstance(expression, Operation):
-                arguments = (values[a] for a in node.arguments)
-                values.append(expression.atom.evaluate(*arguments, *expression.parameters))
-            elif isinstance(expression, Variable):
-                values.append(x[:, self.columns[expression]].reshape(-1, *expression.shape))
-            elif isinstance(expression, Constant):
-                values.append(self.constants[position])
-            else:
-                # An exogenous variable has no argument.
-                parts = [values[a] for a in node.arguments]
-                states = join.evaluate(*parts) if parts else x[:, :0]
-                answer = resolve(self.call_of_node[position], states)
-                values.append(answer.reshape(-1, *expression.shape))
+
+        def answer(call: Call, arguments: Sequence[Tensor]) -> Tensor:
+            # An exogenous variable has no argument.
+            states = join.evaluate(*arguments) if arguments else x[:, :0]
+            return resolve(self.call_of[call], states).reshape(-1, *call.shape)
+
+        values = self.fold(
+            Algebra(
+                variable=lambda v: x[:, self.columns[v]].reshape(-1, *v.shape),
+                constant=self.constants.__getitem__,
+                operation=lambda o, arguments: o.atom.evaluate(*arguments, *o.parameters),
+                call=answer,
+            )
+        )
         batch = x.shape[0]
         return [values[p].expand(batch, *values[p].shape[1:]) for p in self.outputs]
+
+    def run_sloped(self, x: Sloped, resolve: ResolveSloped) -> list[Sloped]:
+        """Evaluate the program with slopes at flat design points, x of shape (batch, size).
+
+        All its operations have slopes (`has_slopes`).
+
+        Returns:
+            One value of shape (batch or 1, *shape) per expression the program was made of.
+        """
+
+        def answer(call: Call, arguments: Sequence[Sloped]) -> Sloped:
+            answered = resolve(self.call_of[call], join.slope(*arguments))
+            return answered.picked(slice(None), call.shape)
+
+        values = self.fold(
+            Algebra(
+                variable=lambda v: x.picked(self.columns[v], v.shape),
+                constant=lambda c: Sloped(self.constants[c].numpy()),
+                operation=lambda o, arguments: o.atom.slope(*arguments, *o.parameters),
+                call=answer,
+            )
+        )
+        return [values[p] for p in self.outputs]
+
+    def design_entries(self, expression: Expression) -> list[int | None]:
+        """Return the flat position in a design point of each entry; None if it is computed."""
+        starts = {variable: columns.start for variable, columns in self.columns.items()}
+        found = ((starts.get(source), place) for source, place in entries(expression))  # type: ignore[call-overload]
+        return [None if start is None else start + place for start, place in found]
 
     def first_states(self, x: NDArray[np.float64]) -> dict[int, NDArray[np.float64]]:
         """Inputs at x of the calls that read no other call, by call."""
@@ -192,6 +242,16 @@ class Program:
     def _compile(self, expressions: Iterable[Expression]) -> None:
         position_of_key: dict[Key, int] = {}
         unfinished: set[Expression] = set()
+
+        def enter(constant: Constant) -> None:
+            self.constants[constant] = torch.tensor(constant.value).unsqueeze(0)
+
+        entering: Algebra[Any, None] = Algebra(
+            self.reads.append,
+            enter,
+            lambda operation, _: self.operations.append(operation),
+            lambda _call, _: None,
+        )
         stack = [(e, False) for e in reversed(list(expressions))]
         while stack:  # depth first without recursion: models may be thousands of steps deep
             expression, arguments_done = stack.pop()
@@ -208,13 +268,12 @@ class Program:
                 continue
             unfinished.discard(expression)
             arguments = tuple(self.position[a] for a in expression.arguments)
-            local_key = (_identity(expression), arguments)
+            local_key = (expression._become(_IDENTITY, ()), arguments)
             if local_key not in position_of_key:
                 key = _digest(local_key[0], (self.nodes[a].key for a in arguments))
                 position_of_key[local_key] = len(self.nodes)
-                if isinstance(expression, Constant):
-                    self.constants[len(self.nodes)] = torch.tensor(expression.value).unsqueeze(0)
                 self.nodes.append(Node(expression, arguments, key))
+                expression._become(entering, ())
             self.position[expression] = position_of_key[local_key]
 
     def _lay_out_variables(self) -> dict[Variable, slice]:
@@ -223,31 +282,110 @@ class Program:
         for variable in self.variables:
             slices[variable] = slice(start, start + variable.size)
             start += variable.size
-        for node in self.nodes:
-            if isinstance(node.expression, Variable) and node.expression not in slices:
+        for variable in self.reads:
+            if variable not in slices:
                 known = ", ".join(repr(v.name) for v in self.variables)
                 raise ModelError(
-                    f"the expression reads variable {node.expression.name!r}, which is not part "
+                    f"the expression reads variable {variable.name!r}, which is not part "
                     f"of this problem (it has {known}): use the problem's own variables"
                 )
         return slices
 
-    def _find_calls(self) -> tuple[BoxCall, ...]:
-        calls: list[BoxCall] = []
-        reads: list[frozenset[int]] = []  # by node: the calls it depends on
+    def _find_calls(self) -> dict[Call, BoxCall]:
+        calls: dict[Call, BoxCall] = {}
+        nothing = frozenset[int]()
         start = 0
-        for position, node in enumerate(self.nodes):
-            upstream = frozenset[int]().union(*(reads[a] for a in node.arguments))
-            expression = node.expression
-            if isinstance(expression, Call):
-                box = expression.box
-                columns = slice(start, start + box.outputs)
-                start += box.outputs
-                call = BoxCall(box, position, node.key, upstream, columns, expression.arguments)
-                upstream = upstream | {len(calls)}
-                calls.append(call)
-            reads.append(upstream)
-        return tuple(calls)
+
+        def entered(call: Call, reads: Sequence[frozenset[int]]) -> frozenset[int]:
+            nonlocal start
+            columns = slice(start, start + call.box.outputs)
+            start = columns.stop
+            node, upstream = self.position[call], nothing.union(*reads)
+            key = self.nodes[node].key
+            calls[call] = BoxCall(call.box, node, key, upstream, columns, call.arguments)
+            return upstream | {len(calls) - 1}
+
+        # By node, the calls that it depends on.
+        self.fold(
+            Algebra(
+                variable=lambda _: nothing,
+                constant=lambda _: nothing,
+                operation=lambda _, reads: nothing.union(*reads),
+                call=entered,
+            )
+        )
+        return calls
+
+
+class Dependence(NamedTuple):
+    """How a node depends on the variables that count and on the outputs of black boxes.
+
+    Attributes:
+        reads: True if it depends on any of them.
+        is_constant: True if it is the same for all values of all variables.
+        is_linear: True if it is affine in them, given its arguments, with constant slopes.
+    """
+
+    reads: bool
+    is_constant: bool
+    is_linear: bool
+
+
+def linear_nodes(program: Program, counts: Callable[[Variable], bool]) -> list[Dependence]:
+    """Return how each node depends on the variables that count and on the black boxes."""
+
+    def operation(own: Operation, parts: Sequence[Dependence]) -> Dependence:
+        reads, constants = any(p.reads for p in parts), [p.is_constant for p in parts]
+        slopes_are_constant = {
+            "jointly": True,
+            "separately": any(constants),
+            "in the first": constants[-1:] == [True],
+            "": False,
+        }
+        linear = slopes_are_constant[own.atom.linear] and all(p.is_linear for p in parts)
+        return Dependence(reads, all(constants), linear or not reads)
+
+    return program.fold(
+        Algebra(
+            variable=lambda variable: Dependence(counts(variable), False, True),
+            constant=lambda _: Dependence(False, True, True),
+            operation=operation,
+            call=lambda _, _arguments: Dependence(True, False, True),
+        )
+    )
+
+
+def substituted(
+    program: Program,
+    leaves: Mapping[Expression, Expression],
+    recalled: Callable[[Call, Sequence[Expression]], Expression] | None = None,
+) -> list[Expression]:
+    """Return the expressions of the nodes with others in place of some; names and units stay.
+
+    Args:
+        program: The program.
+        leaves: The new expressions, by the expressions of nodes.
+        recalled: Rewrites the calls that are not replaced, from their new arguments.
+    """
+
+    def rebuilt(old: Operation | Call, arguments: Sequence[Expression]) -> Expression:
+        if old in leaves:
+            return leaves[old]
+        kept = map(program.canonical, old.arguments)
+        same = all(a is b for a, b in zip(arguments, kept, strict=True))
+        return old if same else old.of(arguments)
+
+    def called(old: Call, arguments: Sequence[Expression]) -> Expression:
+        return rebuilt(old, arguments) if recalled is None else recalled(old, arguments)
+
+    return program.fold(
+        Algebra(
+            variable=lambda v: leaves.get(v, v),
+            constant=lambda c: leaves.get(c, c),
+            operation=rebuilt,
+            call=called,
+        )
+    )
 
 
 def split_outputs(outputs: list[Tensor]) -> tuple[Tensor, Tensor]:
@@ -267,309 +405,10 @@ def _digest(identity: Key, arguments: Iterable[bytes]) -> bytes:
     return hashlib.blake2b(b"".join([repr(identity).encode(), *arguments]), digest_size=16).digest()
 
 
-def _identity(expression: Expression) -> Key:
-    """What identifies an expression apart from its arguments."""
-    if isinstance(expression, Operation):
-        return ("operation", id(expression.atom), expression.parameters)
-    if isinstance(expression, Call):
-        return ("call", id(expression.box))
-    if isinstance(expression, Constant):
-        return ("constant", expression.shape, expression.value.tobytes())
-    return ("variable", id(expression))
-
-
-# --- slopes ---------------------------------------------------------------------------------------
-# Values of known operations with their slopes, carried forward in NumPy.
-#
-# A search needs the slopes of an objective and of all constraints at a few points. Carried
-# forward with the values, they come in one pass of small NumPy operations; automatic
-# differentiation takes several times as long on arrays this small. Operations without a rule
-# here are left to it.
-
-
-@dataclass(frozen=True, slots=True)
-class Sloped:
-    """A value and its slopes by D coordinates.
-
-    Attributes:
-        value: (batch, *shape), or (1, *shape) if it is the same at all points.
-        slopes: (batch, D, *shape); None if they are all 0.
-    """
-
-    value: Array
-    slopes: Array | None = None
-
-
-Rule = Callable[..., Sloped]
-ResolveSloped = Callable[[BoxCall, Sloped], Sloped]
-"""The states (batch, inputs) of a call to its outputs (batch, outputs), with slopes."""
-
-
-def has_rules(program: Program) -> bool:
-    """Whether slopes can be carried through all operations of a program."""
-    operations = (n.expression for n in program.nodes if isinstance(n.expression, Operation))
-    return all(operation.atom in _RULES for operation in operations)
-
-
-def run_sloped(program: Program, x: Sloped, resolve: ResolveSloped) -> list[Sloped]:
-    """Evaluate a program that has rules at flat design points, x of shape (batch, size).
-
-    Returns:
-        One value of shape (batch or 1, *shape) per expression the program was made of.
-    """
-    assert x.slopes is not None
-    values: list[Sloped] = []
-    for position, node in enumerate(program.nodes):
-        expression = node.expression
-        if isinstance(expression, Operation):
-            arguments = (values[a] for a in node.arguments)
-            values.append(_RULES[expression.atom](*arguments, *expression.parameters))
-        elif isinstance(expression, Variable):
-            columns, shape = program.columns[expression], expression.shape
-            slopes = x.slopes[:, :, columns]
-            values.append(
-                Sloped(
-                    x.value[:, columns].reshape(-1, *shape),
-                    slopes.reshape(*slopes.shape[:2], *shape),
-                )
-            )
-        elif isinstance(expression, Constant):
-            values.append(Sloped(program.constants[position].numpy()))
-        else:
-            assert isinstance(expression, Call)
-            states = _join(*(values[a] for a in node.arguments))
-            answer = resolve(program.call_of_node[position], states)
-            assert answer.slopes is not None
-            shape = expression.shape
-            slopes = answer.slopes.reshape(*answer.slopes.shape[:2], *shape)
-            values.append(Sloped(answer.value.reshape(-1, *shape), slopes))
-    return [values[p] for p in program.outputs]
-
-
-def _raised(array: Array, axes: int, rank: int) -> Array:
-    """An array with new axes after the first ones, so that the others are `rank`."""
-    shape = array.shape
-    return array.reshape(shape[:axes] + (1,) * (rank - len(shape) + axes) + shape[axes:])
-
-
-def _aligned(*sides: Sloped) -> tuple[Sloped, ...]:
-    """The same with values of one rank, new axes after the batch, as in `atoms.align`."""
-    ranks = [side.value.ndim - 1 for side in sides]
-    rank = max(ranks)
-    if min(ranks) == rank:
-        return sides
-    return tuple(
-        Sloped(_raised(s.value, 1, rank), None if s.slopes is None else _raised(s.slopes, 2, rank))
-        for s in sides
-    )
-
-
-def _sum(parts: list[Array]) -> Array | None:
-    if not parts:
-        return None
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
-
-
-def _elementwise(function: Callable[..., Array], *partials: Callable[..., Array | float]) -> Rule:
-    """The rule of an operation entry by entry, from its partial derivatives.
-
-    Each is a function of the arguments and of the value.
-    """
-
-    def rule(*arguments: Sloped) -> Sloped:
-        sides = _aligned(*arguments)
-        given = [side.value for side in sides]
-        value = function(*given)
-        parts = []
-        for side, partial in zip(sides, partials, strict=True):
-            if side.slopes is not None:
-                factor = partial(*given, value)
-                factor = factor[:, None] if isinstance(factor, np.ndarray) else factor
-                parts.append(factor * side.slopes)
-        slopes = _sum(parts)
-        if slopes is not None and slopes.shape[2:] != value.shape[1:]:
-            slopes = np.broadcast_to(slopes, slopes.shape[:2] + value.shape[1:])
-        return Sloped(value, slopes)
-
-    return rule
-
-
-def _by_base(base: Array, exponent: Array, _value: Array) -> Array:
-    return np.where(exponent == 0, 0.0, exponent * base ** (exponent - 1))
-
-
-def _by_exponent(base: Array, exponent: Array, value: Array) -> Array:
-    return np.where((base == 0) & (exponent >= 0), 0.0, value * np.log(base))
-
-
-def _larger(one: Array, other: Array, _value: Array) -> Array:
-    """1 where one is larger, 1/2 where both are equal."""
-    return np.asarray((one > other) + 0.5 * (one == other))
-
-
-def _smaller(one: Array, other: Array, _value: Array) -> Array:
-    return np.asarray((one < other) + 0.5 * (one == other))
-
-
-def _where(condition: Sloped, yes: Sloped, no: Sloped) -> Sloped:
-    test, first, second = _aligned(condition, yes, no)
-    taken, unknown = test.value <= 0, np.isnan(test.value)
-    value = np.where(unknown, test.value, np.where(taken, first.value, second.value))
-    parts = []
-    for side, mask in ((first, taken & ~unknown), (second, ~taken & ~unknown)):
-        if side.slopes is not None:
-            parts.append(np.where(mask[:, None], side.slopes, 0.0))
-    slopes = _sum(parts)
-    if slopes is not None and slopes.shape[2:] != value.shape[1:]:
-        slopes = np.broadcast_to(slopes, slopes.shape[:2] + value.shape[1:])
-    return Sloped(value, slopes)
-
-
-def _total(argument: Sloped, axes: tuple[int, ...]) -> Sloped:
-    if not axes:
-        return argument
-    slopes = argument.slopes
-    return Sloped(
-        argument.value.sum(tuple(a + 1 for a in axes)),
-        None if slopes is None else slopes.sum(tuple(a + 2 for a in axes)),
-    )
-
-
-def _extreme(reduce: Callable[..., Array]) -> Rule:
-    """The rule of the largest or smallest entry; equal ones share the slope."""
-
-    def rule(argument: Sloped, axes: tuple[int, ...]) -> Sloped:
-        if not axes:
-            return argument
-        along = tuple(a + 1 for a in axes)
-        kept = reduce(argument.value, along, keepdims=True)
-        value = kept.reshape([n for i, n in enumerate(argument.value.shape) if i not in along])
-        if argument.slopes is None:
-            return Sloped(value)
-        share = (argument.value == kept) / (argument.value == kept).sum(along, keepdims=True)
-        return Sloped(value, (share[:, None] * argument.slopes).sum(tuple(a + 2 for a in axes)))
-
-    return rule
-
-
-def _product(argument: Sloped, axes: tuple[int, ...]) -> Sloped:
-    for axis in sorted((a + 1 for a in axes), reverse=True):
-        value, slopes = argument.value, argument.slopes
-        if slopes is not None:
-            # The product of all others, also where one of them is 0.
-            ones = np.ones_like(np.take(value, [0], axis))
-            inner = [slice(None)] * value.ndim
-            inner[axis] = slice(None, -1)
-            before = np.cumprod(np.concatenate([ones, value[tuple(inner)]], axis), axis)
-            turned = np.flip(value, axis)
-            after = np.cumprod(np.concatenate([ones, turned[tuple(inner)]], axis), axis)
-            others = before * np.flip(after, axis)
-            slopes = (others[:, None] * slopes).sum(axis + 1)
-        argument = Sloped(value.prod(axis), slopes)
-    return argument
-
-
-def _norm(argument: Sloped, axes: tuple[int, ...]) -> Sloped:
-    along = tuple(a + 1 for a in axes)
-    kept = np.sqrt((argument.value * argument.value).sum(along, keepdims=True))
-    value = kept.reshape([n for i, n in enumerate(argument.value.shape) if i not in along])
-    if argument.slopes is None:
-        return Sloped(value)
-    share = np.where(kept > 0, argument.value / np.where(kept > 0, kept, 1.0), 0.0)
-    return Sloped(value, (share[:, None] * argument.slopes).sum(tuple(a + 2 for a in axes)))
-
-
-def _matmul(left: Sloped, right: Sloped) -> Sloped:
-    vectors = left.value.ndim == 2, right.value.ndim == 2
-    if vectors[0]:
-        left = _with_axis(left, -2)
-    if vectors[1]:
-        right = _with_axis(right, -1)
-    left, right = _aligned(left, right)
-    value = left.value @ right.value
-    parts = []
-    if left.slopes is not None:
-        parts.append(left.slopes @ right.value[:, None])
-    if right.slopes is not None:
-        parts.append(left.value[:, None] @ right.slopes)
-    slopes = _sum(parts)
-    dropped = tuple(axis for axis, vector in zip((-2, -1), vectors, strict=True) if vector)
-    return Sloped(
-        np.squeeze(value, dropped), None if slopes is None else np.squeeze(slopes, dropped)
-    )
-
-
-def _with_axis(side: Sloped, axis: int) -> Sloped:
-    slopes = None if side.slopes is None else np.expand_dims(side.slopes, axis)
-    return Sloped(np.expand_dims(side.value, axis), slopes)
-
-
-def _take(argument: Sloped, positions: tuple[int, ...], shape: tuple[int, ...]) -> Sloped:
-    value, slopes = argument.value, argument.slopes
-    size = math.prod(value.shape[1:])
-    taken = value.reshape(len(value), size)[:, positions].reshape(len(value), *shape)
-    if slopes is None:
-        return Sloped(taken)
-    ends = slopes.shape[:2]
-    return Sloped(taken, slopes.reshape(*ends, size)[:, :, positions].reshape(*ends, *shape))
-
-
-def _join(*arguments: Sloped) -> Sloped:
-    batch = max(len(a.value) for a in arguments)
-    sizes = [math.prod(a.value.shape[1:]) for a in arguments]
-    value, place = np.empty((batch, sum(sizes))), 0
-    known = [a.slopes for a in arguments if a.slopes is not None]
-    slopes = None
-    if known:
-        count = max(len(s) for s in known)
-        slopes = np.zeros((count, known[0].shape[1], sum(sizes)))
-    for argument, size in zip(arguments, sizes, strict=True):
-        part = slice(place, place + size)
-        value[:, part] = argument.value.reshape(len(argument.value), size)
-        if slopes is not None and argument.slopes is not None:
-            slopes[:, :, part] = argument.slopes.reshape(*argument.slopes.shape[:2], size)
-        place += size
-    return Sloped(value, slopes)
-
-
-_RULES: dict[Atom, Rule] = {
-    atoms.add: _elementwise(np.add, lambda a, b, v: 1.0, lambda a, b, v: 1.0),
-    atoms.subtract: _elementwise(np.subtract, lambda a, b, v: 1.0, lambda a, b, v: -1.0),
-    atoms.multiply: _elementwise(np.multiply, lambda a, b, v: b, lambda a, b, v: a),
-    atoms.divide: _elementwise(np.divide, lambda a, b, v: 1 / b, lambda a, b, v: -v / b),
-    atoms.power: _elementwise(np.power, _by_base, _by_exponent),
-    atoms.minimum: _elementwise(np.minimum, _smaller, lambda a, b, v: _smaller(b, a, v)),
-    atoms.maximum: _elementwise(np.maximum, _larger, lambda a, b, v: _larger(b, a, v)),
-    atoms.where: _where,
-    atoms.negative: _elementwise(np.negative, lambda a, v: -1.0),
-    atoms.absolute: _elementwise(np.abs, lambda a, v: np.sign(a)),
-    atoms.reciprocal: _elementwise(np.reciprocal, lambda a, v: -v * v),
-    atoms.exp: _elementwise(np.exp, lambda a, v: v),
-    atoms.expm1: _elementwise(np.expm1, lambda a, v: v + 1),
-    atoms.log: _elementwise(np.log, lambda a, v: 1 / a),
-    atoms.log1p: _elementwise(np.log1p, lambda a, v: 1 / (1 + a)),
-    atoms.log2: _elementwise(np.log2, lambda a, v: 1 / (a * math.log(2))),
-    atoms.log10: _elementwise(np.log10, lambda a, v: 1 / (a * math.log(10))),
-    atoms.sqrt: _elementwise(np.sqrt, lambda a, v: 0.5 / v),
-    atoms.square: _elementwise(np.square, lambda a, v: 2 * a),
-    atoms.sin: _elementwise(np.sin, lambda a, v: np.cos(a)),
-    atoms.cos: _elementwise(np.cos, lambda a, v: -np.sin(a)),
-    atoms.tan: _elementwise(np.tan, lambda a, v: 1 + v * v),
-    atoms.arcsin: _elementwise(np.arcsin, lambda a, v: 1 / np.sqrt(1 - a * a)),
-    atoms.arccos: _elementwise(np.arccos, lambda a, v: -1 / np.sqrt(1 - a * a)),
-    atoms.arctan: _elementwise(np.arctan, lambda a, v: 1 / (1 + a * a)),
-    atoms.sinh: _elementwise(np.sinh, lambda a, v: np.cosh(a)),
-    atoms.cosh: _elementwise(np.cosh, lambda a, v: np.sinh(a)),
-    atoms.tanh: _elementwise(np.tanh, lambda a, v: 1 - v * v),
-    atoms.total: _total,
-    atoms.product: _product,
-    atoms.largest: _extreme(np.max),
-    atoms.smallest: _extreme(np.min),
-    atoms.norm: _norm,
-    atoms.matmul: _matmul,
-    atoms.take: _take,
-    atoms.join: _join,
-}
+# What identifies an expression apart from its arguments.
+_IDENTITY: Algebra[Any, Key] = Algebra(
+    variable=lambda variable: ("variable", id(variable)),
+    constant=lambda constant: ("constant", constant.shape, constant.value.tobytes()),
+    operation=lambda operation, _: ("operation", id(operation.atom), operation.parameters),
+    call=lambda call, _: ("call", id(call.box)),
+)

@@ -13,19 +13,18 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from grisaille.array_types import Array
 from grisaille.checks import check_name, is_flag
 from grisaille.errors import ModelError
-from grisaille.language import operations
 from grisaille.language.constraint import Constraint
-from grisaille.language.expression import Call, Constant, Expression, Operation, Unit, as_expression
+from grisaille.language.expression import Algebra, Expression, Unit, as_expression
+from grisaille.language.formula_text import ATOMIC, Text
 from grisaille.language.units import declared_unit, unit_text
 from grisaille.language.variable import Variable
 
 # --- formula text ---------------------------------------------------------------------------------
 # Formulas as a person would write them, for messages, diagrams and reports.
 
-_BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "@": 2, "**": 3}
-_ATOMIC = 4
 _LONGEST = 72
 _DEEPEST = 12
 
@@ -56,62 +55,38 @@ def unnamed(expression: Expression) -> Expression:
 
 def _write(
     expression: Expression, names: Mapping[Expression, str], written: Iterator[int], depth: int
-) -> tuple[str, int]:
-    """Text and how tightly it binds; `written` counts the parts so far."""
+) -> Text:
+    """Write an expression; `written` counts the parts so far."""
     if expression in names:
-        return names[expression], _ATOMIC
+        return names[expression], ATOMIC
     if expression.name is not None:
-        return expression.name, _ATOMIC
-    if isinstance(expression, Constant):
-        return _number(expression)
+        return expression.name, ATOMIC
+    if expression._known is not None:
+        return _number(expression._known)
     # Every part adds a letter, so what comes this late or this deep is beyond the longest text;
     # writing it out regardless would take forever where parts are shared many times over.
     if depth > _DEEPEST or next(written) > _LONGEST + _DEEPEST:
-        return "...", _ATOMIC
+        return "...", ATOMIC
 
-    def write(part: Expression) -> str:
-        return _write(part, names, written, depth + 1)[0]
-
-    def bound(part: Expression, binding: int) -> str:
+    def write(part: Expression, binding: int = 0) -> str:
         text, own = _write(part, names, written, depth + 1)
         return text if own >= binding else f"({text})"
 
-    if isinstance(expression, Call):
-        return f"{expression.box.name}({', '.join(map(write, expression.arguments))})", _ATOMIC
-    assert isinstance(expression, Operation)
-    atom, parts = expression.atom, expression.arguments
-    if atom is operations.take and len(expression.parameters[0]) == 1 and parts[0].ndim == 1:
-        position = expression.parameters[0][0]
-        inner = parts[0]
-        label = str(position)
-        if isinstance(inner, Call) and inner.box.output_names:
-            label = repr(inner.box.output_names[position])
-        return f"{bound(inner, _ATOMIC)}[{label}]", _ATOMIC
-    if atom is operations.take:
-        return f"{bound(parts[0], _ATOMIC)}[...]", _ATOMIC
-    if atom is operations.join:
-        return f"[{', '.join(map(write, parts))}]", _ATOMIC
-    if atom is operations.negative:
-        return f"-{bound(parts[0], 2)}", 1
-    if atom.infix:
-        binding = _BINDING[atom.infix]
-        left = bound(parts[0], binding + (atom.infix == "**"))
-        right = bound(parts[1], binding + (atom.infix != "+"))
-        sign = atom.infix if atom.infix == "**" else f" {atom.infix} "
-        return f"{left}{sign}{right}", binding
-    if atom is operations.where:
-        condition, yes, no = map(write, parts)
-        return f"where({condition} <= 0, {yes}, {no})", _ATOMIC
-    return f"{atom.name}({', '.join(map(write, parts))})", _ATOMIC
+    writing: Algebra[Expression, Text] = Algebra(
+        variable=lambda variable: (variable.name, ATOMIC),
+        constant=lambda constant: _number(constant.value),
+        operation=lambda operation, _: operation.atom.text(operation, write),
+        call=lambda call, parts: (f"{call.box.name}({', '.join(map(write, parts))})", ATOMIC),
+    )
+    return expression._become(writing, expression.arguments)
 
 
-def _number(constant: Constant) -> tuple[str, int]:
-    if constant.shape == ():
-        value = float(constant.value)
-        return f"{value:.6g}", _ATOMIC if value >= 0 else 1
-    if constant.size <= 4:
-        return np.array2string(constant.value, precision=3, separator=", "), _ATOMIC
-    return "const" + str(list(constant.shape)).replace(", ", "x"), _ATOMIC
+def _number(value: Array) -> Text:
+    if value.shape == ():
+        return f"{float(value):.6g}", ATOMIC if value >= 0 else 1
+    if value.size <= 4:
+        return np.array2string(value, precision=3, separator=", "), ATOMIC
+    return "const" + str(list(value.shape)).replace(", ", "x"), ATOMIC
 
 
 # --- named ----------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import torch
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
@@ -96,15 +95,13 @@ def solved_for(constraint: Constraint) -> Expression | None:
 
 def _is_unknown(side: Expression) -> bool:
     if isinstance(side, Operation) and side.atom is operations.take:
-        return isinstance(side.arguments[0], Unknown)
+        side = side.arguments[0]
     return isinstance(side, Unknown)
 
 
 def _width(side: Expression) -> Array:
-    if isinstance(side, Operation):
-        return _width(side.arguments[0]).ravel()[list(side.parameters[0])]
-    assert isinstance(side, Unknown)
-    return np.asarray(side.upper - side.lower)
+    program = Program([side])
+    return (program.upper - program.lower)[entries_of(side, program.variables)]
 
 
 def unknown_entries(program: Program) -> list[int]:
@@ -115,10 +112,8 @@ def unknown_entries(program: Program) -> list[int]:
 
 def entries_of(side: Expression, variables: Sequence[Variable]) -> list[int]:
     """Flat positions, in a design point, of an unknown or of entries of one (`solved_for`)."""
-    program = Program([side], variables)
-    numbers = torch.arange(program.size, dtype=torch.float64).unsqueeze(0)
-    (places,) = program.run(numbers, _no_answer)
-    return [int(place) for place in places.reshape(-1)]
+    found = Program([side], variables).design_entries(side)
+    return [entry for entry in found if entry is not None]
 
 
 def names_at_bounds(variables: Sequence[Variable], x: Array) -> list[str]:

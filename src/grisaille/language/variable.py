@@ -24,7 +24,16 @@ from grisaille.array_types import Array, Flags
 from grisaille.checks import attribute_of, check_name, is_count, is_flag, is_number, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language import operations
-from grisaille.language.expression import Constant, Expression, Operation, join, operate
+from grisaille.language.expression import (
+    A,
+    Algebra,
+    Constant,
+    Expression,
+    Operation,
+    V,
+    join,
+    operate,
+)
 from grisaille.language.operations import Shape
 from grisaille.language.units import declared_unit, entry_units, plain_numbers
 
@@ -97,6 +106,10 @@ class Variable(Expression):
                 f"variable {name!r} has log=True and lower bound {self.lower.min():g}: a logarithm "
                 "needs positive numbers, so pass a positive lower=, or leave log= out"
             )
+
+    def _become(self, algebra: Algebra[A, V], _arguments: Sequence[A]) -> V:
+        """Return the meaning of a variable."""
+        return algebra.variable(self)
 
     def _bound(self, side: str, given: ArrayLike | None) -> NDArray[np.float64]:
         if given is None:

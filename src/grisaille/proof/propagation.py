@@ -10,7 +10,7 @@ replaces a black box.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,8 +18,8 @@ from torch import Tensor
 
 from grisaille.language import operations
 from grisaille.language.enclosures.interval import EPSILON, Enclosure, Interval
-from grisaille.language.expression import Constant, Operation
-from grisaille.language.program import BoxCall, Node, Program
+from grisaille.language.expression import Algebra, Call, Constant, Operation
+from grisaille.language.program import BoxCall, Program
 from grisaille.language.variable import Variable
 
 RangeOfCall = Callable[[BoxCall, Interval], Interval]
@@ -29,11 +29,6 @@ BoundCall = Callable[[BoxCall, Tensor], Tensor | None]
 """Bounds a call: takes the weights of its outputs, (regions or 1, weights, k), and returns the
 weights of its states, (regions, weights, d), or None if they have no weight."""
 
-_SIGNS = {
-    operations.add: (1.0, 1.0),
-    operations.subtract: (1.0, -1.0),
-    operations.negative: (-1.0,),
-}
 # Rounding error of the few operations in one term.
 _ROUNDING = 8 * EPSILON
 
@@ -41,12 +36,12 @@ _ROUNDING = 8 * EPSILON
 def obstacles(program: Program) -> list[str]:
     """Why a lowered program cannot be bounded, with the user's names; empty if it can."""
     return [
-        f"white box {node.expression.atom.name!r} has neither lipschitz= nor interval=, and a "
+        f"white box {operation.atom.name!r} has neither lipschitz= nor interval=, and a "
         "proof needs one of them"
-        for node in program.nodes
-        if isinstance(node.expression, Operation)
-        and node.expression.atom.enclose is None
-        and node.expression.atom not in (operations.total, operations.take, operations.join)
+        for operation in program.operations
+        if operation.atom.enclose is None
+        and operation.atom is not operations.total
+        and not operation.atom.is_layout
     ]
 
 
@@ -78,57 +73,50 @@ class Propagation:
         self._program = program
         self._regions = len(x.lower)
         self._like = x.lower
-        self.intervals: list[Interval] = []
-        self._planes: list[Enclosure | None] = []
         self._sizes: dict[int, Tensor] = {}
-        for position, node in enumerate(program.nodes):
-            interval, planes = self._enclose(position, node, x, range_of_call)
-            self.intervals.append(interval)
-            self._planes.append(planes)
+        self._planes: list[Enclosure | None] = []
+        self.intervals = self._enclosed(x, range_of_call)
 
     @property
     def is_affine(self) -> bool:
         """Whether all known operations are affine."""
         return all(planes is None for planes in self._planes)
 
-    def _enclose(
-        self, position: int, node: Node, x: Interval, range_of_call: RangeOfCall
-    ) -> tuple[Interval, Enclosure | None]:
-        expression = node.expression
-        arguments = [self.intervals[a] for a in node.arguments]
-        lowers, uppers = [a.lower for a in arguments], [a.upper for a in arguments]
-        shape = (-1, *expression.shape)
-        if isinstance(expression, Variable):
-            columns = self._program.columns[expression]
-            ends = (end[:, columns].reshape(shape) for end in (x.lower, x.upper))
-            return Interval(*ends), None
-        if isinstance(expression, Constant):
-            value = self._program.constants[position]
-            return Interval(value, value), None
-        if not isinstance(expression, Operation):
-            ends = (operations.join.evaluate(*side) for side in (lowers, uppers))
-            states = Interval(*(end.expand(self._regions, -1) for end in ends))
-            outputs = range_of_call(self._program.call_of_node[position], states)
-            lower, upper = outputs.lower.reshape(shape), outputs.upper.reshape(shape)
-            return _wider(lower, upper, torch.zeros_like(lower)), None
-        affine = self._affine(node, arguments)
-        if affine is not None:
-            return affine, None
-        if expression.atom.enclose is not None:
-            planes = expression.atom.enclose(*arguments)
-            return planes.interval, planes
-        evaluate, parameters = expression.atom.evaluate, expression.parameters
-        lower, upper = evaluate(*lowers, *parameters), evaluate(*uppers, *parameters)
-        if expression.atom is operations.total:  # the only remaining one that rounds
-            (argument,) = arguments
-            size = evaluate(torch.maximum(argument.lower.abs(), argument.upper.abs()), *parameters)
-            return _wider(lower, upper, expression.arguments[0].size * size), None
-        return Interval(lower, upper), None
+    def _enclosed(self, x: Interval, range_of_call: RangeOfCall) -> list[Interval]:
+        """Return the interval of each node, and keep the planes of those that need them."""
+        program = self._program
 
-    def _affine(self, node: Node, arguments: list[Interval]) -> Interval | None:
+        def plain(interval: Interval) -> Interval:
+            self._planes.append(None)
+            return interval
+
+        def variable(own: Variable) -> Interval:
+            columns = program.columns[own]
+            ends = (end[:, columns].reshape(-1, *own.shape) for end in (x.lower, x.upper))
+            return plain(Interval(*ends))
+
+        def constant(own: Constant) -> Interval:
+            return plain(Interval(program.constants[own], program.constants[own]))
+
+        def operation(own: Operation, arguments: Sequence[Interval]) -> Interval:
+            affine = self._affine(own, arguments)
+            if affine is None and own.atom.enclose is not None:
+                planes = own.atom.enclose(*arguments)
+                self._planes.append(planes)
+                return planes.interval
+            return plain(_laid_out(own, arguments) if affine is None else affine)
+
+        def call(own: Call, arguments: Sequence[Interval]) -> Interval:
+            sides = [a.lower for a in arguments], [a.upper for a in arguments]
+            ends = (operations.join.evaluate(*side).expand(self._regions, -1) for side in sides)
+            outputs = range_of_call(program.call_of[own], Interval(*ends))
+            lower, upper = (end.reshape(-1, *own.shape) for end in (outputs.lower, outputs.upper))
+            return plain(_wider(lower, upper, torch.zeros_like(lower)))
+
+        return program.fold(Algebra(variable, constant, operation, call))
+
+    def _affine(self, operation: Operation, arguments: Sequence[Interval]) -> Interval | None:
         """The interval of an affine operation, which needs no planes; None for other ones."""
-        operation = node.expression
-        assert isinstance(operation, Operation)
         atom = operation.atom
         if atom is operations.negative:
             return Interval(-arguments[0].upper, -arguments[0].lower)
@@ -139,27 +127,23 @@ class Propagation:
             lower = operations.add.evaluate(one.lower, other.lower)
             upper = operations.add.evaluate(one.upper, other.upper)
             return _wider(lower, upper, torch.maximum(lower.abs(), upper.abs()))
-        factor = self._factor(node)
+        factor = self._factor(operation)
         if factor is None:
             return None
-        value, position = factor
-        ends = self.intervals[position]
+        value, place = factor
+        ends = arguments[place]
         first, second = (operations.multiply.evaluate(value, e) for e in (ends.lower, ends.upper))
         lower, upper = torch.minimum(first, second), torch.maximum(first, second)
         return _wider(lower, upper, torch.maximum(lower.abs(), upper.abs()))
 
-    def _factor(self, node: Node) -> tuple[Tensor, int] | None:
-        """The constant factor of a product and the position of the other factor, or None."""
-        if (
-            not isinstance(node.expression, Operation)
-            or node.expression.atom is not operations.multiply
-        ):
-            return None
-        one, other = node.arguments
-        constants = self._program.constants
-        if one in constants:
-            return constants[one], other
-        return (constants[other], one) if other in constants else None
+    def _factor(self, operation: Operation) -> tuple[Tensor, int] | None:
+        """The constant factor of a product and the place of the other factor, or None."""
+        if operation.atom is operations.multiply:
+            for place, argument in enumerate(operation.arguments):
+                value = self._program.constants.get(self._program.canonical(argument))
+                if value is not None:
+                    return value, 1 - place
+        return None
 
     def least(self, weights: Tensor) -> Tensor:
         """Bounds of weighted sums from the intervals of the outputs alone, (regions, weights)."""
@@ -194,24 +178,33 @@ class Propagation:
         slopes = self._like.new_zeros(self._regions, count, program.size)
         for position in range(len(program.nodes) - 1, -1, -1):
             weight = sums.waiting.pop(position, None)
-            if weight is None:
-                continue
-            node = program.nodes[position]
-            expression = node.expression
-            if isinstance(expression, Variable):
-                columns = program.columns[expression]
-                slopes[:, :, columns] = weight.reshape(len(weight), count, -1)
-            elif isinstance(expression, Constant):
-                sums.add(weight * program.constants[position].unsqueeze(1))
-            elif isinstance(expression, Operation):
-                self._replace_operation(sums, position, node, weight)
-            else:
-                states = bound_call(
-                    program.call_of_node[position], weight.reshape(len(weight), count, -1)
-                )
-                if states is not None:
-                    self._add_parts(sums, node, states)
+            if weight is not None:
+                node = program.nodes[position]
+                replacing = self._replacing(sums, slopes, weight, bound_call)
+                node.expression._become(replacing, node.arguments)
         return Affine(sums.constant, slopes, sums.error)
+
+    def _replacing(
+        self, sums: _Sums, slopes: Tensor, weight: Tensor, bound_call: BoundCall
+    ) -> Algebra[int, None]:
+        """Replace a node with a weight, given the positions of what it reads."""
+        program = self._program
+        flat = weight.reshape(*weight.shape[:2], -1)
+
+        def variable(own: Variable) -> None:
+            slopes[:, :, program.columns[own]] = flat
+
+        def call(own: Call, arguments: Sequence[int]) -> None:
+            states = bound_call(program.call_of[own], flat)
+            if states is not None:
+                self._add_parts(sums, arguments, states)
+
+        return Algebra(
+            variable=variable,
+            constant=lambda own: sums.add(weight * program.constants[own].unsqueeze(1)),
+            operation=lambda own, arguments: self._replace(sums, own, arguments, weight),
+            call=call,
+        )
 
     def _add_weight(
         self, sums: _Sums, position: int, weight: Tensor, absolute: Tensor | None = None
@@ -231,54 +224,55 @@ class Propagation:
             self._sizes[position] = size.unsqueeze(1)
         return self._sizes[position]
 
-    def _add_parts(self, sums: _Sums, node: Node, weight: Tensor) -> None:
+    def _add_parts(self, sums: _Sums, arguments: Sequence[int], weight: Tensor) -> None:
         """Add the weights of concatenated arguments to each argument."""
         start = 0
-        for argument in node.arguments:
+        for argument in arguments:
             shape = self._program.nodes[argument].expression.shape
             size = math.prod(shape)
             part = weight[:, :, start : start + size].reshape(*weight.shape[:2], *shape)
             self._add_weight(sums, argument, part)
             start += size
 
-    def _replace_operation(self, sums: _Sums, position: int, node: Node, weight: Tensor) -> None:
-        operation = node.expression
-        assert isinstance(operation, Operation)
+    def _replace(
+        self, sums: _Sums, operation: Operation, arguments: Sequence[int], weight: Tensor
+    ) -> None:
         atom = operation.atom
         if atom is operations.join:
-            self._add_parts(sums, node, weight)
+            self._add_parts(sums, arguments, weight)
             return
         if atom is operations.take:
             positions, _shape = operation.parameters
-            argument = self._program.nodes[node.arguments[0]].expression
-            nothing = weight.new_zeros(*weight.shape[:2], argument.size)
+            (source,) = operation.arguments
+            nothing = weight.new_zeros(*weight.shape[:2], source.size)
             index = torch.tensor(positions, dtype=torch.long, device=weight.device)
             flat = weight.reshape(*weight.shape[:2], -1)
-            shape = (*weight.shape[:2], *argument.shape)
+            shape = (*weight.shape[:2], *source.shape)
             total, absolute = (
                 nothing.index_add(2, index, part).reshape(shape)
                 for part in (flat, flat.detach().abs())
             )
-            self._add_weight(sums, node.arguments[0], total, absolute)
+            self._add_weight(sums, arguments[0], total, absolute)
             return
         if atom is operations.total:
-            shape = self._program.nodes[node.arguments[0]].expression.shape
+            shape = operation.arguments[0].shape
             for axis in sorted(operation.parameters[0]):
                 weight = weight.unsqueeze(axis + 2)
-            self._add_weight(sums, node.arguments[0], weight.expand(*weight.shape[:2], *shape))
+            self._add_weight(sums, arguments[0], weight.expand(*weight.shape[:2], *shape))
             return
-        if atom in _SIGNS:
-            for position_of, sign in zip(node.arguments, _SIGNS[atom], strict=True):
-                self._add_broadcast(sums, position_of, sign * weight)
+        if atom.linear == "jointly":  # what is left adds or subtracts
+            for place, argument in enumerate(arguments):
+                minus = atom is operations.negative or (place and atom is operations.subtract)
+                self._add_broadcast(sums, argument, -weight if minus else weight)
             return
-        factor = self._factor(node)
+        factor = self._factor(operation)
         if factor is not None:
-            value, other = factor
+            value, place = factor
             ones = (1,) * (weight.ndim - 1 - value.ndim)
             shaped = value.reshape(1, 1, *ones, *value.shape[1:])
-            self._add_broadcast(sums, other, weight * shaped)
+            self._add_broadcast(sums, arguments[place], weight * shaped)
             return
-        planes = self._planes[position]
+        planes = self._planes[self._program.position[operation]]
         assert planes is not None
         rising, falling = split_signs(weight)
         sums.add(
@@ -286,9 +280,9 @@ class Propagation:
             + times(falling, planes.upper.constant.unsqueeze(1))
         )
         slopes = zip(planes.lower.slopes, planes.upper.slopes, strict=False)
-        for position_of, (low, high) in zip(node.arguments, slopes, strict=False):
+        for position, (low, high) in zip(arguments, slopes, strict=False):
             part = rising * low.unsqueeze(1) + falling * high.unsqueeze(1)
-            self._add_broadcast(sums, position_of, part)
+            self._add_broadcast(sums, position, part)
 
     def _add_broadcast(self, sums: _Sums, argument: int, weight: Tensor) -> None:
         """Add the weight of a broadcast argument, summed over the axes of repetition."""
@@ -307,6 +301,18 @@ class Propagation:
         total = weight.sum(axes).reshape(target)
         absolute = weight.detach().abs().sum(axes).reshape(target)
         self._add_weight(sums, argument, total, absolute)
+
+
+def _laid_out(operation: Operation, arguments: Sequence[Interval]) -> Interval:
+    """The interval of a sum or of a layout."""
+    evaluate, parameters = operation.atom.evaluate, operation.parameters
+    sides = [a.lower for a in arguments], [a.upper for a in arguments]
+    lower, upper = (evaluate(*side, *parameters) for side in sides)
+    if operation.atom is not operations.total:  # only sums round
+        return Interval(lower, upper)
+    (argument,) = arguments
+    size = evaluate(torch.maximum(argument.lower.abs(), argument.upper.abs()), *parameters)
+    return _wider(lower, upper, operation.arguments[0].size * size)
 
 
 def split_signs(weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -29,9 +29,16 @@ from grisaille.belief.logarithmic_inputs import learned_in_logarithm
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Constant, Expression, Operation
+from grisaille.language.expression import (
+    Algebra,
+    Call,
+    Constant,
+    Expression,
+    Operation,
+    entries,
+)
 from grisaille.language.operations import Atom
-from grisaille.language.program import BoxCall, Node, Program
+from grisaille.language.program import BoxCall, Program, substituted
 from grisaille.language.variable import Variable
 from grisaille.proof.clipped_bands import ClippedBands
 from grisaille.proof.propagation import obstacles
@@ -41,12 +48,6 @@ from grisaille.search.search_problem import SearchProblem, rounded
 
 # --- lowering -------------------------------------------------------------------------------------
 # Lowering: rewrite expressions with elementary operations, for which bounds are known.
-
-_FOLDS = {
-    operations.product: operations.multiply,
-    operations.largest: operations.maximum,
-    operations.smallest: operations.minimum,
-}
 
 
 def lowered(expressions: Sequence[Expression]) -> list[Expression]:
@@ -64,6 +65,12 @@ class _Lowering:
     def __init__(self) -> None:
         self.done: dict[Expression, Expression] = {}
         self.known: dict[tuple[object, ...], Expression] = {}
+        self._algebra: Algebra[Expression, Expression] = Algebra(
+            variable=lambda variable: variable,
+            constant=self._constant,
+            operation=self._operation,
+            call=self._call,
+        )
 
     def of_all(self, expressions: Sequence[Expression]) -> list[Expression]:
         stack = list(reversed(expressions))
@@ -75,32 +82,29 @@ class _Lowering:
                 continue
             stack.pop()
             if expression not in self.done:
-                self.done[expression] = self._lower(expression)
+                arguments = [self.done[a] for a in expression.arguments]
+                self.done[expression] = expression._become(self._algebra, arguments)
         return [self.done[e] for e in expressions]
 
-    def _lower(self, expression: Expression) -> Expression:
-        arguments = tuple(self.done[a] for a in expression.arguments)
-        same = all(a is b for a, b in zip(arguments, expression.arguments, strict=True))
-        if isinstance(expression, Constant):
-            return self._constant(expression)
-        if isinstance(expression, Call):
-            key = ("call", id(expression.box), *map(id, arguments))
-            if key not in self.known:
-                self.known[key] = expression if same else Call(expression.box, arguments)
-            return self.known[key]
-        if not isinstance(expression, Operation):
-            return expression
-        atom, parameters = expression.atom, expression.parameters
+    def _call(self, call: Call, arguments: Sequence[Expression]) -> Expression:
+        key = ("call", id(call.box), *map(id, arguments))
+        if key not in self.known:
+            self.known[key] = call if _same(call, arguments) else Call(call.box, tuple(arguments))
+        return self.known[key]
+
+    def _operation(self, operation: Operation, parts: Sequence[Expression]) -> Expression:
+        atom, parameters, arguments = operation.atom, operation.parameters, tuple(parts)
         if atom is operations.norm:
             squares = self._apply(operations.square, arguments)
             return self._apply(
                 operations.sqrt, (self._apply(operations.total, (squares,), parameters),)
             )
-        if atom in _FOLDS and arguments[0].size:
-            return self._fold(_FOLDS[atom], arguments[0], *parameters)
+        if atom.pairwise is not None and arguments[0].size:
+            return self._fold(atom.pairwise, arguments[0], *parameters)
         if atom is operations.matmul:
             return self._matmul(*arguments)
-        return self._apply(atom, arguments, parameters, expression if same else None)
+        made = operation if _same(operation, arguments) else None
+        return self._apply(atom, arguments, parameters, made)
 
     def _apply(
         self,
@@ -117,7 +121,8 @@ class _Lowering:
             return self.known[key]
         if made is None:
             made = Operation(atom, arguments, parameters)
-        values = [torch.tensor(a.value).unsqueeze(0) for a in arguments if isinstance(a, Constant)]
+        known = [a._known for a in arguments]
+        values = [torch.tensor(value).unsqueeze(0) for value in known if value is not None]
         if len(values) == len(arguments):
             value = atom.evaluate(*values, *parameters)[0].cpu().numpy()
             # A value that is not finite is left to the evaluation, which knows how to handle it.
@@ -177,12 +182,16 @@ class _Lowering:
         return self._relaid(value, lambda p: p.reshape(shape))
 
 
+def _same(expression: Expression, arguments: Sequence[Expression]) -> bool:
+    return all(a is b for a, b in zip(arguments, expression.arguments, strict=True))
+
+
 # --- branching variables --------------------------------------------------------------------------
 # Variables to branch on, and inputs of black boxes that are branching variables themselves.
 
 Columns = NDArray[np.int_]
-_KNOWN = {atom for atom in vars(operations).values() if isinstance(atom, Atom)}
-_AFFINE = (operations.add, operations.subtract, operations.negative)
+Reads = tuple[Flags, Flags]
+"""The outputs that each entry reads, (*shape, outputs), and those it reads nonlinearly."""
 
 
 def branched_outputs(program: Program) -> Flags:
@@ -197,36 +206,37 @@ def branched_outputs(program: Program) -> Flags:
     outputs = program.box_outputs
     if not outputs:
         return np.zeros(0, dtype=bool)
-    reads: list[Flags] = []  # per node, which outputs each entry reads: (*shape, outputs)
-    nonlinear: list[Flags] = []  # and which of them nonlinearly
     branched = np.zeros(outputs, dtype=bool)
-    for position, node in enumerate(program.nodes):
-        read = np.zeros((*node.expression.shape, outputs), dtype=bool)
-        curved = read.copy()
-        arguments = [reads[a] for a in node.arguments]
-        if isinstance(node.expression, Call):
-            for argument in arguments:
-                branched |= _any(argument)
-            columns = program.call_of_node[position].columns
-            entries = np.arange(columns.start, columns.stop)
-            read.reshape(-1, outputs)[np.arange(len(entries)), entries] = True
-        elif isinstance(node.expression, Operation):
-            read, curved = _operation_reads(
-                node, arguments, [nonlinear[a] for a in node.arguments], read
-            )
-        reads.append(read)
-        nonlinear.append(curved)
+
+    def nothing(expression: Expression) -> Reads:
+        none = np.zeros((*expression.shape, outputs), dtype=bool)
+        return none, none.copy()
+
+    def call(own: Call, arguments: Sequence[Reads]) -> Reads:
+        for argument, _ in arguments:
+            branched[_any(argument)] = True
+        read, curved = nothing(own)
+        columns = program.call_of[own].columns
+        entries = np.arange(columns.start, columns.stop)
+        read.reshape(-1, outputs)[np.arange(len(entries)), entries] = True
+        return read, curved
+
+    def operation(own: Operation, arguments: Sequence[Reads]) -> Reads:
+        reads, nonlinear = ([pair[side] for pair in arguments] for side in (0, 1))
+        return _operation_reads(own, reads, nonlinear, nothing(own)[0])
+
+    nodes = program.fold(
+        Algebra(variable=nothing, constant=nothing, operation=operation, call=call)
+    )
     for position in program.outputs:
-        branched |= _any(nonlinear[position])
+        branched |= _any(nodes[position][1])
     return branched
 
 
 def _operation_reads(
-    node: Node, reads: list[Flags], nonlinear: list[Flags], nothing: Flags
-) -> tuple[Flags, Flags]:
+    operation: Operation, reads: list[Flags], nonlinear: list[Flags], nothing: Flags
+) -> Reads:
     """The outputs that the value of an operation reads, and those it reads nonlinearly."""
-    operation = node.expression
-    assert isinstance(operation, Operation)
     atom, outputs = operation.atom, nothing.shape[-1]
     if atom is operations.take:
         pick = list(operation.parameters[0])
@@ -241,7 +251,7 @@ def _operation_reads(
     if atom is operations.total:
         axes = operation.parameters[0]
         return reads[0].any(axes), nonlinear[0].any(axes)
-    if atom not in _KNOWN:  # a white box may be nonlinear in all its arguments
+    if not atom.is_elementwise:  # a white box may be nonlinear in all its arguments
         read = nothing | np.logical_or.reduce([_any(r) for r in reads])
         return read, read
     rank = nothing.ndim
@@ -249,12 +259,12 @@ def _operation_reads(
     nonlinear = [_aligned(n, rank) for n in nonlinear]
     read = nothing | np.logical_or.reduce(np.broadcast_arrays(*reads))
     curved = nothing | np.logical_or.reduce(np.broadcast_arrays(*nonlinear))
-    if atom in _AFFINE:
+    if atom.linear == "jointly":
         return read, curved
-    if atom is operations.multiply:
+    if atom.linear == "separately":
         both = reads[0].any(-1, keepdims=True) & reads[1].any(-1, keepdims=True)
         return read, curved | (read & both)
-    if atom is operations.divide:
+    if atom.linear == "in the first":
         return read, curved | (read & reads[1].any(-1, keepdims=True))
     return read, read
 
@@ -275,26 +285,21 @@ def state_sources(program: Program, column_of_output: Columns) -> list[Columns]:
         program: The program. Its design variables are the first branching variables.
         column_of_output: The branching variable of every output of every call, or -1.
     """
-    columns: list[Columns] = []
-    for position, node in enumerate(program.nodes):
-        expression = node.expression
-        entries = np.full(expression.size, -1)
-        if isinstance(expression, Variable):
-            place = program.columns[expression]
-            entries = np.arange(place.start, place.stop)
-        elif isinstance(expression, Call):
-            entries = column_of_output[program.call_of_node[position].columns]
-        elif isinstance(expression, Operation) and expression.atom is operations.take:
-            entries = columns[node.arguments[0]][list(expression.parameters[0])]
-        elif isinstance(expression, Operation) and expression.atom is operations.join:
-            entries = np.concatenate([columns[a] for a in node.arguments])
-        columns.append(entries)
+    columns: dict[Expression, Columns] = {
+        variable: np.arange(place.start, place.stop) for variable, place in program.columns.items()
+    }
+    columns |= {own: column_of_output[call.columns] for own, call in program.call_of.items()}
     return [_accepted(program, call, columns) for call in program.calls]
 
 
-def _accepted(program: Program, call: BoxCall, columns: list[Columns]) -> Columns:
+def _accepted(program: Program, call: BoxCall, columns: dict[Expression, Columns]) -> Columns:
     """The columns of a call's state, with -1 if the black box accepts less than their range."""
-    source = np.concatenate([columns[a] for a in program.nodes[call.node].arguments])
+    found = []
+    for argument in call.arguments:
+        for entry in entries(argument):
+            own = columns.get(program.canonical(entry.source))
+            found.append(-1 if own is None else own[entry.position])
+    source = np.array(found, dtype=int)
     design = (source >= 0) & (source < program.size)
     low, high = np.full(len(source), -np.inf), np.full(len(source), np.inf)
     low[design], high[design] = program.lower[source[design]], program.upper[source[design]]
@@ -383,48 +388,35 @@ class _Rewriting:
         self._searched = {v: _search_variable(program, v) for v in program.variables if v.log}
         flags = {box: learned_in_logarithm(program, box) for box in program.boxes}
         self._learned = {box: (_of_logarithms(box, f), f) for box, f in flags.items() if f.any()}
-        self._done: dict[Expression, Expression] = {}
 
     def of_all(
         self, expressions: list[Expression]
     ) -> tuple[list[Expression], tuple[Variable, ...]]:
-        # Nodes come in the order of their arguments, and equal ones are merged.
-        made: list[Expression] = []
-        for node in self._program.nodes:
-            arguments = tuple(made[a] for a in node.arguments)
-            made.append(self._rewritten(node.expression, arguments))
-            self._done[node.expression] = made[-1]
-        position = self._program.position
-        variables = tuple(self._searched.get(v, v) for v in self._program.variables)
-        return [made[position[e]] for e in expressions], variables
+        program = self._program
+        leaves: dict[Expression, Expression] = {
+            v: Operation(operations.exp, (new,)) for v, new in self._searched.items()
+        }
+        made = substituted(program, leaves, self._recalled)
+        variables = tuple(self._searched.get(v, v) for v in program.variables)
+        return [made[program.position[e]] for e in expressions], variables
 
-    def _rewritten(self, expression: Expression, arguments: tuple[Expression, ...]) -> Expression:
-        if isinstance(expression, Variable) and expression.log:
-            return Operation(operations.exp, (self._searched[expression],))
-        if isinstance(expression, Operation):
-            return Operation(expression.atom, arguments, expression.parameters)
-        if not isinstance(expression, Call):
-            return expression
-        if expression.box not in self._learned:
-            return Call(expression.box, arguments)
-        box, flags = self._learned[expression.box]
-        logarithms = [self._in_logarithms(a) for a in expression.arguments]
+    def _recalled(self, call: Call, arguments: Sequence[Expression]) -> Expression:
+        if call.box not in self._learned:
+            return call.of(arguments)
+        box, flags = self._learned[call.box]
+        logarithms = [self._in_logarithms(a) for a in call.arguments]
         both = Operation(operations.join, (*arguments, *logarithms))
         place = np.arange(len(flags)) + len(flags) * flags
         return Call(box, (both[place],))
 
     def _in_logarithms(self, expression: Expression) -> Expression:
-        """The same with entries of variables with `log=True` as their search coordinates."""
-        if isinstance(expression, Variable) and expression.log:
-            return self._searched[expression]
-        if isinstance(expression, Operation) and expression.atom in (
-            operations.take,
-            operations.join,
-        ):
-            parts = tuple(self._in_logarithms(a) for a in expression.arguments)
-            return Operation(expression.atom, parts, expression.parameters)
-        # What else a black box reads it is not learned in the logarithm of.
-        return self._done.get(expression, expression)
+        """Return search coordinates for entries of variables with `log=True`, 0 for others."""
+        searched: dict[Expression, Variable] = dict(self._searched.items())
+        found: list[Expression] = [
+            searched[source].ravel()[position] if source in searched else Constant(0.0)
+            for source, position in entries(expression)
+        ]
+        return Operation(operations.join, tuple(found))
 
 
 def _search_variable(program: Program, variable: Variable) -> Variable:

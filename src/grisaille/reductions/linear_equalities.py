@@ -24,7 +24,7 @@ from grisaille.errors import ModelError
 from grisaille.language import operations
 from grisaille.language.constraint import Constraint
 from grisaille.language.design_points import own_points
-from grisaille.language.expression import Call, Constant, Expression, Operation
+from grisaille.language.expression import Constant, Expression, Operation
 from grisaille.language.linear_system import (
     LinearRows,
     LinearSystem,
@@ -32,7 +32,7 @@ from grisaille.language.linear_system import (
     linear_system,
 )
 from grisaille.language.problem import DEFAULT_TOLERANCE, Problem, reduced_by, rewritten
-from grisaille.language.program import Program
+from grisaille.language.program import Program, substituted
 from grisaille.language.tables import entry_names
 from grisaille.language.text import labelled
 from grisaille.language.variable import DesignSpace, Integer, Unknown, Variable
@@ -195,7 +195,7 @@ def reduced_problem(
     program = Program(
         [problem.objective, *(side for c in same for side in (c.left, c.right))], problem.variables
     )
-    made = _substituted(program, _stand_ins(problem, entries, solved))
+    made = substituted(program, _stand_ins(problem, entries, solved))
     where = program.position
     constraints = [
         c.replaced(
@@ -272,9 +272,9 @@ def _formula(slopes: Array, constant: float, parts: Sequence[Expression]) -> Exp
 
 def _stand_ins(
     problem: Problem, entries: dict[int, Expression], solved: NDArray[np.int64]
-) -> dict[Variable, Expression]:
+) -> dict[Expression, Expression]:
     """What stands in place of the variables of which entries are solved for."""
-    found: dict[Variable, Expression] = {}
+    found: dict[Expression, Expression] = {}
     for variable, columns in problem.program.columns.items():
         places = range(columns.start, columns.stop)
         if np.isin(solved, places).any():
@@ -282,23 +282,6 @@ def _stand_ins(
             joined = Operation(operations.join, parts)
             found[variable] = joined.reshape(variable.shape) if variable.shape else parts[0]
     return found
-
-
-def _substituted(program: Program, stand_ins: dict[Variable, Expression]) -> list[Expression]:
-    """What becomes of each node of a program."""
-    made: list[Expression] = []
-    for node in program.nodes:
-        arguments = tuple(made[a] for a in node.arguments)
-        expression = node.expression
-        if isinstance(expression, Operation):
-            made.append(Operation(expression.atom, arguments, expression.parameters))
-        elif isinstance(expression, Call):
-            made.append(Call(expression.box, arguments))
-        elif isinstance(expression, Variable):
-            made.append(stand_ins.get(expression, expression))
-        else:
-            made.append(expression)
-    return made
 
 
 def _called(original: Expression, made: Expression) -> Expression:

@@ -18,7 +18,6 @@ from grisaille.array_types import Array
 from grisaille.belief.learning import believe, input_range, noise_of
 from grisaille.checks import attribute_of, first_strange, is_finite, real_numbers
 from grisaille.errors import EvaluationError, ModelError, counted, shortened
-from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import (
     argument_sources,
@@ -30,13 +29,12 @@ from grisaille.language.box_inputs import (
     output_names,
     value_count,
 )
-from grisaille.language.expression import Expression, Operation
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.language.tables import Places
 from grisaille.language.units import entry_units, plain_numbers
 from grisaille.language.values import ValueKind, check_indicators, condensed, expanded
-from grisaille.language.variable import Variable
 from grisaille.records import History, Observation
 from grisaille.study.argument_checks import refusal
 from grisaille.study.events import (
@@ -180,19 +178,7 @@ def direct_entries(program: Program, call: BoxCall) -> list[int | None]:
 
 
 def _all_entries(program: Program, expressions: Sequence[Expression]) -> list[int | None]:
-    return [entry for expression in expressions for entry in _entries(program, expression)]
-
-
-def _entries(program: Program, expression: Expression) -> list[int | None]:
-    if isinstance(expression, Variable):
-        columns = program.columns[expression]
-        return list(range(columns.start, columns.stop))
-    if isinstance(expression, Operation) and expression.atom is operations.take:
-        inner = _entries(program, expression.arguments[0])
-        return [inner[position] for position in expression.parameters[0]]
-    if isinstance(expression, Operation) and expression.atom is operations.join:
-        return _all_entries(program, expression.arguments)
-    return [None] * expression.size
+    return [entry for expression in expressions for entry in program.design_entries(expression)]
 
 
 def _points(program: Program, rows: Rows, free: Rows) -> tuple[Array, list[str]]:

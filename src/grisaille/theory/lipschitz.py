@@ -7,6 +7,7 @@ posterior. Those of known parts come from their derivatives.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,82 +30,42 @@ from grisaille.belief.processes.kernels import (
 from grisaille.errors import ModelError
 from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Operation
-from grisaille.language.program import BoxCall, Program
+from grisaille.language.expression import Algebra, Operation
+from grisaille.language.program import BoxCall, Dependence, Program, linear_nodes
 from grisaille.language.unknowns import unknown_entries
-from grisaille.language.variable import Unknown, Variable
 from grisaille.records import History
 
 # --- affine steps ---------------------------------------------------------------------------------
-# Steps of a program that are affine, that may jump, and that only pass values on.
-
-_LINEAR = (
-    operations.add,
-    operations.subtract,
-    operations.negative,
-    operations.total,
-    operations.take,
-    operations.join,
-)
-_BILINEAR = (operations.multiply, operations.matmul)
-_PASSING = (operations.take, operations.join, operations.negative)
 
 
-def affine_nodes(program: Program) -> list[bool]:
-    """Whether each node is affine in unknowns and outputs of black boxes, with constant slopes."""
-    constant: list[bool] = []
-    affine: list[bool] = []
-    reads = _reading_nodes(program)
-    for position, node in enumerate(program.nodes):
-        constant_arguments = [constant[a] for a in node.arguments]
-        affine_arguments = [affine[a] for a in node.arguments]
-        expression = node.expression
-        free = isinstance(expression, Variable | Call)
-        constant.append(not free and all(constant_arguments))
-        if free or not reads[position]:  # nothing that counts changes it, or it does
-            affine.append(True)
-            continue
-        assert isinstance(expression, Operation)
-        if expression.atom in _LINEAR:
-            affine.append(all(affine_arguments))
-        elif expression.atom in _BILINEAR:
-            affine.append(all(affine_arguments) and any(constant_arguments))
-        else:
-            divides = expression.atom is operations.divide
-            affine.append(divides and affine_arguments[0] and constant_arguments[1])
-    return affine
+def _follow(program: Program) -> list[Dependence]:
+    """Return how each node depends on unknowns and on outputs of black boxes."""
+    return linear_nodes(program, lambda variable: variable.is_unknown)
 
 
-def jumping_nodes(program: Program) -> list[int]:
-    """Positions of the nodes that read a black box or an unknown and may jump with it."""
-    reads = _reading_nodes(program)
-    return [
-        position
-        for position, node in enumerate(program.nodes)
-        if isinstance(node.expression, Operation)
-        and not node.expression.atom.continuous
-        and reads[position]
-    ]
-
-
-def _reading_nodes(program: Program) -> list[bool]:
-    """Whether each node is, or reads, a black-box call or an unknown."""
-    reads: list[bool] = []
-    for node in program.nodes:
-        inherited = any(reads[a] for a in node.arguments)
-        reads.append(inherited or isinstance(node.expression, Call | Unknown))
-    return reads
+def jumping(program: Program) -> Operation | None:
+    """Return the first operation that may jump with a black box's output or an unknown."""
+    nodes = _follow(program)
+    for operation in program.operations:
+        if not operation.atom.continuous and nodes[program.position[operation]].reads:
+            return operation
+    return None
 
 
 def passing_nodes(program: Program) -> list[bool]:
-    """Whether each node only passes on or negates variables and black-box outputs."""
-    passes: list[bool] = []
-    for node in program.nodes:
-        expression = node.expression
-        plain = not isinstance(expression, Operation) or expression.atom in _PASSING
-        inherits = isinstance(expression, Call) or all(passes[a] for a in node.arguments)
-        passes.append(plain and inherits)
-    return passes
+    """Return for each node if it only passes on or negates variables and black-box outputs."""
+
+    def operation(own: Operation, passes: Sequence[bool]) -> bool:
+        return (own.atom.is_layout or own.atom is operations.negative) and all(passes)
+
+    return program.fold(
+        Algebra(
+            variable=lambda _: True,
+            constant=lambda _: True,
+            operation=operation,
+            call=lambda _, _passes: True,
+        )
+    )
 
 
 # --- lipschitz ------------------------------------------------------------------------------------
@@ -214,10 +175,10 @@ def known_slopes(program: Program, history: History) -> KnownSlopes:
         states.append(_steepest(inputs.expand(len(samples), -1), changing))
         return changing[:, many:][:, call.columns]
 
-    jumping = jumping_nodes(program)
-    if jumping:
+    jump = jumping(program)
+    if jump is not None:
         raise ModelError(
-            f"{program.nodes[jumping[0]].expression!r} may jump with a black box's output or "
+            f"{jump!r} may jump with a black box's output or "
             "an unknown, so no Lipschitz constant, and no bound on regret, exists (Assumption Lip)"
         )
     outputs = program.run(design, resolve)
@@ -227,7 +188,7 @@ def known_slopes(program: Program, history: History) -> KnownSlopes:
             "a known part is infinitely steep somewhere in the range that its black boxes are "
             "declared to have: narrow lower= and upper=, or there is no bound (Assumption Lip)"
         )
-    source = Source.EXACT if all(affine_nodes(program)) else Source.ESTIMATED
+    source = Source.EXACT if all(n.is_linear for n in _follow(program)) else Source.ESTIMATED
     every = np.concatenate(rows)
     return KnownSlopes(
         states=tuple(slopes[:, many:] for slopes in states),

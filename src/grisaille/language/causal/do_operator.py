@@ -19,7 +19,7 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Call, Expression, Operation, as_expression
 from grisaille.language.operations import Atom
 from grisaille.language.problem import Problem, rewritten
-from grisaille.language.program import Program
+from grisaille.language.program import Program, substituted
 from grisaille.language.text import labelled
 from grisaille.language.variable import Variable
 
@@ -171,22 +171,9 @@ def substitute(
         replacement: A new expression for an old one and for all that are equal to it.
     """
     program = Program([*expressions, *replacement])
-    put = {program.position[old]: new for old, new in replacement.items()}
-    written: list[Expression] = []
-    for position, node in enumerate(program.nodes):
-        old = node.expression
-        arguments = tuple(written[a] for a in node.arguments)
-        kept = [program.nodes[a].expression for a in node.arguments]
-        if position in put:
-            written.append(put[position])
-        elif is_natural(old) or all(a is b for a, b in zip(arguments, kept, strict=True)):
-            written.append(old)
-        elif isinstance(old, Operation):
-            new = Operation(old.atom, arguments, old.parameters)
-            written.append(labelled(new, old.name, old.unit))
-        else:
-            assert isinstance(old, Call)
-            written.append(labelled(Call(old.box, arguments), old.name, old.unit))
+    leaves: dict[Expression, Expression] = {o: o for o in program.operations if is_natural(o)}
+    leaves |= {program.canonical(old): new for old, new in replacement.items()}
+    written = substituted(program, leaves)
     # Equal expressions are one node, whatever they are called.
     return [labelled(written[program.position[e]], e.name, e.unit) for e in expressions]
 
