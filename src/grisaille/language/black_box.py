@@ -582,10 +582,9 @@ class BlackBox:
             f"{counted(self.outputs, 'output')} but {what}={shortened(given)}: pass one number, or "
             "one per output"
         )
-        several = isinstance(self.unit, tuple)
         given = plain_numbers(
             given,
-            entry_units(self.unit, self.outputs if several else 1),
+            entry_units(self.unit, 1),
             [what] * self.outputs,
             lambda text: self._fault(f"has a quantity as {what}: {text}"),
             is_spread=what != "lower" and what != "upper",

@@ -189,7 +189,7 @@ def is_equality_as_condition(constraint: Constraint) -> ModelError:
 def is_never_met(constraint: Constraint) -> bool:
     """Return whether a side is an infinite constant that the other side can never reach."""
     left, right = (
-        side.value if isinstance(side, Constant) else np.zeros(())
+        np.zeros(()) if side._known is None else side._known
         for side in (constraint.left, constraint.right)
     )
     if constraint.is_equality:
@@ -198,4 +198,4 @@ def is_never_met(constraint: Constraint) -> bool:
 
 
 def _is_zero(expression: Expression) -> bool:
-    return isinstance(expression, Constant) and not expression.shape and expression.value == 0
+    return not expression.shape and expression._known is not None and expression._known == 0

@@ -56,7 +56,7 @@ class Loops:
         self._problem = problem
         self._position = {call.key: i for i, call in enumerate(problem.program.calls)}
         read = read_by_boxes(problem.program)
-        unknowns = [v for v in problem.variables if isinstance(v, Unknown)]
+        unknowns = problem.program.unknowns
         self.torn = self._places([u for u in unknowns if u in read])
         self.known = self._places([u for u in unknowns if u not in read])
         later = {u for u in unknowns if u not in read}

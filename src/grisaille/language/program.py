@@ -23,7 +23,7 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Algebra, Call, Constant, Expression, Operation, V, entries
 from grisaille.language.operations import join
 from grisaille.language.slopes import Sloped
-from grisaille.language.variable import DesignSpace, Variable
+from grisaille.language.variable import DesignSpace, Unknown, Variable
 
 # --- program --------------------------------------------------------------------------------------
 
@@ -124,6 +124,11 @@ class Program:
         self.equality_tolerances = (
             np.zeros(rows) if equality_tolerances is None else equality_tolerances
         )
+
+    @property
+    def unknowns(self) -> list[Unknown]:
+        """The variables that equations determine."""
+        return [v for v in self.variables if isinstance(v, Unknown)]
 
     @property
     def size(self) -> int:

@@ -37,11 +37,12 @@ def formula(expression: Expression, names: Mapping[Expression, str] | None = Non
 
 def definition(expression: Expression, names: Mapping[Expression, str] | None = None) -> str:
     """The expression as text; that of a named one with its name, unit and formula."""
-    if expression.name is None or isinstance(expression, Variable):
+    plain = unnamed(expression)
+    if plain is expression:
         return formula(expression, names)
     unit = unit_text(expression.unit).strip().removeprefix("[").removesuffix("]")
     label = f"{expression.name} [{unit}]" if unit else expression.name
-    return f"{label} = {formula(unnamed(expression), names)}"
+    return f"{label} = {formula(plain, names)}"
 
 
 def unnamed(expression: Expression) -> Expression:

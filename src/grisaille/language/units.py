@@ -327,7 +327,7 @@ def declared_unit(who: str, given: Units, shape: Shape, names: Sequence[str] = (
 
 def unit_of_entry(unit: Unit, entry: int) -> str | None:
     """The unit of an entry, by its flat position."""
-    return unit[entry] if isinstance(unit, tuple) else unit
+    return entry_units(unit, entry + 1)[entry]
 
 
 def unit_text(unit: Unit) -> str:

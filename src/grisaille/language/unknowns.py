@@ -30,7 +30,7 @@ _AIM = 1e-6
 
 def unknowns_of(expression: Expression) -> list[Unknown]:
     """The unknowns that an expression reads."""
-    return [v for v in Program([expression]).variables if isinstance(v, Unknown)]
+    return Program([expression]).unknowns
 
 
 def checked_equations(equations: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
@@ -144,18 +144,17 @@ def _no_answer(call: BoxCall, _states: Tensor) -> Tensor:
 def read_by_boxes(program: Program) -> set[Unknown]:
     """The unknowns that a black box reads, directly or through known parts."""
     found: set[Unknown] = set()
-    if not any(v.is_unknown for v in program.variables):
+    if not program.unknowns:
         return found
     for call in program.calls:
-        variables = Program(call.arguments, program.variables).reads
-        found |= {v for v in variables if isinstance(v, Unknown)}
+        found |= set(Program(call.arguments).unknowns)
     return found
 
 
 def unknowns_in_loops(program: Program) -> list[Unknown]:
     """The unknowns that a black box reads, in the order of the program."""
     read = read_by_boxes(program)
-    return [v for v in program.variables if isinstance(v, Unknown) and v in read]
+    return [v for v in program.unknowns if v in read]
 
 
 def refuse_unknowns(who: str, variables: Iterable[Variable]) -> None:

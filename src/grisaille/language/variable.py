@@ -150,10 +150,9 @@ class Variable(Expression):
 
     def _per_entry(self, what: str, given: ArrayLike) -> NDArray[np.float64]:
         """One number per entry, not writable."""
-        several = isinstance(self.unit, tuple)
         given = plain_numbers(
             given,
-            entry_units(self.unit, self.size if several else 1),
+            entry_units(self.unit, 1),
             [f"the {what}"] * self.size,
             lambda text: ModelError(f"variable {self.name!r}: {text}"),
             is_spread=what == "step",

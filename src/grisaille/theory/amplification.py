@@ -19,7 +19,6 @@ from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
 from grisaille.language.unknowns import entries_of, solved_for, unknown_entries
-from grisaille.language.variable import Unknown
 from grisaille.theory.lipschitz import KnownSlopes, Lipschitz, passing_nodes
 
 # --- amplification --------------------------------------------------------------------------------
@@ -161,7 +160,7 @@ def loops_of(problem: Problem) -> Loops | None:
     Raises:
         ModelError: An unknown declares no contraction, or has no equation `t == ...`.
     """
-    unknowns = [v for v in problem.variables if isinstance(v, Unknown)]
+    unknowns = problem.program.unknowns
     if not unknowns:
         return None
     for unknown in unknowns:

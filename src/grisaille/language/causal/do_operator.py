@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from grisaille.checks import check_name, real_numbers
 from grisaille.errors import ModelError, shortened, text_of
 from grisaille.language.black_box import BlackBox
-from grisaille.language.expression import Call, Expression, Operation, as_expression
+from grisaille.language.expression import Algebra, Call, Expression, Operation, as_expression
 from grisaille.language.operations import Atom
 from grisaille.language.problem import Problem, rewritten
 from grisaille.language.program import Program, substituted
@@ -199,19 +199,23 @@ def is_natural(expression: Expression) -> bool:
 
 def natural_reads(parts: Sequence[Expression]) -> set[str]:
     """Names of the variables whose natural values expressions read, not counting calls' reads."""
-    reached = _walk(parts, lambda part: isinstance(part, Call) or is_natural(part))
-    behind = [argument for part in reached if is_natural(part) for argument in part.arguments]
-    calls = _walk(behind, lambda part: isinstance(part, Call))
-    return {part.box.name for part in calls if isinstance(part, Call)}
+    nothing = frozenset[str]()
 
+    def operation(
+        own: Operation, reads: Sequence[tuple[frozenset[str], frozenset[str]]]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        direct = nothing.union(*(names for names, _ in reads))
+        behind = nothing.union(*(names for _, names in reads))
+        return direct, direct if is_natural(own) else behind
 
-def _walk(parts: Sequence[Expression], is_end: Callable[[Expression], bool]) -> set[Expression]:
-    """All that expressions read, up to and including the ends."""
-    seen: set[Expression] = set()
-    stack = list(parts)
-    while stack:
-        part = stack.pop()
-        if part not in seen:
-            seen.add(part)
-            stack.extend(() if is_end(part) else part.arguments)
-    return seen
+    program = Program(parts)
+    # By node, the variables that it reads, and those of which it reads the natural value.
+    found = program.fold(
+        Algebra(
+            variable=lambda _: (nothing, nothing),
+            constant=lambda _: (nothing, nothing),
+            operation=operation,
+            call=lambda call, _: (frozenset({call.box.name}), nothing),
+        )
+    )
+    return set[str]().union(*(found[position][1] for position in program.outputs))

@@ -13,7 +13,7 @@ from grisaille.checks import attribute_of
 from grisaille.errors import ModelError, shortened
 from grisaille.language.constraint import Constraint
 from grisaille.language.design_points import own_points
-from grisaille.language.expression import Constant, Expression
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.tables import entry_names
 from grisaille.records import History
@@ -150,10 +150,10 @@ def _quantity(constraint: Constraint) -> tuple[Expression, Array, int]:
     they were written, and 0.
     """
     left, right = constraint.left, constraint.right
-    if isinstance(right, Constant):
-        return left, right.value, 1
-    if isinstance(left, Constant):
-        return right, left.value, -1
+    if right._known is not None:
+        return left, right._known, 1
+    if left._known is not None:
+        return right, left._known, -1
     if constraint.flipped:
         return right - left, np.zeros(()), -1
     return left - right, np.zeros(()), 1
