@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -62,7 +63,7 @@ def shorten_leases(lease: float, from_thread: bool) -> None:
         from_thread: Whether a thread gives the heartbeats, not a process.
     """
     session.Heartbeat = partial(heartbeat.Heartbeat, lease=lease)  # type: ignore[assignment, misc]
-    session._LOOK_EVERY = lease / 10
+    session.SESSION = replace(session.SESSION, look_every=lease / 10)
     # Others cannot look for its process: only heartbeats count.
     worker_table.this_host = lambda: f"elsewhere, beside {os.getpid()}"
     if from_thread:

@@ -12,6 +12,9 @@ SOURCE = ROOT / "src" / "grisaille"
 MOST_IMPORTS = 18
 """How many files of the library one file may import."""
 
+MOST_NUMBERS = 200
+"""How many numbers may be constants of a module, outside of the records in docs/method.md."""
+
 # Both lists may only shrink.
 FILES_WITH_MORE_IMPORTS = {
     "language/problem.py",
@@ -65,3 +68,25 @@ def test_the_list_of_long_functions_does_not_grow():
     assert len(longer) == FILES_WITH_LONG_FUNCTIONS
     assert settings["tool"]["ruff"]["lint"]["mccabe"]["max-complexity"] == 12
     assert settings["tool"]["ruff"]["lint"]["pylint"]["max-statements"] == 60
+
+
+def test_few_numbers_are_constants_of_their_own():
+    found = 0
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+            for part in value.elts if isinstance(value, ast.Tuple) else [value]:
+                found += _is_number(part)
+    assert found <= MOST_NUMBERS
+
+
+def _is_number(value: ast.expr | None) -> bool:
+    """Return True for a number, or for an operation on numbers alone."""
+    allowed = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+    parts = [] if value is None else list(ast.walk(value))
+    numbers = [part.value for part in parts if isinstance(part, ast.Constant)]
+    return (
+        bool(numbers)
+        and all(isinstance(part, allowed) for part in parts)
+        and all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
+    )

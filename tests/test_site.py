@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 import pytest
 from docs.builder.check_site import missing_from, problems_of
 from docs.builder.command_help import commands, help_of
+from docs.builder.constants import PAGE, constants, with_table
 from docs.builder.contents import with_tables_of_contents
 from docs.builder.docstrings import as_restructured_text
 from docs.builder.gallery import with_title
@@ -202,3 +203,14 @@ def test_a_missing_name_and_a_missing_example_are_found(tmp_path: Path):
         "gs.Result is not in the reference",
         "examples/first.py is not in the gallery",
     ]
+
+
+def test_the_table_of_constants_is_that_of_the_source():
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_table(page) == page, "run python -m docs.builder.constants"
+
+
+def test_a_constant_names_its_measurement_or_says_that_there_is_none():
+    found = {(one.file, one.name): one for one in constants()}
+    assert "Random 3" in found["search/multistart.py", "left_to_polish"].measured
+    assert found["search/multistart.py", "flat"].measured == ""

@@ -1,11 +1,13 @@
 """Batched quadratic programs, against other solvers and their own optimality conditions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from grisaille.search import local_search
-from grisaille.search.local_search import _TOLERANCE, _solve_by_guessing, solve_quadratic
+from grisaille.search.local_search import LOCAL_SEARCH, _solve_by_guessing, solve_quadratic
 
 PENALTY = 10.0
 
@@ -47,7 +49,10 @@ def allowance(parts, penalty=PENALTY):
     middle, half = (high + low) / 2, (high - low) / 2
     slope = np.abs((gradient + hessian @ middle) * half).max()
     violated = np.maximum(matrix @ middle - bound, 0).sum()
-    return 2 * (len(gradient) + len(bound)) * _TOLERANCE * (slope + penalty * violated) + 1e-9
+    return (
+        2 * (len(gradient) + len(bound)) * LOCAL_SEARCH.tolerance * (slope + penalty * violated)
+        + 1e-9
+    )
 
 
 def by_scipy(parts, penalty=PENALTY):
@@ -232,7 +237,7 @@ def test_a_guess_that_confirms_itself_is_the_solution(unknowns):
 def test_programs_that_no_guess_solves_are_solved_all_the_same(monkeypatch):
     parts = program(3, 6, 0)
     expected = solve(parts)[0]
-    monkeypatch.setattr(local_search, "_GUESSES", 0)
+    monkeypatch.setattr(local_search, "LOCAL_SEARCH", replace(local_search.LOCAL_SEARCH, guesses=0))
     np.testing.assert_allclose(solve(parts)[0], expected, atol=1e-5)
 
 

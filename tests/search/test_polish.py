@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 import grisaille as gs
 from grisaille.search.local_search import linearize
-from grisaille.search.polish import CONVERGED, local_scale, polished, stationarity
+from grisaille.search.polish import POLISH, local_scale, polished, stationarity
 from grisaille.search.search_problem import Scale, SearchProblem, best_of
 from tests.search.search_helpers import (
     assert_honest,
@@ -94,7 +94,7 @@ def test_no_local_solver_beats_the_answer_where_the_objective_varies_by_millions
     assert_honest(problem, solution, tolerance=1e-3)
     assert solution.value == pytest.approx(680.6300573, rel=1e-6)
     assert solution.value <= best_of_slsqp(problem, 20) * (1 + 1e-6)
-    assert solution.stationarity <= CONVERGED
+    assert solution.stationarity <= POLISH.converged
 
 
 # --- how far from a local optimum ----------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_spreads_far_too_large_do_not_end_a_polish_early():
     found = start_at(problem, scale, -0.5, -0.6)
     answer = polished(problem, scale, found, no_hints(problem), 60)
     np.testing.assert_allclose(answer.point, [0.1, 0.2], atol=1e-7)
-    assert answer.stationarity <= CONVERGED
+    assert answer.stationarity <= POLISH.converged
 
 
 def test_another_end_that_leads_lower_is_taken():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from grisaille.search.search_problem import (
-    FEASIBILITY,
+    SEARCH,
     Scale,
     best_of,
     evaluate_in_chunks,
@@ -117,8 +117,13 @@ def test_the_largest_violation_is_told_in_the_constraint_s_own_units():
 
 
 def test_rounding_above_zero_is_feasible_and_more_is_not():
-    assert choose([1, 0], [[-1.0], [FEASIBILITY * 0.99]]) == (1, 0.0, FEASIBILITY * 0.99, True)
-    assert choose([1, 0], [[-1.0], [FEASIBILITY * 1.01]]) == (0, 1.0, 0.0, True)
+    assert choose([1, 0], [[-1.0], [SEARCH.feasibility * 0.99]]) == (
+        1,
+        0.0,
+        SEARCH.feasibility * 0.99,
+        True,
+    )
+    assert choose([1, 0], [[-1.0], [SEARCH.feasibility * 1.01]]) == (0, 1.0, 0.0, True)
 
 
 @pytest.mark.parametrize("nothing", [NAN, INF, -INF])

@@ -6,13 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import grisaille as gs
 from grisaille.study import session
-from grisaille.study import session as waiting
 from grisaille.study.budget import Limits
 from grisaille.study.log import worker_table
 from tests.study.study_helpers import QUICK
@@ -75,8 +75,7 @@ def open_study(folder, function):
 @pytest.fixture
 def quick(monkeypatch):
     """Looks for lost workers all the time, and says at once whom it waits for."""
-    monkeypatch.setattr(session, "_LOOK_EVERY", 0.1)
-    monkeypatch.setattr(waiting, "_LONG", 0.0)
+    monkeypatch.setattr(session, "SESSION", replace(session.SESSION, look_every=0.1, long=0.0))
 
 
 def test_a_worker_that_holds_the_interpreter_lock_for_several_leases_keeps_its_query(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +39,9 @@ def display(monkeypatch: pytest.MonkeyPatch) -> Display:
     """A display in place of IPython's; every change is drawn."""
     made = Display()
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=made))
-    monkeypatch.setattr(notebook_progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(
+        notebook_progress, "PROGRESS", replace(notebook_progress.PROGRESS, pause=0.0)
+    )
     return made
 
 
@@ -83,7 +86,9 @@ def test_a_bar_says_how_far_a_run_with_a_number_of_trials_is(display: Display):
 def test_what_changes_quickly_is_not_drawn_each_time_but_the_last_state_is(
     display: Display, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(notebook_progress, "_PAUSE", 3600.0)
+    monkeypatch.setattr(
+        notebook_progress, "PROGRESS", replace(notebook_progress.PROGRESS, pause=3600.0)
+    )
     view = NotebookTable(OLD_KERNEL, [], HEADERS)
     view.open()
     for trial in range(1, 100):

@@ -49,7 +49,7 @@ DEFAULT_TOLERANCE = 1e-6
 """By how much of the size of its terms a constraint may be violated and still counts as met.
 
 Gurobi and SCIP have 1e-6, HiGHS has 1e-7. Our searches stop within 1e-7 of the spread of a
-constraint (`search/search_problem.FEASIBILITY`), so what they call feasible counts as met.
+constraint (`SEARCH.feasibility`), so what they call feasible counts as met.
 """
 # The same beyond a tolerance of the user's own: 30,000 times the rounding of one sum. Measured at
 # limits of size 1 to 100, recommended points exceed them by at most 4e-12.

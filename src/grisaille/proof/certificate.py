@@ -20,8 +20,21 @@ from grisaille.search.branch_and_bound import Limits, branch_and_bound
 from grisaille.search.proof import ProofStatus, RefutedRegion, Regions
 from grisaille.search.search_problem import rounded
 
-_CHUNK = 256
-_SAMPLES = 4096
+
+@dataclass(frozen=True, slots=True)
+class CertificateConstants:
+    """The constants of verifying a certificate.
+
+    Attributes:
+        chunk: Regions that are verified at a time. Not measured.
+        samples: Sampled points that must not contradict it. Not measured.
+    """
+
+    chunk: int = 256
+    samples: int = 4096
+
+
+CERTIFICATES = CertificateConstants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +131,8 @@ class Certificate:
             return False
         weights = torch.cat([torch.zeros(len(rays), 1, dtype=rays.dtype), rays], 1)
         with torch.no_grad():
-            for start in range(0, len(lower), _CHUNK):
-                part = slice(start, start + _CHUNK)
+            for start in range(0, len(lower), CERTIFICATES.chunk):
+                part = slice(start, start + CERTIFICATES.chunk)
                 regions = relaxation.over(lower[part], upper[part])
                 # Each region needs only its own weights: the diagonal.
                 excess = regions.bound(weights[part]).diagonal()
@@ -131,11 +144,11 @@ class Certificate:
 
     def _sampled_points_violate(self, plausible: PlausibleSet) -> bool:
         engine = torch.quasirandom.SobolEngine(len(plausible.lower), scramble=True, seed=0)
-        unit = engine.draw(_SAMPLES, dtype=torch.float64)
+        unit = engine.draw(CERTIFICATES.samples, dtype=torch.float64)
         points = plausible.lower + (plausible.upper - plausible.lower) * unit
         points = rounded(plausible.search_problem(), points)
         # Half of them lie at the ends of the bands, where constraints are most easily met.
-        n, half = self.problem.program.size, _SAMPLES // 2
+        n, half = self.problem.program.size, CERTIFICATES.samples // 2
         points[:half, n:] = _corners(half, points.shape[1] - n)
         with torch.no_grad():
             _, constraints = plausible.evaluate(points)

@@ -144,13 +144,26 @@ def _argmin(slope: Tensor, curvature: Tensor, half: Tensor) -> Tensor:
 
 # --- regions --------------------------------------------------------------------------------------
 
-# Steps from the centre of a region to the minimizer of its bound. The bands are bounded a second
-# time around the step where they are lowest.
-_STEPS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
-# An output is split if its range is at most this many times as wide as its band, and its relative
-# width is more than this fraction of that of the design variables.
-_OWN = 2.0
-_NARROW = 0.01
+
+@dataclass(frozen=True, slots=True)
+class RegionConstants:
+    """The constants of bounds over regions.
+
+    Attributes:
+        steps: Steps from the centre to the minimizer of the bound; bands are bounded again at the
+            lowest. Not measured.
+        own: An output is split if its range is at most this many times as wide as its band. Not
+            measured.
+        narrow: An output is split if its relative width is more than this part of that of the
+            variables. Not measured.
+    """
+
+    steps: tuple[float, ...] = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+    own: float = 2.0
+    narrow: float = 0.01
+
+
+REGIONS = RegionConstants()
 
 
 class PlausibleRegions:
@@ -230,11 +243,11 @@ class PlausibleRegions:
         width = self.upper - self.lower
         n = self._relaxation.program.size
         share = width / (self._relaxation.upper - self._relaxation.lower).clamp_min(1e-300)
-        own = (width[:, n:] <= _OWN * self._freedom[:, n:]) * share[:, n:]
+        own = (width[:, n:] <= REGIONS.own * self._freedom[:, n:]) * share[:, n:]
         if own.shape[1] == 0:
             return torch.zeros(len(width), dtype=torch.long)
         best, which = own.max(1)
-        return torch.where(best > _NARROW * share[:, :n].amax(1), 1 + which, 0)
+        return torch.where(best > REGIONS.narrow * share[:, :n].amax(1), 1 + which, 0)
 
     def bound(self, weights: Tensor, target: float = torch.inf) -> Tensor:
         """Lower bounds of weighted sums, (weights, 1 + K) to (regions, weights).
@@ -332,7 +345,7 @@ class PlausibleRegions:
             source, weight = torch.tensor(relaxation.sources[i]), weight[rows]
             minimizer = minimum.minimizer[rows][:, source.clamp_min(0)]
             target = torch.where(source >= 0, minimizer, center)
-            steps = torch.tensor(_STEPS, dtype=center.dtype).reshape(-1, 1, 1)
+            steps = torch.tensor(REGIONS.steps, dtype=center.dtype).reshape(-1, 1, 1)
             points = center + steps * (target - center)
             belief = relaxation.beliefs[call.box.name]
             mean, deviation = belief.predict(points.flatten(0, 1))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -312,8 +312,23 @@ def _accepted(program: Program, call: BoxCall, columns: dict[Expression, Columns
 # --- starting points ------------------------------------------------------------------------------
 # Points of the plausible set in regions, to start a search from.
 
-_DESIGNS = 32
-_FEW_OUTPUTS = 4
+
+@dataclass(frozen=True, slots=True)
+class RelaxationConstants:
+    """The constants of relaxations.
+
+    Attributes:
+        designs: Design points by which spreads are measured. Not measured.
+        few_outputs: At most this many outputs have all of their ends tried. Not measured.
+        bound_twice: From this many inputs on, bands are bounded twice. Not measured.
+    """
+
+    designs: int = 32
+    few_outputs: int = 4
+    bound_twice: int = 3
+
+
+RELAXATION = RelaxationConstants()
 
 
 def spread_points(plausible: PlausibleSet, lower: Tensor, upper: Tensor) -> Tensor:
@@ -331,7 +346,7 @@ def spread_points(plausible: PlausibleSet, lower: Tensor, upper: Tensor) -> Tens
     outputs = plausible.controls.count
     middle = design.new_zeros(len(design), outputs)
     etas = [middle]
-    if outputs <= _FEW_OUTPUTS:
+    if outputs <= RELAXATION.few_outputs:
         for corner in product((-1.0, 1.0), repeat=outputs):
             etas.append(middle + torch.tensor(corner, dtype=design.dtype))
     return torch.cat([torch.cat([design, eta], 1) for eta in etas])
@@ -340,13 +355,15 @@ def spread_points(plausible: PlausibleSet, lower: Tensor, upper: Tensor) -> Tens
 def designs(lower: Tensor, upper: Tensor) -> Tensor:
     """Sobol points, (regions, n) twice to (points, n): the first of each region, then the next."""
     engine = torch.quasirandom.SobolEngine(lower.shape[1], seed=0)
-    unit = engine.draw(1 + _DESIGNS, dtype=torch.float64)[1:]  # the second one is the centre
+    unit = engine.draw(1 + RELAXATION.designs, dtype=torch.float64)[
+        1:
+    ]  # the second one is the centre
     return (lower + (upper - lower) * unit.unsqueeze(1)).reshape(-1, lower.shape[1])
 
 
 def at_ends(lower: Tensor, upper: Tensor, ends: Tensor) -> Tensor:
     """The same design points with a given eta for each region, (regions, outputs)."""
-    return torch.cat([designs(lower, upper), ends.repeat(_DESIGNS, 1)], 1)
+    return torch.cat([designs(lower, upper), ends.repeat(RELAXATION.designs, 1)], 1)
 
 
 def linear_optimum(plausible: PlausibleSet, design: Tensor) -> Tensor:
@@ -444,9 +461,6 @@ def _logarithm(ends: Array | None, flags: Flags) -> Array | None:
 
 # --- relaxation -----------------------------------------------------------------------------------
 
-# From this many inputs of a black box on, bounding the bands a second time is worth its time.
-_BOUND_TWICE = 3
-
 
 def relaxed(plausible: PlausibleSet) -> SearchProblem:
     """The auxiliary problem as a search problem, with bounds for a global search."""
@@ -531,7 +545,7 @@ class PlausibleRelaxation:
         lower = torch.cat([torch.tensor(space.search_lower).unsqueeze(0), -unbounded], 1)
         upper = torch.cat([torch.tensor(space.search_upper).unsqueeze(0), unbounded], 1)
         # A mean alone has nothing to touch: its bound would be the same.
-        wide = max((len(source) for source in self.sources), default=0) >= _BOUND_TWICE
+        wide = max((len(source) for source in self.sources), default=0) >= RELAXATION.bound_twice
         self.bounds_twice = wide and any(bool(beta.any()) for beta in self.beta.values())
         # Tables pay only where the ranges of outputs matter.
         root = PlausibleRegions(self, lower, upper, tabulate=len(branched) > 0)

@@ -32,10 +32,33 @@ from grisaille.search.proof import Proof, ProofStatus, RefutedRegion, Regions, R
 # linear program over all slopes seen so far proposes weights, whose bound gives the next
 # slopes. Weights that help one region help its neighbours too.
 
-_MOST = 12
-_ROUNDS = 6
-# Largest multiplier in typical spreads. Where a larger one would be needed, a ray refutes better.
-_LARGEST = 1e3
+
+@dataclass(frozen=True, slots=True)
+class BranchAndBoundConstants:
+    """The constants of branch and bound.
+
+    Attributes:
+        weights: Vectors of multipliers that are kept. Not measured.
+        rounds: Steps that learn multipliers. Not measured.
+        largest: The largest multiplier in typical spreads; a ray refutes better than a larger one.
+            Not measured.
+        first_cuts: Cuts before the first bounds. Not measured.
+        batch: The most regions that a processor splits at a time. Not measured.
+        first_search: The round after which a better point is searched for the first time. Not
+            measured.
+        points: Regions that are points and are closed at a time. Not measured.
+    """
+
+    weights: int = 12
+    rounds: int = 6
+    largest: float = 1e3
+    first_cuts: int = 4
+    batch: int = 2048
+    first_search: int = 8
+    points: int = 8
+
+
+BRANCH_AND_BOUND = BranchAndBoundConstants()
 
 
 class MultiplierPool:
@@ -88,7 +111,7 @@ class MultiplierPool:
         learned = False
         for rays in (True,) if target == torch.inf else (False, True):
             best = self._merit(values, self.weights, target, rays).max()
-            for _ in range(_ROUNDS):
+            for _ in range(BRANCH_AND_BOUND.rounds):
                 proposal, promise = self._propose(cuts, target, rays)
                 # The cuts allow nothing much better than what is known.
                 if proposal is None or promise <= best + 0.01 * abs(best):
@@ -135,7 +158,7 @@ class MultiplierPool:
             b_ub=offset,
             A_eq=np.append(np.ones(count), 0.0)[None] if rays else None,
             b_eq=[1.0] if rays else None,
-            bounds=[*[(0.0, 1.0 if rays else _LARGEST)] * count, (None, None)],
+            bounds=[*[(0.0, 1.0 if rays else BRANCH_AND_BOUND.largest)] * count, (None, None)],
             method="highs",
         )
         if answer.x is None:
@@ -152,7 +175,7 @@ class MultiplierPool:
         return proposal, float(answer.x[-1])
 
     def _add(self, weights: Tensor) -> None:
-        if len(self.weights) >= _MOST + self._fixed:
+        if len(self.weights) >= BRANCH_AND_BOUND.weights + self._fixed:
             oldest = min(range(self._fixed, len(self.weights)), key=self._used.__getitem__)
             keep = [i for i in range(len(self.weights)) if i != oldest]
             self.weights = self.weights[keep]
@@ -172,14 +195,6 @@ def _with_slopes(bound: Callable[[Tensor], Tensor], weights: Tensor) -> tuple[Te
 
 # --- branch and bound -----------------------------------------------------------------------------
 
-_FIRST_CUTS = 4
-# Large trees are split in larger batches, which cost less per region.
-LARGEST_BATCH = 2048
-"""The largest number of regions to split at a time on a processor."""
-# The round after which to search for a better point than a known one for the first time.
-_FIRST_SEARCH = 8
-# How many regions that are points are searched and closed at a time.
-_POINTS = 8
 
 Improve = Callable[[Tensor, Tensor], float]
 """Searches promising regions, (regions, D) twice; returns the least feasible objective known."""
@@ -203,7 +218,7 @@ class Limits:
     regions: int
     seconds: float | None
     batch: int
-    largest_batch: int = LARGEST_BATCH
+    largest_batch: int = BRANCH_AND_BOUND.batch
 
     def tolerance(self, upper: float) -> float:
         """The gap that is close enough."""
@@ -223,7 +238,7 @@ def branch_and_bound(
         improve: Called now and then to search the most promising regions for better points.
     """
     tree = _Tree(relaxation, scale, upper, limits)
-    next_search = 1 if upper == torch.inf else _FIRST_SEARCH
+    next_search = 1 if upper == torch.inf else BRANCH_AND_BOUND.first_search
     rounds = 0
     while tree.unfinished():
         points = tree.split()
@@ -242,7 +257,7 @@ def _first_regions(
 ) -> tuple[Tensor, Tensor]:
     """The search space, cut a few times because bounding one region alone would waste the batch."""
     lowers, uppers = lower.unsqueeze(0), upper.unsqueeze(0)
-    for cut in range(_FIRST_CUTS):
+    for cut in range(BRANCH_AND_BOUND.first_cuts):
         variable = torch.full((len(lowers),), cut % len(lower))
         middle = (lowers + uppers) / 2
         if whole is None:
@@ -334,9 +349,9 @@ class _Tree:
         if can_split.all():
             return None, parents
         points = parents.pick(~can_split)
-        later = points.pick(slice(_POINTS, None))
+        later = points.pick(slice(BRANCH_AND_BOUND.points, None))
         self._open = _Findings(*map(torch.cat, zip(self._open, later, strict=True)))
-        return points.pick(slice(_POINTS)), parents.pick(can_split)
+        return points.pick(slice(BRANCH_AND_BOUND.points)), parents.pick(can_split)
 
     def close(self, points: _Findings) -> None:
         """Close regions that are points, with the best weights for each of them.

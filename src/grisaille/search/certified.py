@@ -12,7 +12,7 @@ from torch import Tensor
 
 from grisaille.checks import check_amount, check_count, check_solver, is_number
 from grisaille.errors import ModelError, shortened
-from grisaille.search.branch_and_bound import LARGEST_BATCH, Limits, branch_and_bound
+from grisaille.search.branch_and_bound import BRANCH_AND_BOUND, Limits, branch_and_bound
 from grisaille.search.multistart import MultiStart, search_from
 from grisaille.search.polish import with_stationarity
 from grisaille.search.proof import NoRelaxation, Proof
@@ -59,10 +59,23 @@ def usable_device(name: str | None) -> AbstractContextManager[Any]:
 
 # --- certified ------------------------------------------------------------------------------------
 
-_STARTS = 12
-_STEPS = 40
-# Graphics processors bound thousands of regions as fast as one.
-_ON_DEVICE = 32_768
+
+@dataclass(frozen=True, slots=True)
+class CertifiedConstants:
+    """The constants of the search before a proof.
+
+    Attributes:
+        starts: Its local searches. Not measured.
+        steps: Their steps. Not measured.
+        on_device: The most regions that a graphics processor splits at a time. Not measured.
+    """
+
+    starts: int = 12
+    steps: int = 40
+    on_device: int = 32_768
+
+
+CERTIFIED = CertifiedConstants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +144,9 @@ class Certified:
             points = relaxation.starts(lower, upper)
             known = best.value if best.feasible else math.inf
             with usable_device(None if self.device is None else "cpu"):
-                found = search_from(problem, scale, points, _STARTS, _STEPS, known)
+                found = search_from(
+                    problem, scale, points, CERTIFIED.starts, CERTIFIED.steps, known
+                )
             spent = best.evaluations + found.evaluations
             better = (found.feasible, -found.value) > (best.feasible, -best.value)
             best = replace(found if better else best, evaluations=spent)
@@ -143,7 +158,9 @@ class Certified:
             regions=self.regions,
             seconds=self.seconds,
             batch=self.batch,
-            largest_batch=_ON_DEVICE if self.device not in (None, "cpu") else LARGEST_BATCH,
+            largest_batch=CERTIFIED.on_device
+            if self.device not in (None, "cpu")
+            else BRANCH_AND_BOUND.batch,
         )
         spreads = torch.cat([scale.objective.unsqueeze(0), scale.constraints])
         with torch.no_grad(), device:

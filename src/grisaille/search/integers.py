@@ -7,14 +7,14 @@ they could be anything between their bounds, and moves to neighbours from the be
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from grisaille.search.local_search import local_search
 from grisaille.search.search_problem import (
-    FEASIBILITY,
+    SEARCH,
     Scale,
     SearchProblem,
     evaluate_in_chunks,
@@ -23,21 +23,38 @@ from grisaille.search.search_problem import (
     screening_merit,
 )
 
-# With at most so many combinations of whole numbers, a search starts from every one of them.
-_FEW_COMBINATIONS = 64
-# How many starts are searched as if nothing had to be whole.
-_RELAXED = 8
-# How many ends the moves begin at, how many of the neighbours are searched further, and how often.
-_CENTERS = 3
-_NEIGHBOURS = 16
-_ROUNDS = 12
-# After so many rounds in vain, another one may still find a better point two moves away.
-_FAILURES = 1
-_MOST_PAIRS = 512
-_STEPS_OF_A_MOVE = 20
-# The least standard deviation of a random move of a whole number.
-_LEAST_MOVE = 0.6
-_CHANCE_OF_ANOTHER = 0.3
+
+@dataclass(frozen=True, slots=True)
+class IntegerConstants:
+    """The constants of searches over whole numbers.
+
+    Attributes:
+        few_combinations: At most this many combinations are all searched from. Not measured.
+        relaxed: Starts that are searched as if nothing had to be whole. Not measured.
+        centers: Ends at which moves begin. Not measured.
+        neighbours: Neighbours that are searched further. Not measured.
+        rounds: Rounds of moves. Not measured.
+        failures: Rounds in vain after which another one may find a better point two moves away.
+            Not measured.
+        pairs: Pairs of moves that are tried. Not measured.
+        steps_of_a_move: Steps of the local search after a move. Not measured.
+        least_move: The least standard deviation of a random move. Not measured.
+        chance_of_another: Chance of any other whole number. Not measured.
+    """
+
+    few_combinations: int = 64
+    relaxed: int = 8
+    centers: int = 3
+    neighbours: int = 16
+    rounds: int = 12
+    failures: int = 1
+    pairs: int = 512
+    steps_of_a_move: int = 20
+    least_move: float = 0.6
+    chance_of_another: float = 0.3
+
+
+INTEGERS = IntegerConstants()
 
 
 def combinations(problem: SearchProblem) -> Tensor | None:
@@ -45,7 +62,7 @@ def combinations(problem: SearchProblem) -> Tensor | None:
     if problem.whole is None:
         return None
     lower, upper = problem.lower[problem.whole], problem.upper[problem.whole]
-    if math.prod((upper - lower + 1).tolist()) > _FEW_COMBINATIONS:
+    if math.prod((upper - lower + 1).tolist()) > INTEGERS.few_combinations:
         return None
     ends = zip(lower.tolist(), upper.tolist(), strict=True)
     axes = [torch.arange(low, high + 1, dtype=torch.float64) for low, high in ends]
@@ -95,13 +112,14 @@ def moved_at_random(
         return centers + deviation * noise
     moved = rounded(
         problem,
-        centers + torch.where(problem.whole, deviation.clamp_min(_LEAST_MOVE), deviation) * noise,
+        centers
+        + torch.where(problem.whole, deviation.clamp_min(INTEGERS.least_move), deviation) * noise,
     )
     chance = torch.rand(noise.shape, generator=generator, dtype=torch.float64)
     values = problem.upper - problem.lower + 1
     # Where the chance is small enough, it is itself a number that is uniform from 0 to a limit.
-    another = problem.lower + (chance / _CHANCE_OF_ANOTHER * values).floor()
-    drawn = torch.where((chance < _CHANCE_OF_ANOTHER) & (noise != 0), another, centers)
+    another = problem.lower + (chance / INTEGERS.chance_of_another * values).floor()
+    drawn = torch.where((chance < INTEGERS.chance_of_another) & (noise != 0), another, centers)
     return torch.where(nominal_entries(problem), drawn, moved)
 
 
@@ -139,7 +157,7 @@ def more_starts(
     if every is None and bool((problem.whole & ~nominal).any()):
         # Labels have no order, so that what lies between two of them means nothing.
         relaxed = replace(problem, whole=nominal if nominal.any() else None)
-        ends, evaluations = local_search(relaxed, scale, starts[:_RELAXED], iterations)
+        ends, evaluations = local_search(relaxed, scale, starts[: INTEGERS.relaxed], iterations)
         added.append(rounded(problem, ends))
     return torch.cat([starts, *added]), evaluations
 
@@ -159,8 +177,8 @@ def neighbours(problem: SearchProblem, center: Tensor, generator: torch.Generato
     if len(ordered) > 1:
         pairs = torch.cartesian_prod(torch.arange(len(ordered)), torch.arange(len(ordered)))
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-        if len(pairs) > _MOST_PAIRS:
-            pairs = pairs[torch.randperm(len(pairs), generator=generator)[:_MOST_PAIRS]]
+        if len(pairs) > INTEGERS.pairs:
+            pairs = pairs[torch.randperm(len(pairs), generator=generator)[: INTEGERS.pairs]]
         moves.append(up[pairs[:, 0]] - up[pairs[:, 1]])
     around = [center + torch.cat(moves)]
     for entry in torch.nonzero(nominal).flatten().tolist():
@@ -183,22 +201,22 @@ def moved_to_neighbours(
     """
     assert problem.whole is not None
     generator = torch.Generator().manual_seed(seed + 3)
-    steps = min(iterations, _STEPS_OF_A_MOVE)
+    steps = min(iterations, INTEGERS.steps_of_a_move)
     evaluations = len(ends)
     objectives, constraints = evaluate_in_chunks(problem, ends)
     merit = screening_merit(objectives, constraints, scale)
     best, target = float(merit.amin()), _least(objectives, constraints, scale)
     order = merit.argsort()
-    centers = _new_ones(problem, ends[order], set())[:_CENTERS]
+    centers = _new_ones(problem, ends[order], set())[: INTEGERS.centers]
     seen = {_whole_part(problem, end) for end in ends}
     failures = 0
-    for _ in range(_ROUNDS):
+    for _ in range(INTEGERS.rounds):
         around = torch.cat([neighbours(problem, center, generator) for center in centers])
         around = _new_ones(problem, around, seen)
         if not len(around):
             break
         found = screening_merit(*evaluate_in_chunks(problem, around), scale)
-        starts = around[found.argsort()[:_NEIGHBOURS]]
+        starts = around[found.argsort()[: INTEGERS.neighbours]]
         seen |= {_whole_part(problem, start) for start in starts}
         further, tried = local_search(problem, scale, starts, steps, target)
         objectives, constraints = evaluate_in_chunks(problem, further)
@@ -207,16 +225,16 @@ def moved_to_neighbours(
         merit = screening_merit(objectives, constraints, scale)
         target = min(target, _least(objectives, constraints, scale))
         failures = 0 if float(merit.amin()) < best else failures + 1
-        if failures > _FAILURES:
+        if failures > INTEGERS.failures:
             break
         best = min(best, float(merit.amin()))
-        centers = _new_ones(problem, further[merit.argsort()], set())[:_CENTERS]
+        centers = _new_ones(problem, further[merit.argsort()], set())[: INTEGERS.centers]
     return ends, evaluations
 
 
 def _least(objectives: Tensor, constraints: Tensor, scale: Scale) -> float:
     """The least scaled objective of feasible points; infinite if there are none."""
-    feasible = scale.violation(constraints) <= FEASIBILITY
+    feasible = scale.violation(constraints) <= SEARCH.feasibility
     return float(torch.where(feasible, objectives / scale.objective, torch.inf).amin())
 
 

@@ -7,6 +7,8 @@ programs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from scipy.spatial.distance import cdist
@@ -14,7 +16,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.search.search_problem import (
-    FEASIBILITY,
+    SEARCH,
     Scale,
     SearchProblem,
     evaluate_in_chunks,
@@ -35,9 +37,39 @@ from grisaille.search.search_problem import (
 # The programs are small, so that most of the time goes into calling functions: NumPy takes
 # about half as long for that as PyTorch, which only does the factorizations.
 
-_ITERATIONS = 40
-_TOLERANCE = 1e-9
-_GUESSES = 10
+
+@dataclass(frozen=True, slots=True)
+class LocalSearchConstants:
+    """The constants of local searches and their quadratic programs.
+
+    Attributes:
+        iterations: Steps of a quadratic program. Not measured.
+        tolerance: Relative residual at which it ends. Measured: docs/benchmarks.md, Speed; looser
+            tolerances save three steps only.
+        guesses: Steps of the active set method. Not measured.
+        smallest_radius: Trust region at which a search ends. Not measured.
+        smallest_gain: Expected gain at which a search ends. Not measured.
+        one_valley: Searches that come this near are merged, in widths of the search space. Not
+            measured.
+        largest_margin: Constraints that are met by more than this count as met by this much. Not
+            measured.
+        warm_up: Steps before a search may be given up. Not measured.
+        steps_ahead: A search is given up if this many steps like the next one would not make it
+            best. Not measured.
+    """
+
+    iterations: int = 40
+    tolerance: float = 1e-9
+    guesses: int = 10
+    smallest_radius: float = 1e-8
+    smallest_gain: float = 3e-10
+    one_valley: float = 0.02
+    largest_margin: float = 1e6
+    warm_up: int = 6
+    steps_ahead: float = 30.0
+
+
+LOCAL_SEARCH = LocalSearchConstants()
 
 
 def solve_quadratic(
@@ -91,7 +123,7 @@ def _solve_by_guessing(
     guess = np.full(gradient.shape, 2)
     solved = np.zeros(count, dtype=bool)
     eye = np.eye(d)
-    for _ in range(_GUESSES):
+    for _ in range(LOCAL_SEARCH.guesses):
         reached = steps + pushes / curvature
         before, guess = guess, (reached > high) * 1 - (reached < low)
         solved = (guess == before).all(1)
@@ -149,12 +181,12 @@ def _solve(
     moves = steps[:, 0]
     centering = np.full_like(size, 0.1)
     # The most that can be gained per unknown: by the slope, and by removing violations.
-    goal = _TOLERANCE * (size + penalty * np.maximum(-bound, 0).sum(1, keepdims=True))
+    goal = LOCAL_SEARCH.tolerance * (size + penalty * np.maximum(-bound, 0).sum(1, keepdims=True))
     stuck = np.zeros_like(size, dtype=bool)
     diagonal = np.arange(d)
 
     pairs = 2 * (d + k)
-    for _ in range(_ITERATIONS):
+    for _ in range(LOCAL_SEARCH.iterations):
         complementarity = np.einsum("ij,ij->i", distances, multipliers)[:, None] / pairs
         if ((complementarity <= goal) | stuck).all():
             break
@@ -202,14 +234,6 @@ def _groups(d: int, k: int) -> list[tuple[int, int]]:
 
 # --- local search ---------------------------------------------------------------------------------
 
-_SMALLEST_RADIUS = 1e-8
-_SMALLEST_GAIN = 3e-10
-_ONE_VALLEY = 0.02
-_LARGEST_MARGIN = 1e6
-# After warming up, a start is given up if this many steps like the next would not make it best.
-_WARM_UP = 6
-_STEPS_AHEAD = 30.0
-
 
 def local_search(
     problem: SearchProblem,
@@ -242,7 +266,7 @@ def local_search(
         found.append(ends)
         evaluations += steps + len(ends)
         objectives, constraints = evaluate_in_chunks(problem, ends)
-        feasible = scale.violation(constraints) <= FEASIBILITY
+        feasible = scale.violation(constraints) <= SEARCH.feasibility
         best = torch.where(feasible, objectives / scale.objective, torch.inf).amin()
         target = min(target, float(best))
         starts = ends[~feasible & (objectives / scale.objective < target)]
@@ -281,8 +305,8 @@ def _trust_region(
         if iteration % 4 == 3:
             merit = _penalized(value, rows, penalty)
             radius[_have_better_neighbour(unit, merit, whole)] = 0.0
-        active = active[radius[active] > _SMALLEST_RADIUS]
-        if not len(active) or (len(active) <= left and iteration >= _WARM_UP):
+        active = active[radius[active] > LOCAL_SEARCH.smallest_radius]
+        if not len(active) or (len(active) <= left and iteration >= LOCAL_SEARCH.warm_up):
             break
         a = active
         reach = radius[a, None]
@@ -312,9 +336,11 @@ def _trust_region(
         accepted = (ratio > 1e-4) & (gained > 0)
         shrink = np.where(ratio < 0.25, 0.4 * np.minimum(length, radius[a]), radius[a])
         grow = (ratio > 0.75) & (length > 0.9 * radius[a])
-        finished = expected <= _SMALLEST_GAIN * (1 + np.abs(before))
-        if iteration >= _WARM_UP:
-            finished |= before - _STEPS_AHEAD * expected > min(float(before.min()), target)
+        finished = expected <= LOCAL_SEARCH.smallest_gain * (1 + np.abs(before))
+        if iteration >= LOCAL_SEARCH.warm_up:
+            finished |= before - LOCAL_SEARCH.steps_ahead * expected > min(
+                float(before.min()), target
+            )
         radius[a] = np.where(finished, 0.0, np.where(grow, np.minimum(2 * radius[a], 1.0), shrink))
         moved = a[accepted]
         unit[moved] = candidate[accepted]
@@ -347,7 +373,7 @@ def _have_better_neighbour(unit: Array, merit: Array, whole: Flags | None = None
     Those with different whole numbers never are.
     """
     # Memory grows with the square of the number of points, but not with their length.
-    near = cdist(unit, unit, "chebyshev") < _ONE_VALLEY
+    near = cdist(unit, unit, "chebyshev") < LOCAL_SEARCH.one_valley
     if whole is not None:
         near &= cdist(unit[:, whole], unit[:, whole], "chebyshev") == 0
     better = merit[None, :] < merit[:, None]
@@ -382,7 +408,7 @@ def linearize(
     if not np.isfinite(slopes).all():
         slopes = np.nan_to_num(slopes, nan=0.0, posinf=1e8, neginf=-1e8)
     # A constraint met by an infinite margin (y <= inf) counts as met by a large one.
-    rows = np.maximum(values[:, 1:], -_LARGEST_MARGIN)
+    rows = np.maximum(values[:, 1:], -LOCAL_SEARCH.largest_margin)
     return values[:, 0], rows, slopes[:, 0], slopes[:, 1:]
 
 

@@ -21,7 +21,7 @@ from grisaille.search.integers import (
 from grisaille.search.local_search import local_search
 from grisaille.search.polish import polished
 from grisaille.search.search_problem import (
-    FEASIBILITY,
+    SEARCH,
     Blocks,
     Scale,
     SearchProblem,
@@ -37,8 +37,46 @@ from grisaille.search.search_problem import (
 # --- spread out -----------------------------------------------------------------------------------
 # Good points that keep a distance from one another, to search from.
 
-_FIRST_GAP = 0.3
-_LAST_GAP = 1e-6
+
+@dataclass(frozen=True, slots=True)
+class MultiStartConstants:
+    """The constants of multi-start search.
+
+    Attributes:
+        first_gap: Distance of starts from one another at first, in widths of the search space. Not
+            measured.
+        last_gap: The least distance of starts. Not measured.
+        followed: Values of a block that are followed. Not measured.
+        least_values: The fewest values of a block in a round. Not measured.
+        zooms: Radii of the samples around the best points, in widths of the search space. Not
+            measured.
+        flat: A coordinate is flat if moving it to a bound changes the scaled merit by less. Not
+            measured.
+        ends_to_cross: Ends with flat coordinates that are looked at. Not measured.
+        crossings: Starts from other ends of their flat coordinates, for each. Not measured.
+        aside: Standard deviation of the other coordinates of these, in widths. Not
+            measured.
+        ends_to_polish: Ends that are polished. Not measured.
+        steps_before_mixing: Steps of local searches before blocks are exchanged. Not measured.
+        left_to_polish: One of this many starts is left to a polish, which ends it sooner.
+            Measured: docs/benchmarks.md, Speed; three of six lose a better basin of Random 3.
+    """
+
+    first_gap: float = 0.3
+    last_gap: float = 1e-6
+    followed: int = 4
+    least_values: int = 16
+    zooms: tuple[float, ...] = (0.1, 0.03, 0.01)
+    flat: float = 0.01
+    ends_to_cross: int = 3
+    crossings: int = 8
+    aside: float = 0.02
+    ends_to_polish: int = 3
+    steps_before_mixing: int = 20
+    left_to_polish: int = 8
+
+
+MULTI_START = MultiStartConstants()
 
 
 def spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProblem) -> Tensor:
@@ -55,7 +93,7 @@ def spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProblem
     """
     order = merit.argsort()
     unit = (points[order] - problem.lower) / (problem.upper - problem.lower)
-    gap = _FIRST_GAP
+    gap = MULTI_START.first_gap
     chosen: list[int] = []
     available = torch.ones(len(order), dtype=torch.bool)
     nearest = torch.full((len(order),), torch.inf, dtype=unit.dtype)
@@ -63,7 +101,7 @@ def spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProblem
         left = torch.nonzero(available)
         if not len(left):  # no point is far enough away: allow smaller distances
             gap /= 4
-            available = nearest >= gap if gap > _LAST_GAP else torch.ones_like(available)
+            available = nearest >= gap if gap > MULTI_START.last_gap else torch.ones_like(available)
             available[chosen] = False
             continue
         pick = int(left[0])
@@ -81,12 +119,6 @@ def spread_out(points: Tensor, merit: Tensor, count: int, problem: SearchProblem
 # A random point of sixty coordinates is good in none of its parts. So we move one block at a
 # time, the coordinates that one black box reads, and keep the others where they are. The number
 # of points does not grow with the number of coordinates, and no memory grows with its square.
-
-# Radii of the samples around the best values of a block, in widths of the search space.
-# How many values of a block are followed.
-_FOLLOWED = 4
-# A block is given at least so many values in a round, however many blocks there are.
-_LEAST_VALUES = 16
 
 
 class BlockSearch:
@@ -116,10 +148,10 @@ class BlockSearch:
         """
         generator = torch.Generator().manual_seed(seed + 1)
         donors = torch.clamp(self._blocks.donors, self._problem.lower, self._problem.upper)
-        count = max(_LEAST_VALUES, len(cover) // len(self._blocks.entries))
+        count = max(MULTI_START.least_values, len(cover) // len(self._blocks.entries))
         self.mix(torch.cat([donors, cover[:count]]))
         width = self._problem.upper - self._problem.lower
-        for radius in _ZOOMS:
+        for radius in MULTI_START.zooms:
             for number in range(len(self._blocks.entries)):
                 centers = self._followed[number]
                 shape = (max(1, count // len(centers)), *centers.shape)
@@ -143,7 +175,9 @@ class BlockSearch:
         tried = self._in_block(number, torch.cat([self._followed[number], points]))
         tried = torch.cat([self.point.unsqueeze(0), tried])
         merit = self._merits(tried)
-        self._followed[number] = tried[spread_out(tried, merit, _FOLLOWED, self._problem)]
+        self._followed[number] = tried[
+            spread_out(tried, merit, MULTI_START.followed, self._problem)
+        ]
         best = int(merit.argmin())
         if float(merit[best]) < self._merit:
             self.point, self._merit = tried[best].clone(), float(merit[best])
@@ -162,18 +196,7 @@ class BlockSearch:
 
 # --- multistart -----------------------------------------------------------------------------------
 
-# Radii of the samples around the best points, in widths of the search space.
-_ZOOMS = (0.1, 0.03, 0.01)
-# A coordinate is flat where moving it to a bound changes the scaled merit by less than this.
-_FLAT = 0.01
-_ENDS_TO_CROSS_FROM = 3
-_CROSSINGS = 8
-_ASIDE = 0.02
-_ENDS_TO_POLISH = 3
-_STEPS_BEFORE_MIXING = 20
-# One of so many starts is left to a polish, which takes it to its end in less time.
-_LEFT_TO_POLISH = 8
-_JUMP_ZOOMS = (*_ZOOMS, 0.003, 0.001, 0.0003, 0.0001)
+_JUMP_ZOOMS = (*MULTI_START.zooms, 0.003, 0.001, 0.0003, 0.0001)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +244,7 @@ class MultiStart:
             starts, relaxed_steps = more_starts(
                 problem, scale, starts, points, merit, self.iterations
             )
-        left = max(1, self.starts // _LEFT_TO_POLISH) if self.polish else 0
+        left = max(1, self.starts // MULTI_START.left_to_polish) if self.polish else 0
         ends, steps = local_search(problem, scale, starts, self.iterations, left=left)
         steps += relaxed_steps
         crossed = starts[:0]
@@ -242,7 +265,7 @@ class MultiStart:
             return _best_of_both(problem, scale, points, values, ends, steps)
         found = _best_of_both(problem, scale, points, values, ends, steps + len(ends))
         merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
-        others = ends[spread_out(ends, merit, _ENDS_TO_POLISH, problem)]
+        others = ends[spread_out(ends, merit, MULTI_START.ends_to_polish, problem)]
         return polished(problem, scale, found, others, self.iterations)
 
     def _solve_by_blocks(
@@ -266,7 +289,7 @@ class MultiStart:
             starts, steps = more_starts(problem, scale, starts, points, merit, self.iterations)
             tried += steps
         # Enough to tell better blocks from worse ones.
-        few = min(self.iterations, _STEPS_BEFORE_MIXING)
+        few = min(self.iterations, MULTI_START.steps_before_mixing)
         ends, steps = local_search(problem, scale, starts, few)
         tried += steps
         if problem.whole is not None:
@@ -311,7 +334,7 @@ class MultiStart:
         """Sample around the best points at ever smaller radii, without gradients."""
         generator = torch.Generator().manual_seed(seed + 1)
         width = problem.upper - problem.lower
-        for radius in _ZOOMS if problem.continuous else _JUMP_ZOOMS:
+        for radius in MULTI_START.zooms if problem.continuous else _JUMP_ZOOMS:
             merit = screening_merit(objectives, constraints, scale)
             centers = points[spread_out(points, merit, 2 * self.starts, problem)]
             count = max(1, self.samples // (4 * len(centers)))
@@ -377,7 +400,7 @@ def _best_of_both(
 def _best_value(problem: SearchProblem, scale: Scale, points: Tensor) -> float:
     """Least scaled objective of the feasible points; infinite if there are none."""
     objectives, constraints = evaluate_in_chunks(problem, points)
-    feasible = scale.violation(constraints) <= FEASIBILITY
+    feasible = scale.violation(constraints) <= SEARCH.feasibility
     return float(torch.where(feasible, objectives / scale.objective, torch.inf).amin())
 
 
@@ -393,7 +416,7 @@ def _cross_flat_coordinates(
         The starts, and how many points were evaluated.
     """
     merit = screening_merit(*evaluate_in_chunks(problem, ends), scale)
-    best = spread_out(ends, merit, _ENDS_TO_CROSS_FROM, problem)
+    best = spread_out(ends, merit, MULTI_START.ends_to_cross, problem)
     center, level = ends[best], merit[best]
     dimensions = len(problem.lower)
     sides = torch.stack([problem.lower, problem.upper])
@@ -401,13 +424,13 @@ def _cross_flat_coordinates(
     jumps = torch.where(eye, sides[:, None, None, :], center[None, :, None, :]).flatten(0, 2)
     moved = screening_merit(*evaluate_in_chunks(problem, jumps), scale)
     moved = moved.reshape(2, len(center), dimensions)
-    flat = (moved - level[:, None]).abs().amax(0) <= _FLAT
+    flat = (moved - level[:, None]).abs().amax(0) <= MULTI_START.flat
     generator = torch.Generator().manual_seed(seed + 2)
-    shape = (_CROSSINGS, *center.shape)
+    shape = (MULTI_START.crossings, *center.shape)
     upper = torch.rand(shape, generator=generator, dtype=torch.float64) < 0.5
     # A little to the side, because a flat coordinate has no slope at the end itself.
     aside = torch.randn(shape, generator=generator, dtype=torch.float64) * (sides[1] - sides[0])
-    near = rounded(problem, torch.clamp(center + _ASIDE * aside, sides[0], sides[1]))
+    near = rounded(problem, torch.clamp(center + MULTI_START.aside * aside, sides[0], sides[1]))
     starts = torch.where(flat, torch.where(upper, sides[1], sides[0]), near)
     starts = starts[:, flat.any(1)].reshape(-1, dimensions)
     return starts, len(jumps) + len(ends)

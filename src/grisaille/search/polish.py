@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -30,28 +30,50 @@ from grisaille.search.search_problem import (
     rounded,
 )
 
-# Half the width of the neighbourhood, in widths of the search space, and its sample.
-_NEIGHBOURHOOD = 0.02
-_SAMPLES = 128
-# Stationarity of a local optimum, and of a point from which it is still far away.
-CONVERGED = 1e-6
-_FAR = 1e-3
-# What a polish gains at a kink, as a part of the objective's spread around it.
-_NEXT_TO_NOTHING = 1e-5
-# The most steps of SLSQP, and the most points that it may try for each of them.
-_ITERATIONS = 240
-_TRIES = 2
-_TOLERANCE = 1e-13
-# A polish is at a kink if so many points in a row gain less than this in local units. It is
-# hopeless if they gain less than this part of what is missing to the best point known.
-_PATIENCE = 10
-# The same for a point that is still far from the first-order conditions.
-_MORE_PATIENCE = 60
-_SMALLEST_GAIN = 1e-7
-_LEAST_PART = 0.2
-# It leads to the best point known if it comes so near.
-_SAME = 1e-3
-_PENALTY = 1000.0
+
+@dataclass(frozen=True, slots=True)
+class PolishConstants:
+    """The constants of a polish.
+
+    Attributes:
+        neighbourhood: Half the width of the neighbourhood, in widths of the search space. Not
+            measured.
+        samples: Points by which its spreads are measured. Not measured.
+        converged: Stationarity of a local optimum. Not measured.
+        far: Stationarity of a point that is far from a local optimum. Not measured.
+        next_to_nothing: Gain at a kink, as a part of the spread of the objective around it. Not
+            measured.
+        iterations: Steps of SLSQP. Not measured.
+        tries: Points that it may try for each step. Not measured.
+        tolerance: Its tolerance. Not measured.
+        patience: Points in a row without a gain that show a kink. Not measured.
+        more_patience: The same for a point that is far from a local optimum: line searches along
+            curved limits gain nothing for longer. Not measured.
+        smallest_gain: A smaller gain is none, in local units. Not measured.
+        least_part: A polish is given up if its gains are less than this part of what is missing to
+            the best point. Not measured.
+        same: It leads to the best point if it comes this near. Not measured.
+        penalty: Weight of violations in the merit of what it tries. Not measured.
+    """
+
+    neighbourhood: float = 0.02
+    samples: int = 128
+    converged: float = 1e-6
+    far: float = 1e-3
+    next_to_nothing: float = 1e-5
+    iterations: int = 240
+    tries: int = 2
+    tolerance: float = 1e-13
+    patience: int = 10
+    more_patience: int = 60
+    smallest_gain: float = 1e-7
+    least_part: float = 0.2
+    same: float = 1e-3
+    penalty: float = 1000.0
+
+
+POLISH = PolishConstants()
+
 
 _Vector = NDArray[np.float64]
 
@@ -67,9 +89,9 @@ def local_scale(problem: SearchProblem, point: Tensor, fallback: Scale) -> Scale
         fallback: The spreads to take where the neighbourhood has none.
     """
     engine = torch.quasirandom.SobolEngine(len(point), scramble=True, seed=0)
-    offsets = 2 * engine.draw(_SAMPLES, dtype=torch.float64) - 1
+    offsets = 2 * engine.draw(POLISH.samples, dtype=torch.float64) - 1
     width = problem.upper - problem.lower
-    near = point + _NEIGHBOURHOOD * width * offsets
+    near = point + POLISH.neighbourhood * width * offsets
     if problem.whole is not None:
         near = torch.where(problem.whole, point, near)
     values = evaluate_in_chunks(problem, torch.clamp(near, problem.lower, problem.upper))
@@ -105,7 +127,7 @@ def stationarity(problem: SearchProblem, point: Tensor, scale: Scale) -> float:
     value, rows, gradient, jacobian = (p[0] for p in linearize(problem, scale, unit[None]))
     if not (np.isfinite(value) and np.isfinite(rows).all()):
         return math.inf
-    low, high = np.maximum(-unit, -_NEIGHBOURHOOD), np.minimum(1 - unit, _NEIGHBOURHOOD)
+    low, high = np.maximum(-unit, -POLISH.neighbourhood), np.minimum(1 - unit, POLISH.neighbourhood)
     room = np.maximum(-rows, 0)
     free = np.where(gradient > 0, low, high)  # the best step between the bounds
     if (jacobian @ free <= room).all():
@@ -132,11 +154,11 @@ def polished(
     """
     near = local_scale(problem, found.point, scale)
     found = _with_stationarity(problem, near, _with_samples(found))
-    if found.stationarity is not None and found.stationarity <= CONVERGED:
+    if found.stationarity is not None and found.stationarity <= POLISH.converged:
         return found
-    far = found.stationarity is None or found.stationarity > _FAR
+    far = found.stationarity is None or found.stationarity > POLISH.far
     best = _polished_from(problem, scale, near, found, found.point, iterations, first=True)
-    gains = found.value - best.value > _NEXT_TO_NOTHING * float(near.objective)
+    gains = found.value - best.value > POLISH.next_to_nothing * float(near.objective)
     # At a kink, or where nothing is feasible, a polish gains nothing, and more of them do not help.
     if far and best.feasible and (gains or not found.feasible):
         for start in others:
@@ -145,12 +167,19 @@ def polished(
             around = local_scale(problem, start, scale)
             best = _polished_from(problem, scale, around, _with_samples(best), start, iterations)
     best = with_stationarity(problem, scale, best)
-    if best.stationarity is None or best.stationarity <= _FAR:
+    if best.stationarity is None or best.stationarity <= POLISH.far:
         return best
     # Along curved limits, many points may gain nothing before one does.
     near = local_scale(problem, best.point, scale)
     again = _polished_from(
-        problem, scale, near, best, best.point, _ITERATIONS, first=True, patience=_MORE_PATIENCE
+        problem,
+        scale,
+        near,
+        best,
+        best.point,
+        POLISH.iterations,
+        first=True,
+        patience=POLISH.more_patience,
     )
     return with_stationarity(problem, scale, _with_samples(again))
 
@@ -163,14 +192,16 @@ def _polished_from(
     start: Tensor,
     iterations: int,
     first: bool = False,
-    patience: int = _PATIENCE,
+    patience: int = POLISH.patience,
 ) -> Solution:
     """The better of a solution and of the end of a polish, with the spreads around its start.
 
     The first polish has nothing to compare with: the solution is where it starts.
     """
     rival = best if best.feasible and not first else None
-    end, steps = _by_slsqp(problem, near, start, min(iterations, _ITERATIONS), rival, patience)
+    end, steps = _by_slsqp(
+        problem, near, start, min(iterations, POLISH.iterations), rival, patience
+    )
     points = torch.stack([best.point, end])
     evaluations = best.evaluations + steps + len(points)
     return best_of(points, *evaluate_in_chunks(problem, points), scale, evaluations)
@@ -186,7 +217,7 @@ def with_stationarity(problem: SearchProblem, scale: Scale, found: Solution) -> 
 
 def _with_samples(found: Solution) -> Solution:
     """The same, with the points counted that a local scale is worked out from."""
-    return replace(found, evaluations=found.evaluations + _SAMPLES)
+    return replace(found, evaluations=found.evaluations + POLISH.samples)
 
 
 def _with_stationarity(problem: SearchProblem, near: Scale, found: Solution) -> Solution:
@@ -224,24 +255,24 @@ def _by_slsqp(
     @lru_cache(maxsize=1)
     def at(place: bytes) -> tuple[_Vector, ...]:
         nonlocal best, reached, least, since
-        unit = (_NEIGHBOURHOOD * np.frombuffer(place)).clip(0, 1)
+        unit = (POLISH.neighbourhood * np.frombuffer(place)).clip(0, 1)
         value, rows, gradient, jacobian = (p[0] for p in linearize(problem, near, unit[None]))
-        if at.cache_info().misses > _TRIES * iterations:
+        if at.cache_info().misses > POLISH.tries * iterations:
             raise _StopError
         if not (np.isfinite(value) and np.isfinite(rows).all()):
             raise _StopError
-        merit = float(value) + _PENALTY * float(np.maximum(rows, 0).sum())
+        merit = float(value) + POLISH.penalty * float(np.maximum(rows, 0).sum())
         if merit < reached:
             best, reached = unit, merit
         since += 1
-        if merit < least - max(_SMALLEST_GAIN, _LEAST_PART * (merit - to_beat)):
+        if merit < least - max(POLISH.smallest_gain, POLISH.least_part * (merit - to_beat)):
             least, since = merit, 0
-        if np.abs(best - other).max() < _SAME:
+        if np.abs(best - other).max() < POLISH.same:
             best = other
             raise _StopError
         if since > patience:
             raise _StopError
-        return value, rows, _NEIGHBOURHOOD * gradient, _NEIGHBOURHOOD * jacobian
+        return value, rows, POLISH.neighbourhood * gradient, POLISH.neighbourhood * jacobian
 
     def part(index: int, sign: float = 1.0) -> Callable[[_Vector], Any]:
         return lambda place: sign * at(place.tobytes())[index]
@@ -250,14 +281,14 @@ def _by_slsqp(
     with suppress(_StopError):
         answer = minimize(
             part(0),
-            best / _NEIGHBOURHOOD,
+            best / POLISH.neighbourhood,
             jac=part(2),
-            bounds=[(0.0, 1 / _NEIGHBOURHOOD)] * len(start),
+            bounds=[(0.0, 1 / POLISH.neighbourhood)] * len(start),
             constraints=[rows] if len(near.constraints) else [],
             method="SLSQP",
-            options={"maxiter": iterations, "ftol": _TOLERANCE},
+            options={"maxiter": iterations, "ftol": POLISH.tolerance},
         )
-        best = np.nan_to_num(_NEIGHBOURHOOD * answer.x)
+        best = np.nan_to_num(POLISH.neighbourhood * answer.x)
     inside = torch.tensor(best).clamp(0, 1)
     end = rounded(problem, problem.lower + (problem.upper - problem.lower) * inside)
     tried = slope_points(problem, near) * at.cache_info().misses

@@ -19,19 +19,34 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 
-# What counts as rounding, in parts of a row's size.
-_ROUNDING = 1e-12
-# How many points of the box are drawn for one that is inside, before random walks do better.
-_DRAWN_FOR_ONE = 32
-# Steps of a random walk: for each dimension, and in any case.
-_STEPS_PER_DIMENSION = 12
-_STEPS = 30
-# Walks before that show how wide the polytope is in which direction: so many at most, until the
-# logarithm of the volume that they span changes by no more than this for each dimension.
-_FIRST_WALKS = 20
-_SAME_VOLUME = 0.1
-# A ball inside must be so large, in widths of the box, for a walk to get anywhere.
-_LEAST_RADIUS = 1e-9
+
+@dataclass(frozen=True, slots=True)
+class PolytopeConstants:
+    """The constants of points of a polytope.
+
+    Attributes:
+        rounding: Rounding, in parts of the size of a row. Not measured.
+        drawn_for_one: Points of the box that are drawn for one inside; then random walks do
+            better. Not measured.
+        steps_per_dimension: Steps of a walk for each dimension. Not measured.
+        steps: Steps of a walk in any case. Not measured.
+        first_walks: Walks that show in which directions the polytope is wide. Not measured.
+        same_volume: They end when the logarithm of their volume changes by less for each
+            dimension. Not measured.
+        least_radius: Radius of the smallest ball that walks need, in widths of the box. Not
+            measured.
+    """
+
+    rounding: float = 1e-12
+    drawn_for_one: int = 32
+    steps_per_dimension: int = 12
+    steps: int = 30
+    first_walks: int = 20
+    same_volume: float = 0.1
+    least_radius: float = 1e-9
+
+
+POLYTOPE = PolytopeConstants()
 
 
 @dataclass(frozen=True)
@@ -55,7 +70,7 @@ class Polytope:
     def contains(self, points: Array) -> Flags:
         """Which of some points (count, n) are inside, up to rounding."""
         width = self.upper - self.lower
-        slack = _ROUNDING * (np.abs(self.matrix) @ width)
+        slack = POLYTOPE.rounding * (np.abs(self.matrix) @ width)
         met = (points @ self.matrix.T <= self.limits + slack).all(1)
         met &= ((points >= self.lower) & (points <= self.upper)).all(1)
         return np.asarray(met)
@@ -63,7 +78,7 @@ class Polytope:
     def is_flat_along(self, points: Array) -> bool:
         """Return whether a row varies by rounding only over points (count, n)."""
         spread, sizes = np.ptp(points @ self.matrix.T, axis=0), np.abs(self.matrix)
-        return bool((spread < _LEAST_RADIUS * (sizes @ (self.upper - self.lower))).any())
+        return bool((spread < POLYTOPE.least_radius * (sizes @ (self.upper - self.lower))).any())
 
     def uniform(self, count: int, seed: int) -> Array | None:
         """Points (count, n) that are uniform inside; None if none are found.
@@ -73,12 +88,12 @@ class Polytope:
         """
         engine = torch.quasirandom.SobolEngine(len(self.lower), scramble=True, seed=seed)
         found = np.zeros((0, len(self.lower)))
-        for _ in range(_DRAWN_FOR_ONE):
+        for _ in range(POLYTOPE.drawn_for_one):
             drawn = self._spread(engine.draw(count, dtype=torch.float64).numpy())
             found = np.concatenate([found, drawn[self.contains(drawn)]])
             if len(found) >= count:
                 return found[:count]
-            if len(found) * _DRAWN_FOR_ONE * 4 < count:  # it would take too long
+            if len(found) * POLYTOPE.drawn_for_one * 4 < count:  # it would take too long
                 break
         walked = self.walked(count, np.random.default_rng(seed))
         if walked is not None:
@@ -195,7 +210,7 @@ class Polytope:
         rows = np.hstack([matrix, np.ones((len(matrix), 1))])
         goal = np.append(np.zeros(n), -1.0)
         found = linprog(goal, rows, limits, bounds=[(None, None)] * n + [(None, 1)], method="highs")
-        if found.x is None or found.x[-1] < _LEAST_RADIUS:
+        if found.x is None or found.x[-1] < POLYTOPE.least_radius:
             return None
         return np.asarray(found.x[:-1])
 
@@ -221,7 +236,7 @@ class Polytope:
             if found.x is None:
                 return None
             seen.append(found.x[:n])
-            roomy = limits - matrix @ found.x[:n] > _LEAST_RADIUS
+            roomy = limits - matrix @ found.x[:n] > POLYTOPE.least_radius
             if not (tight & roomy).any():
                 break
             tight &= ~roomy
@@ -236,16 +251,16 @@ class Polytope:
         if not dimension:
             return points[:count]
         shape, volume = inside, -np.inf
-        for _ in range(_FIRST_WALKS):
-            points = self._steps(points, shape, _STEPS, generator)
+        for _ in range(POLYTOPE.first_walks):
+            points = self._steps(points, shape, POLYTOPE.steps, generator)
             covariance = np.atleast_2d(np.cov((points @ inside).T))
             rounding = 1e-14 * np.trace(covariance) * np.eye(dimension)
             spread = np.linalg.cholesky(covariance + rounding)
             shape = inside @ spread
             before, volume = volume, float(np.log(np.diag(spread)).sum())
-            if abs(volume - before) <= _SAME_VOLUME * dimension:
+            if abs(volume - before) <= POLYTOPE.same_volume * dimension:
                 break
-        steps = _STEPS + _STEPS_PER_DIMENSION * dimension
+        steps = POLYTOPE.steps + POLYTOPE.steps_per_dimension * dimension
         return self._steps(points, shape, steps, generator)[:count]
 
     def _steps(

@@ -15,15 +15,30 @@ from grisaille.array_types import Array, Flags
 from grisaille.search.polytope import Polytope
 from grisaille.search.proof import Proof, Relaxation
 
-# How far a search around a point goes, in widths of the search space.
-_NEARBY = 0.02
-# Points from which typical spreads are worked out.
-_SAMPLES = 256
-# A constraint counts as met when its violation is at most this fraction of its spread.
-FEASIBILITY = 1e-7
-# A constraint that varies by less than this part of its spread over the search space is flat.
-_FLAT = 1e-9
-_SCREEN_PENALTY = 10.0
+
+@dataclass(frozen=True, slots=True)
+class SearchConstants:
+    """The constants that all searches share.
+
+    Attributes:
+        nearby: Reach of a search around a point, in widths of the search space. Not measured.
+        samples: Points by which typical spreads are measured. Not measured.
+        feasibility: A constraint is met if its violation is at most this part of its spread. Not
+            measured.
+        flat: A constraint is flat if it varies by less than this part of its spread over the
+            space. Not measured.
+        screen_penalty: Weight of violations while samples are screened. Not measured.
+    """
+
+    nearby: float = 0.02
+    samples: int = 256
+    feasibility: float = 1e-7
+    flat: float = 1e-9
+    screen_penalty: float = 10.0
+
+
+SEARCH = SearchConstants()
+
 
 Evaluate = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Batched: points (batch, D) to objectives (batch,) and constraints (batch, K), met when <= 0."""
@@ -146,7 +161,7 @@ def nearby(problem: SearchProblem, point: Tensor, entries: int) -> SearchProblem
         point: (D,).
         entries: How many of the first entries stay near; the others may be anywhere.
     """
-    reach = _NEARBY * (problem.upper - problem.lower)
+    reach = SEARCH.nearby * (problem.upper - problem.lower)
     if problem.whole is not None:
         point = rounded(problem, point)
         reach = torch.where(problem.whole, reach.round().clamp_min(1.0), reach)
@@ -269,7 +284,7 @@ def scale_at(problem: SearchProblem, points: Tensor, values: tuple[Tensor, Tenso
         return scale
     whole = Scale.of(*evaluate_in_chunks(problem, _sobol_points(problem, seed=0)))
     spread = values[1][drawn].amax(0) - values[1][drawn].amin(0)
-    flat = spread < _FLAT * whole.constraints
+    flat = spread < SEARCH.flat * whole.constraints
     return replace(scale, constraints=torch.where(flat, whole.constraints, scale.constraints))
 
 
@@ -280,7 +295,7 @@ def best_of(
     violation = scale.violation(constraints)
     # A point where the objective is infinite or not a number is useless.
     usable = torch.isfinite(objectives)
-    feasible = usable & (violation <= FEASIBILITY)
+    feasible = usable & (violation <= SEARCH.feasibility)
     if feasible.any():
         index = int(torch.where(feasible, objectives, torch.inf).argmin())
     else:
@@ -297,7 +312,7 @@ def best_of(
 
 def screening_merit(objectives: Tensor, constraints: Tensor, scale: Scale) -> Tensor:
     """What points are compared by before they are searched from, (batch,): less is better."""
-    merit = objectives / scale.objective + _SCREEN_PENALTY * scale.violation(constraints)
+    merit = objectives / scale.objective + SEARCH.screen_penalty * scale.violation(constraints)
     return torch.where(torch.isfinite(merit), merit, torch.inf)
 
 
@@ -320,7 +335,7 @@ def sampled_scale(problem: SearchProblem, seed: int) -> Scale:
 
 def _sobol_points(problem: SearchProblem, seed: int) -> Tensor:
     engine = torch.quasirandom.SobolEngine(len(problem.lower), scramble=True, seed=seed)
-    unit = engine.draw(_SAMPLES, dtype=torch.float64)
+    unit = engine.draw(SEARCH.samples, dtype=torch.float64)
     return rounded(problem, problem.lower + (problem.upper - problem.lower) * unit)
 
 

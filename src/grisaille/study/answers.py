@@ -56,8 +56,41 @@ if TYPE_CHECKING:
 # --- data trials ----------------------------------------------------------------------------------
 # Trials that were made elsewhere: observed rows that together answer a whole chain.
 
-# Inputs are the same if they differ by no more than this part of their size.
-_ROUNDING = 1e-9
+
+@dataclass(frozen=True, slots=True)
+class AnswerConstants:
+    """The constants of checks of answers.
+
+    Attributes:
+        rounding: Inputs are the same if they differ by no more than this part of their size. Not
+            measured.
+        resolution: Steps in which inputs are asked for, in parts of their range, or of their size
+            where that is less. Not measured.
+        digits: Digits of inputs without a range. Not measured.
+        far: An answer is far from what was expected beyond this many deviations. Not measured.
+        part: It is also farther than this part of the spread of earlier answers. Not measured.
+        least: Answers from which anything is expected. Not measured.
+        most_near: Nearest rows that say what to expect. Measured: 300 rows of six outputs take 4.8
+            s to learn, 60 rows 0.35 s.
+        numbers: Numbers in these rows. Measured: 15 rows of 24 outputs take 0.3 s to learn.
+        least_near: The fewest of these rows. Not measured.
+        named: Rows that a remark names. Not measured.
+    """
+
+    rounding: float = 1e-9
+    resolution: float = 1e-4
+    digits: int = 6
+    far: float = 8.0
+    part: float = 0.05
+    least: int = 6
+    most_near: int = 60
+    numbers: int = 360
+    least_near: int = 15
+    named: int = 5
+
+
+ANSWERS = AnswerConstants()
+
 
 Rows = Mapping[str, Observation]
 """Observed rows by their names."""
@@ -166,7 +199,7 @@ def assembled(problem: Problem, rows: Rows, free: Rows) -> list[AssembledTrial]:
 
 def inside_bounds(program: Program, points: Array) -> Array:
     """Which design points (m, n) are inside the bounds of the variables, up to rounding, (m,)."""
-    reach = _ROUNDING * (program.upper - program.lower)
+    reach = ANSWERS.rounding * (program.upper - program.lower)
     return np.asarray(
         ((points >= program.lower - reach) & (points <= program.upper + reach)).all(1)
     )
@@ -204,7 +237,7 @@ def _placed(x: Array, entries: Sequence[int | None], values: Array) -> bool:
     for entry, value in zip(entries, values, strict=True):
         if entry is None:
             continue
-        if not np.isnan(x[entry]) and abs(x[entry] - value) > _ROUNDING * (1 + abs(value)):
+        if not np.isnan(x[entry]) and abs(x[entry] - value) > ANSWERS.rounding * (1 + abs(value)):
             return False
         x[entry] = value
     return True
@@ -267,7 +300,7 @@ def _match(inputs: Array, call: BoxCall, rows: Rows, first: list[str]) -> list[s
     tree = KDTree(table / scale)
     _, places = tree.query(np.where(finite[:, None], inputs, 0.0) / scale)
     for own, place, wanted, usable in zip(first, places, inputs, finite, strict=True):
-        near = np.abs(table[place] - wanted) <= _ROUNDING * scale
+        near = np.abs(table[place] - wanted) <= ANSWERS.rounding * scale
         name = own if own in usual and np.array_equal(rows[own].inputs, wanted) else names[place]
         right = usable and bool(near.all()) and not refusal(call.box, wanted)
         found.append(name if right else None)
@@ -336,11 +369,6 @@ def _kept(values: list[Any], alive: Array) -> list[Any]:
 FIRST = ("id", "trial", "box")
 FAILED = "failed"
 
-# Inputs are asked for in steps of this part of their range, or of their size where that is less;
-# inputs without a range in so many digits.
-_RESOLUTION = 1e-4
-_DIGITS = 6
-
 
 @dataclass(frozen=True, slots=True)
 class BoxColumns:
@@ -404,7 +432,7 @@ def settable(problem: Problem, box: BlackBox, inputs: Array) -> Array:
             high = min(float(program.upper[entry]) for entry in read)
             rounded.append(round_within(value, low, high))
         else:
-            rounded.append(float(f"{value:.{_DIGITS}g}"))
+            rounded.append(float(f"{value:.{ANSWERS.digits}g}"))
     return np.array(rounded)
 
 
@@ -415,7 +443,7 @@ def round_within(value: float, low: float, high: float) -> float:
         size = min(size, abs(value))
     if not size > 0:
         return value
-    places = math.ceil(-math.log10(_RESOLUTION * size))
+    places = math.ceil(-math.log10(ANSWERS.resolution * size))
     step = 10.0**-places
     nearest = round(value, places)
     if nearest > high:
@@ -719,20 +747,6 @@ def answers_table(
 # --- remarks --------------------------------------------------------------------------------------
 # Answers that look like mistakes: they are recorded, and a remark says what to do.
 
-# An answer is far from what was expected beyond so many deviations, and this part of the spread of
-# earlier answers; from fewer answers nothing is expected.
-_FAR = 8.0
-_PART = 0.05
-_LEAST_ANSWERS = 6
-# Of more answers, the nearest ones say what to expect, fewer where many outputs are learned one by
-# one: this many rows, which hold this many numbers. 300 rows of six outputs take 4.8 s to learn, 60
-# rows 0.35 s, 15 rows of 24 outputs 0.3 s. Fewer rows would say too little.
-_MOST_NEAR = 60
-_MOST_NUMBERS = 360
-_LEAST_NEAR = 15
-# How many rows a remark names.
-_MOST_NAMED = 5
-
 
 def remarks_on_answer(
     problem: Problem, box: BlackBox, name: str, inputs: Array, outputs: Array, before: History
@@ -765,7 +779,7 @@ def _far(
 ) -> list[str]:
     """Outputs that are far outside the band that was expected, in words."""
     _, answers = before.data(box.name, box.inputs, box.outputs)
-    if len(answers) < _LEAST_ANSWERS or not box.inputs or box.model is not None:
+    if len(answers) < ANSWERS.least or not box.inputs or box.model is not None:
         return []
     found: list[str] = []
     # The answer is recorded, whatever can be said about it.
@@ -779,7 +793,9 @@ def _far(
         noise = np.array(noise_of(box, surrogate))
         reach = np.sqrt(deviation[0].numpy() ** 2 + noise**2)
         error = outputs - mean[0].numpy()
-        far = (np.abs(error) > _FAR * reach) & (np.abs(error) > _PART * np.ptp(answers, 0))
+        far = (np.abs(error) > ANSWERS.far * reach) & (
+            np.abs(error) > ANSWERS.part * np.ptp(answers, 0)
+        )
         for k in np.flatnonzero(far):
             what = f" of {box.output_names[k]!r}" if box.output_names else ""
             side = "above" if error[k] > 0 else "below"
@@ -795,12 +811,12 @@ def _far(
 def _near(problem: Problem, box: BlackBox, inputs: Array, before: History) -> History | None:
     """The answers to learn from, the nearest ones of many; None if that takes long."""
     seen = [o for o in before.observations() if o.box == box.name]
-    most = _MOST_NEAR
+    most = ANSWERS.most_near
     if not box.shared_kernel:
-        most = min(most, _MOST_NUMBERS // box.outputs)
+        most = min(most, ANSWERS.numbers // box.outputs)
     if len(seen) <= most:
         return before
-    if most < _LEAST_NEAR:
+    if most < ANSWERS.least_near:
         return None
     rows = np.array([o.inputs for o in seen])
     lower, upper = input_range(problem.program, box, rows)
@@ -843,9 +859,9 @@ def remarks_on_rows(
                 f"and {y.tolist()}; correct or retract one, or leave noise=0 out"
             )
     if twice:
-        more = f", and {len(twice) - _MOST_NAMED} more" if len(twice) > _MOST_NAMED else ""
+        more = f", and {len(twice) - ANSWERS.named} more" if len(twice) > ANSWERS.named else ""
         found.append(
-            f"{'; '.join(twice[:_MOST_NAMED])}{more}: each copy counts as a measurement of its "
+            f"{'; '.join(twice[: ANSWERS.named])}{more}: each copy counts as a measurement of its "
             "own; retract those that are not"
         )
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from grisaille.array_types import Array
@@ -104,10 +106,21 @@ def check_seconds(seconds: object) -> None:
 # --- declared ranges ------------------------------------------------------------------------------
 # Checks of inputs and answers against the ranges that black boxes were declared with.
 
-# Known parts may miss the end of a range of inputs by rounding.
-_ROUNDING = 1e-9
-# How far noise that is to be learned may move an answer out of a declared range, in widths.
-_NOISE = 0.1
+
+@dataclass(frozen=True, slots=True)
+class ArgumentConstants:
+    """The constants of checks of arguments.
+
+    Attributes:
+        rounding: Part of a range by which known parts may miss its end. Not measured.
+        noise: Widths of a declared range by which unknown noise may leave it. Not measured.
+    """
+
+    rounding: float = 1e-9
+    noise: float = 0.1
+
+
+ARGUMENTS = ArgumentConstants()
 
 
 def refusal(box: BlackBox, inputs: Array) -> str:
@@ -118,7 +131,7 @@ def refusal(box: BlackBox, inputs: Array) -> str:
     """
     low = np.broadcast_to(-np.inf if box.input_lower is None else box.input_lower, inputs.shape)
     high = np.broadcast_to(np.inf if box.input_upper is None else box.input_upper, inputs.shape)
-    rounding = _ROUNDING * (1 + np.abs(inputs))
+    rounding = ARGUMENTS.rounding * (1 + np.abs(inputs))
     outside = np.flatnonzero((inputs < low - rounding) | (inputs > high + rounding))
     if not len(outside):
         return ""
@@ -153,7 +166,7 @@ def check_range(box: BlackBox, inputs: Array, outputs: Array, history: History) 
         _, seen = history.data(box.name, box.inputs, box.outputs)
         # Fewer than two answers have no spread that could be contradicted.
         spread = np.ptp(seen, 0) if len(seen) > 1 else np.full(box.outputs, np.inf)
-        allowed = _NOISE * np.where(np.isfinite(high - low), high - low, spread)
+        allowed = ARGUMENTS.noise * np.where(np.isfinite(high - low), high - low, spread)
     if (outputs < low - allowed).any() or (outputs > high + allowed).any():
         far = "" if box.is_exact else ", by more than noise is likely to"
         raise AssumptionError(

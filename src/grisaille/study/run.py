@@ -100,20 +100,45 @@ class RunOptions:
 
 Value = TypeVar("Value")
 
-# A study stops when its first trials all break off, or later so many in a row.
-_FIRST_BROKEN = 5
-_BROKEN_IN_A_ROW = 10
-# A suggestion is made ahead when it takes more than this part of an evaluation.
-_AHEAD = 0.05
-# A process that took or answered no query for so many evaluations, or seconds, needs none.
-_AWAY_EVALUATIONS = 3.0
-_AWAY_SECONDS = 2.0
-# How often to look whether other processes left something to do, in seconds.
-_POLL = 0.05
+
+@dataclass(frozen=True, slots=True)
+class RunConstants:
+    """The constants of runs.
+
+    Attributes:
+        first_broken: First trials that all break off before a study stops. Not measured.
+        broken_in_a_row: Later trials in a row that break off before it stops. Not measured.
+        ahead: A suggestion is made ahead if it takes more than this part of an evaluation. Not
+            measured.
+        away_evaluations: Evaluations without news of a process that needs no queries. Not
+            measured.
+        away_seconds: Seconds without news of a process that needs no queries. Not measured.
+        poll: Seconds between looks for work that others left. Not measured.
+        long: Seconds without an answer before something may be wrong. Not measured.
+        regions: Regions of the proof before any trial. Not measured.
+        absolute_gap: Gap of a proof without black boxes. Not measured.
+        relative_gap: The same, in parts of the objective. Not measured.
+        same_gap: Gaps that differ by at most this part look the same to a reader. Not measured.
+    """
+
+    first_broken: int = 5
+    broken_in_a_row: int = 10
+    ahead: float = 0.05
+    away_evaluations: float = 3.0
+    away_seconds: float = 2.0
+    poll: float = 0.05
+    long: float = 10.0
+    regions: int = 1000
+    absolute_gap: float = 1e-9
+    relative_gap: float = 1e-4
+    same_gap: float = 0.05
+
+
+RUN = RunConstants()
+
+
 # What a result says when somebody pressed Stop. Evaluations under way were finished first.
 _STOPPED = "stopped with the button; everything evaluated is in the result"
-# How long to wait for an answer before asking whether something is wrong, in seconds.
-_LONG = 10.0
 
 
 @dataclass(slots=True)
@@ -173,7 +198,7 @@ class Runner:
                 return self._status
             else:
                 # Other processes decide, or evaluate what is needed here.
-                interruptible(partial(time.sleep, _POLL))
+                interruptible(partial(time.sleep, RUN.poll))
 
     def give_up(self) -> None:
         """Keep finished answers, cancel pending evaluations where possible, give queries back."""
@@ -297,9 +322,9 @@ class Runner:
         if not self._evaluating:
             return
         usual = float(np.median(self._evaluating))
-        if self._suggesting <= _AHEAD * usual:
+        if self._suggesting <= RUN.ahead * usual:
             return
-        away = max(_AWAY_SECONDS, _AWAY_EVALUATIONS * usual)
+        away = max(RUN.away_seconds, RUN.away_evaluations * usual)
 
         def is_enough(state: StudyState) -> bool:
             others = state.others_at_work(self.session.worker.name, time.time() - away)
@@ -365,7 +390,7 @@ class Runner:
         said = ""
         while True:
             with suppress(queue.Empty):
-                return interruptible(partial(self._finished.get, timeout=_LONG))
+                return interruptible(partial(self._finished.get, timeout=RUN.long))
             complaint = self.evaluators.complaint()
             if complaint not in ("", said):
                 logging.getLogger("grisaille").warning("no evaluation ends: %s", complaint)
@@ -450,7 +475,7 @@ class Runner:
 
     def _stop_if_nothing_works(self) -> None:
         ever = len(self.session.look(StudyState.history))
-        limit = _BROKEN_IN_A_ROW if ever else _FIRST_BROKEN
+        limit = RUN.broken_in_a_row if ever else RUN.first_broken
         if len(self._broken) < limit:
             return
         count = f"all {limit} trials" if not ever else f"{limit} trials in a row"
@@ -463,12 +488,6 @@ class Runner:
 # --- presolve -------------------------------------------------------------------------------------
 # Solutions and proofs that need no evaluation of any black box.
 
-# Most regions to examine for constraints that read no black box, before any trial.
-_MOST_REGIONS = 1000
-# How close a proof for a problem without black boxes is.
-_ABSOLUTE_GAP = 1e-9
-_RELATIVE_GAP = 1e-4
-
 
 def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     """A problem without black boxes needs no learning: search it once, and prove the answer."""
@@ -476,7 +495,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
     searched = reductions.problem
     box = relaxed(PlausibleSet(searched.program, {}, {}))
     search = MultiStart(starts=48, samples=8192, iterations=200)
-    solver = Certified(_ABSOLUTE_GAP, _RELATIVE_GAP, 20_000, search=search)
+    solver = Certified(RUN.absolute_gap, RUN.relative_gap, 20_000, search=search)
     solution = solver.solve(box, box.lower.new_zeros(0, searched.program.size), seed)
     proof = solution.proof
     assert proof is not None
@@ -494,7 +513,7 @@ def solve_without_black_boxes(problem: Problem, seed: int) -> Result:
         solution.value if solution.feasible else None, proved, proof.reason, is_declared=True
     )
     # The proof is one for all numbers between the bounds, of which steps leave only some.
-    gap = max(_ABSOLUTE_GAP, _RELATIVE_GAP * abs(trial.objective))
+    gap = max(RUN.absolute_gap, RUN.relative_gap * abs(trial.objective))
     reached = box.steps is None or trial.objective - proof.lower <= gap
     if proof.status is ProofStatus.OPTIMAL and trial.violation == 0 and reached:
         message = "the problem has no black box: solved at once, and proved"
@@ -519,7 +538,7 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
     demands = derived(1, anything, known, problem.variables)
     box = relaxed(PlausibleSet(demands.program, {}, {}))
     nothing = box.lower.new_zeros(0, program.size)
-    solution = Certified(regions=_MOST_REGIONS).solve(box, nothing, seed)
+    solution = Certified(regions=RUN.regions).solve(box, nothing, seed)
     proof = solution.proof
     if proof is None or proof.status is not ProofStatus.INFEASIBLE:
         return None
@@ -533,9 +552,6 @@ def refute_known_parts(problem: Problem, seed: int) -> Refutation | None:
 
 # --- run ------------------------------------------------------------------------------------------
 # One run of a study: it ends with a result, also when it is interrupted or fails.
-
-# Gaps that differ by no more than this part of the larger one look the same to a reader.
-_SAME_GAP = 0.05
 
 
 def run(session: Session, options: RunOptions) -> Result:
@@ -579,7 +595,7 @@ def run(session: Session, options: RunOptions) -> Result:
 
 def _changed_gap(shown: float | None, gap: float) -> str:
     """What a message adds if the gap is not the one that the table showed last."""
-    if shown is None or abs(gap - shown) <= _SAME_GAP * max(gap, shown):
+    if shown is None or abs(gap - shown) <= RUN.same_gap * max(gap, shown):
         return ""
     now = f"is {gap:.3g}" if np.isfinite(gap) else "is unknown"
     return (

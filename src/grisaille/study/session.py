@@ -9,7 +9,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -33,7 +33,7 @@ from grisaille.study.log.event_log import (
     MemoryLog,
     Turn,
 )
-from grisaille.study.log.heartbeat import LEASE, Heartbeat, this_worker
+from grisaille.study.log.heartbeat import HEARTBEAT, Heartbeat, this_worker
 from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
@@ -45,10 +45,29 @@ from grisaille.theory.theory import Theory
 # --- log access -----------------------------------------------------------------------------------
 # The log of a study as one process uses it: by several threads, and with patience.
 
-# How long to keep trying when the database cannot be reached, in seconds.
-_RETRY_FOR = 600.0
-# How often a thread that waits for another one can be interrupted, in seconds.
-_PAUSE = 0.1
+
+@dataclass(frozen=True, slots=True)
+class SessionConstants:
+    """The constants of a session, in seconds unless it says otherwise.
+
+    Attributes:
+        retry_for: Time during which an unreachable database is tried again. Not measured.
+        pause: Time after which a waiting thread can be interrupted. Not measured.
+        long: Time without news after which waiting is worth a line. Not measured.
+        look_every: Time between looks for queries of lost workers. Not measured.
+        broken: Trials in a row that may break off before their first query. Not measured.
+        poll: Time between looks for the suggestion of another process. Not measured.
+    """
+
+    retry_for: float = 600.0
+    pause: float = 0.1
+    long: float = 10.0
+    look_every: float = 2.0
+    broken: int = 10
+    poll: float = 0.05
+
+
+SESSION = SessionConstants()
 
 
 MEMORY = "memory"
@@ -147,7 +166,7 @@ class LogAccess:
 
     def _retrying(self, attempt: Callable[[], Value]) -> Value:
         """Use the log, and try again for a while if it cannot be reached."""
-        deadline = time.monotonic() + _RETRY_FOR
+        deadline = time.monotonic() + SESSION.retry_for
         pause = 1.0
         while True:
             try:
@@ -172,7 +191,7 @@ class LogAccess:
     def _alone(self) -> Iterator[None]:
         """A context for one thread at a time, which interrupts do not leave half done."""
         with Uninterrupted():
-            while not self._lock.acquire(timeout=_PAUSE):
+            while not self._lock.acquire(timeout=SESSION.pause):
                 interruptible(lambda: None)
             try:
                 yield
@@ -182,9 +201,6 @@ class LogAccess:
 
 # --- waiting --------------------------------------------------------------------------------------
 # Saying whom a process waits for, once that takes long.
-
-# Seconds without anything new in the log after which waiting is worth a line.
-_LONG = 10.0
 
 
 class Waiting:
@@ -206,12 +222,12 @@ class Waiting:
         what = (f"waiting for worker {worker}, which {does}", position)
         if what != self._what:
             self._what, self._since, self._said = what, time.monotonic(), False
-        if not self._said and time.monotonic() - self._since >= _LONG:
+        if not self._said and time.monotonic() - self._since >= SESSION.long:
             self._said = True
             logging.getLogger("grisaille").warning(
                 "%s; if it is stopped or gone, others take over %g s after its last heartbeat",
                 what[0],
-                LEASE,
+                HEARTBEAT.lease,
             )
 
 
@@ -219,14 +235,7 @@ class Waiting:
 
 Value = TypeVar("Value")
 
-# How often a worker looks for queries of workers that are gone, in seconds.
-_LOOK_EVERY = 2.0
 NO_LIMITS = Limits()
-
-# How many trials in a row may break off before their first query.
-_MOST_BROKEN = 10
-# How often to look whether the suggestion of another process is ready, in seconds.
-_POLL = 0.05
 
 
 class Session:
@@ -337,7 +346,7 @@ class Session:
             nothing = self.look(lambda state: next(state.waiting(most), None)) is None
             if nothing and not self._to_give_back and time.monotonic() < self._next_look:
                 return None  # without the write lock: many processes may be looking
-            self._next_look = time.monotonic() + _LOOK_EVERY
+            self._next_look = time.monotonic() + SESSION.look_every
 
         to_give_back = set(self._to_give_back)
 
@@ -382,12 +391,12 @@ class Session:
         """
         broken = 0
         while (taken := take()) is None:
-            if broken == _MOST_BROKEN:
+            if broken == SESSION.broken:
                 reason = self.look(lambda state: list(state.trials.values())[-1].reason)
                 raise EvaluationError(complaint.format(broken=broken, reason=reason))
             decision = self.decide(limits)
             if decision is None:
-                interruptible(partial(time.sleep, _POLL))
+                interruptible(partial(time.sleep, SESSION.poll))
             elif isinstance(decision, Status) or decision.suggestion.refutation is not None:
                 return None
             else:

@@ -100,12 +100,23 @@ def trial_data(
 # --- constraint table -----------------------------------------------------------------------------
 # The constraints of a problem side by side, each with its slack in its own unit.
 
-# More constraints than this are left to tables; the tightest ones are shown.
-_MOST_LINES = 8
-# Longer formulas are cut, so that a line of the table fits into a terminal.
-_LONGEST_NAME = 44
-# A constraint counts as active if its slack is at most this part of its size over the trials.
-_ACTIVE = 0.01
+
+@dataclass(frozen=True, slots=True)
+class TableConstants:
+    """The constants of tables of trials.
+
+    Attributes:
+        lines: Constraints that are shown, the tightest ones. Not measured.
+        name: Letters of a formula that fits into a terminal. Not measured.
+        active: A constraint is active if its slack is at most this part of its size. Not measured.
+    """
+
+    lines: int = 8
+    name: int = 44
+    active: float = 0.01
+
+
+TABLES = TableConstants()
 
 
 def tightness(constraints: Array, history: History) -> Array:
@@ -137,7 +148,7 @@ def constraint_lines(
     partners = equality_partners(problem)
     shown = np.array([k for k in range(len(constraints)) if k not in partners.values()])
     worst = [max(tight[k], tight[partners.get(k, k)]) for k in shown.tolist()]
-    chosen = np.sort(shown[np.argsort(np.negative(worst), kind="stable")[:_MOST_LINES]])
+    chosen = np.sort(shown[np.argsort(np.negative(worst), kind="stable")[: TABLES.lines]])
     rows = []
     for k in map(int, chosen):
         slack = -(constraints[k] + tolerances[k]) + 0.0  # no negative zero
@@ -151,15 +162,15 @@ def constraint_lines(
                 reach = tolerances[k] + lenience[k]
                 verb = "counts" if met else "violated, would count"
                 remark = f"{verb} as closed up to {reach:g}; searches aim at {tolerances[k]:g}"
-        name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
+        name = name if len(name) <= TABLES.name else name[: TABLES.name - 3] + "..."
         rows.append((name, f"{amount}{f' {units[k]}' if units[k] else ''}", remark))
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [
         f"{name:<{wide[0]}}  {amount:<{wide[1]}}  {remark}".rstrip()
         for name, amount, remark in rows
     ]
-    if len(shown) > _MOST_LINES:
-        lines.append(f"and {len(shown) - _MOST_LINES} more, which are less tight")
+    if len(shown) > TABLES.lines:
+        lines.append(f"and {len(shown) - TABLES.lines} more, which are less tight")
     return lines
 
 
@@ -198,7 +209,7 @@ def how_met(body: float, met: bool, slack: float, tight: float, tolerance: float
         return f"met within {DEFAULT_TOLERANCE:g} of the size of its terms"
     if slack < 0:
         return "met within its tolerance"
-    return "active" if tight >= -_ACTIVE else ""
+    return "active" if tight >= -TABLES.active else ""
 
 
 # --- tables ---------------------------------------------------------------------------------------

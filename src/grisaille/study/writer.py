@@ -170,11 +170,26 @@ def evaluated(problem: Problem, suggestion: Suggestion, number: int) -> Trial:
 # --- assignment -----------------------------------------------------------------------------------
 # Recorded answers that serve the calls of a chain, and the calls that are left to ask.
 
-# Inputs are the same if they differ by no more than rounding does.
-_ROUNDING = 1e-9
-# What was really done may differ so far from what was wanted, in ranges of each input, for the
-# answer to count as that of the chain.
-_NEAR = 0.01
+
+@dataclass(frozen=True, slots=True)
+class WriterConstants:
+    """The constants of a writer.
+
+    Attributes:
+        rounding: Inputs are the same if they differ by no more than this part of their size. Not
+            measured.
+        near: Ranges of an input by which what was done may differ from what was wanted. Not
+            measured.
+        losses: Lost workers after which a query counts as failed. Not measured.
+    """
+
+    rounding: float = 1e-9
+    near: float = 0.01
+    losses: int = 3
+
+
+WRITER = WriterConstants()
+
 
 Serves = Callable[[int, QueryEntry, Array], bool]
 """`(call, query, inputs)`: whether the answer to a query serves a call at some inputs."""
@@ -296,13 +311,15 @@ def is_near(
     black_box = next(b for b in program.boxes if b.name == box)
     rows = np.vstack([*seen.get(box, wanted[None]), done, wanted])
     lower, upper = input_range(program, black_box, rows)
-    return are_same(done, wanted) or bool((np.abs(done - wanted) <= _NEAR * (upper - lower)).all())
+    return are_same(done, wanted) or bool(
+        (np.abs(done - wanted) <= WRITER.near * (upper - lower)).all()
+    )
 
 
 def are_same(first: Array, second: Array) -> bool:
     """Whether inputs differ by rounding only."""
     return first.shape == second.shape and bool(
-        (np.abs(first - second) <= _ROUNDING * (1 + np.abs(second))).all()
+        (np.abs(first - second) <= WRITER.rounding * (1 + np.abs(second))).all()
     )
 
 
@@ -482,9 +499,6 @@ def _outside(problem: Problem, x: Array) -> str:
 
 
 # --- event writer ---------------------------------------------------------------------------------
-
-# A query counts as failed when this many workers were lost with it: machines are switched off.
-_MOST_LOSSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -824,7 +838,7 @@ class Writer:
     ) -> bool:
         """Write a failed attempt; returns whether there will be another."""
         trial = self.state.trials[entry.trial]
-        again = entry.losses + 1 < _MOST_LOSSES if lost else entry.attempts < self.retries
+        again = entry.losses + 1 < WRITER.losses if lost else entry.attempts < self.retries
         again = again and may_retry and trial.state is TrialState.PENDING
         if not again and probe_of(entry) is not None and not entry.calls:
             reason += (
@@ -833,7 +847,7 @@ class Writer:
                 "use evaluation='chained'"
             )
         # A lost worker says little about the input, unless every worker is lost there.
-        counts = not again and (not lost or entry.losses + 1 >= _MOST_LOSSES)
+        counts = not again and (not lost or entry.losses + 1 >= WRITER.losses)
         self.append(Failed(entry.id, reason, lost, final=not again, counts=counts))
         if again:
             return True

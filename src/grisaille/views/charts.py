@@ -197,22 +197,21 @@ def plain(chart: Chart) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """The limits of charts. None of them was measured; people chose them by eye.
+class ChartConstants:
+    """The limits of charts.
 
     Attributes:
-        name: Letters of a name next to an axis.
-        texts: More points than this have no texts: a browser would need long for them.
-        tail: Of what lies far from best value and bound, this part may lie outside the axis at
-            either end.
-        farthest: How far a bound may stretch the axis, in parts of what the trials take.
-        slices: Slices of one picture.
-        nearness: Answers that are farther from a slice than this are not drawn.
-        constraints: Constraints of one chart.
-        outputs: Outputs of one picture of calibration.
-        error: Larger errors, in widths of the band, are shown at the edge.
-        trials: Lines of one chart of all trials.
-        variable: Letters of a variable under the chart of all trials.
+        name: Letters of a name next to an axis. Not measured.
+        texts: Points that have texts; with more, a browser takes long to draw. Not measured.
+        tail: Part of the values that may lie outside the axis at either end. Not measured.
+        farthest: How far a bound may stretch the axis, in parts of the trials. Not measured.
+        slices: Slices of one picture. Not measured.
+        nearness: The least nearness of an answer that a slice shows. Not measured.
+        constraints: Constraints of one chart. Not measured.
+        outputs: Outputs of one picture of calibration. Not measured.
+        error: Errors above this many widths of the band are at the edge. Not measured.
+        trials: Lines of one chart of all trials. Not measured.
+        variable: Letters of a variable under the chart of all trials. Not measured.
     """
 
     name: int = 32
@@ -228,11 +227,11 @@ class Sizes:
     variable: int = 12
 
 
-SIZES = Sizes()
+CHARTS = ChartConstants()
 _SMALL = (420, 250)
 
 
-def short(text: str, most: int = SIZES.name) -> str:
+def short(text: str, most: int = CHARTS.name) -> str:
     """Cut a text so that it fits next to an axis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -473,7 +472,7 @@ def _trials(course: Course, values: Array) -> list[Mark]:
         ("chosen", "chosen", ~filling & ~given, "dot"),
     )
     texts: tuple[str, ...] = ()
-    if len(values) <= SIZES.texts:
+    if len(values) <= CHARTS.texts:
         rows = zip(went.numbers, went.kinds, went.objective, strict=True)
         texts = tuple(f"trial {place:.0f}, {kind}: {value:.6g}" for place, kind, value in rows)
     marks: list[Mark] = [
@@ -537,7 +536,7 @@ def _limits(best: Array, bound: Array, trials: Array) -> tuple[float, float]:
     if not len(core):
         return padded(_most(bound))
     low, high = core.min(), core.max()
-    room = SIZES.farthest * (high - low) or np.inf
+    room = CHARTS.farthest * (high - low) or np.inf
     bounds = np.append(_most(bound), bound[-1:])
     return padded(np.append(core, np.clip(bounds, low - room, high + room)), 0.12)
 
@@ -545,7 +544,7 @@ def _limits(best: Array, bound: Array, trials: Array) -> tuple[float, float]:
 def _most(values: Array) -> Array:
     """Return two values between which most of the others lie; none if there are none."""
     finite = values[np.isfinite(values)]
-    return np.quantile(finite, [SIZES.tail, 1 - SIZES.tail]) if len(finite) else finite
+    return np.quantile(finite, [CHARTS.tail, 1 - CHARTS.tail]) if len(finite) else finite
 
 
 # --- constraints ----------------------------------------------------------------------------------
@@ -594,7 +593,7 @@ def constraints_chart(problem: Problem, history: History, recommended: int) -> C
         raise ModelError("plot_constraints: no trial is complete, so there is no slack to draw")
     names, slacks = _slacks(problem, history)
     tightness = np.nan_to_num(slacks[recommended], nan=-np.inf)
-    order = np.argsort(tightness, kind="stable")[: SIZES.constraints]
+    order = np.argsort(tightness, kind="stable")[: CHARTS.constraints]
     x = np.array([trial.number for trial in history], dtype=float)
     shown = slacks[:, order]
     finite = shown[np.isfinite(shown)]
@@ -650,7 +649,7 @@ _SLICE = (
 def most_telling(slices: Sequence[Slice]) -> list[Slice]:
     """Return the slices with the largest effect, in their order."""
     effects = [-float(np.ptp(piece.mean)) for piece in slices]
-    chosen = np.sort(np.argsort(effects, kind="stable")[: SIZES.slices])
+    chosen = np.sort(np.argsort(effects, kind="stable")[: CHARTS.slices])
     return [slices[int(place)] for place in chosen]
 
 
@@ -690,7 +689,7 @@ def _slice_chart(piece: Slice, limits: tuple[float, float], unit: str | None) ->
         x = _axis_over(at, label, logarithmic=piece.is_logarithmic)
         marks.append(Area(look="band", x=at, lower=low, upper=high, label="band"))
         marks.append(Line(look="mean", x=at, y=piece.mean, label="prediction"))
-    near = piece.nearness >= SIZES.nearness
+    near = piece.nearness >= CHARTS.nearness
     order = np.argsort(at)
     height = np.interp(piece.at, at[order], piece.mean[order])
     answers = Points(
@@ -814,7 +813,7 @@ def error_chart(row: Calibration) -> Chart:
     """Describe errors in deviations, in the order of the answers."""
     number = np.arange(1, len(row.answers) + 1, dtype=float)
     known = np.abs(row.errors[np.isfinite(row.errors)])
-    largest = SIZES.error * row.width
+    largest = CHARTS.error * row.width
     most = min(max(float(known.max(initial=0.0)), row.width), largest) * 1.15
     return Chart(
         title=f"Errors of the predictions of {row.name}",
@@ -882,7 +881,7 @@ def parallel_chart(
     trials: Sequence[Trial], names: Sequence[str], lower: Array, upper: Array
 ) -> Chart | None:
     """Describe all trials over all entries of the design point; the best ones are darkest."""
-    trials = [trial for trial in trials if len(trial.x) == len(names)][-SIZES.trials :]
+    trials = [trial for trial in trials if len(trial.x) == len(names)][-CHARTS.trials :]
     if not trials or not names:
         return None
     span = np.where(upper > lower, upper - lower, 1.0)
@@ -901,7 +900,7 @@ def parallel_chart(
         x=Axis(
             low=-0.5,
             high=len(names) - 0.5,
-            names=tuple(short(name, SIZES.variable) for name in names),
+            names=tuple(short(name, CHARTS.variable) for name in names),
         ),
         y=Axis(label="from lower to upper bound", low=-0.05, high=1.05),
         marks=tuple(marks),

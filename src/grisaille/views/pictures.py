@@ -22,7 +22,7 @@ from grisaille.errors import ModelError, printable, shortened, text_of
 from grisaille.language.problem import Problem
 from grisaille.records import History
 from grisaille.views.charts import (
-    SIZES,
+    CHARTS,
     Area,
     Axis,
     Bars,
@@ -62,17 +62,17 @@ OUTSIDE = "outside the axis"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Lengths in pictures. None was measured.
+class PictureConstants:
+    """The constants of pictures drawn with Matplotlib.
 
     Attributes:
-        legend: Size of the letters of a legend, in points.
-        line: Width of a line of a legend with its space, in inches.
-        letter: Width of a letter of a legend, in inches.
-        inset: How far a triangle at the edge is from it, in points.
-        columns: Slices side by side.
-        bars: Bars of one panel; those with the largest effect are drawn.
-        rows: Every panel of bars has room for at least this many.
+        legend: Size of the letters of a legend, in points. Not measured.
+        line: Width of a line of a legend with its space, in inches. Not measured.
+        letter: Width of a letter of a legend, in inches. Not measured.
+        inset: Distance of a triangle from the edge, in points. Not measured.
+        columns: Slices side by side. Not measured.
+        bars: Bars of one panel, those with the largest effect. Not measured.
+        rows: The fewest bars that a panel has room for. Not measured.
     """
 
     legend: float = 8
@@ -84,7 +84,7 @@ class Layout:
     rows: int = 3
 
 
-LAYOUT = Layout()
+PICTURES = PictureConstants()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,10 +111,10 @@ class Panels:
             found[OUTSIDE] = found.pop(OUTSIDE)  # the last one
         if not found:
             return
-        style = {"frameon": False, "fontsize": LAYOUT.legend}
+        style = {"frameon": False, "fontsize": PICTURES.legend}
         handles, labels = list(found.values()), list(found)
         if self.is_own:
-            widest = LAYOUT.line + LAYOUT.letter * max(map(len, labels))
+            widest = PICTURES.line + PICTURES.letter * max(map(len, labels))
             columns = max(1, min(len(found), int(self.figure.get_figwidth() / widest)))
             self.figure.legend(handles, labels, loc="outside lower center", ncols=columns, **style)
         else:
@@ -210,7 +210,7 @@ def mark_outside(axes: Axes, x: Array, y: Array, filled: Flags, alpha: Array | N
             if not own.any():
                 continue
             inset = ScaledTranslation(
-                0, (-LAYOUT.inset if at_top else LAYOUT.inset) / 72, axes.figure.dpi_scale_trans
+                0, (-PICTURES.inset if at_top else PICTURES.inset) / 72, axes.figure.dpi_scale_trans
             )
             axes.scatter(
                 x[own],
@@ -442,7 +442,7 @@ def draw_calibration(
         rows = _rows(inspection, box, output)
     # Those that cannot be compared come first: their sentence says why.
     worst = [-row.worst for row in rows]
-    chosen = np.sort(np.argsort(worst, kind="stable")[: SIZES.outputs])
+    chosen = np.sort(np.argsort(worst, kind="stable")[: CHARTS.outputs])
     shown = [rows[int(place)] for place in chosen]
     panels = panels_for(
         "plot_calibration",
@@ -580,9 +580,9 @@ def draw_sensitivity(inspection: Inspection, axes: Any = None) -> Figure:
         axes: Three Axes: for the variables, the black boxes, and the parts of the gap.
     """
     problem = inspection.problem
-    variables = by_effect(variable_influence(inspection))[: LAYOUT.bars]
-    boxes = by_effect(box_influence(inspection))[: LAYOUT.bars]
-    rows = max(len(variables), len(boxes), LAYOUT.rows)
+    variables = by_effect(variable_influence(inspection))[: PICTURES.bars]
+    boxes = by_effect(box_influence(inspection))[: PICTURES.bars]
+    rows = max(len(variables), len(boxes), PICTURES.rows)
     panels = panels_for(
         "plot_sensitivity",
         axes,
@@ -684,7 +684,7 @@ def draw_box_slices(
 
 def _draw_slices(slices: Sequence[Slice], unit: str | None, noun: str, given: Any) -> Figure:
     shown = most_telling(slices)
-    columns = min(LAYOUT.columns, len(shown))
+    columns = min(PICTURES.columns, len(shown))
     rows = -(-len(shown) // columns)
     panels = panels_for(
         "plot_slices",

@@ -80,7 +80,26 @@ class Progress:
         """Leave the last state behind, and give the terminal back."""
 
 
-_MOST_COUNTERS = 3
+@dataclass(frozen=True, slots=True)
+class ProgressConstants:
+    """The constants of the live view of a run.
+
+    Attributes:
+        counters: Black boxes whose evaluations are counted. Not measured.
+        rows: Rows of the table in a notebook. Not measured.
+        notes: Notes below it. Not measured.
+        pause: Seconds between two drawings. Not measured.
+    """
+
+    counters: int = 3
+    rows: int = 10
+    notes: int = 3
+    pause: float = 0.2
+
+
+PROGRESS = ProgressConstants()
+
+
 _COLUMNS = ("trial", "kind", "best feasible", "bound", "bound is", "gap", "violation")
 
 
@@ -98,7 +117,7 @@ def show_progress(
         trials: How many trials there will be; None if that is open.
     """
     names = [box.name for box in problem.boxes]
-    if len(names) > _MOST_COUNTERS:  # best value and bound matter more than counters
+    if len(names) > PROGRESS.counters:  # best value and bound matter more than counters
         names = []
     headers = [printable(header) for header in (*_COLUMNS, *names, "seconds")]
 
@@ -283,10 +302,6 @@ def cells(row: Row, names: list[str]) -> list[str]:
 # messages while a cell runs (ipykernel 7 and later). Without them there is no button, and
 # interrupting the kernel stops the run as well.
 
-_MOST_ROWS = 10
-_MOST_NOTES = 3
-# What changes faster than this many seconds is not drawn each time.
-_PAUSE = 0.2
 _BAR = "height:4px;border-radius:2px"
 
 
@@ -318,7 +333,7 @@ class NotebookTable(Progress):
         self._rows: list[Row] = []
         self._notes: list[str] = []
         self._now = ""
-        self._drawn = -_PAUSE
+        self._drawn = -PROGRESS.pause
         self._display: Any = None
         self._button = _stop_button(shell)
 
@@ -360,15 +375,15 @@ class NotebookTable(Progress):
             self._display.update(self._content(), raw=True)
 
     def _draw(self) -> None:
-        if time.monotonic() - self._drawn < _PAUSE:
+        if time.monotonic() - self._drawn < PROGRESS.pause:
             return
         self._display.update(self._content(), raw=True)
         self._drawn = time.monotonic()
 
     def _content(self) -> dict[str, str]:
         """The view as HTML, and as text for those who cannot show it."""
-        rows = [cells(row, self._names) for row in self._rows[-_MOST_ROWS:]]
-        below = [*self._notes[-_MOST_NOTES:], self._now]
+        rows = [cells(row, self._names) for row in self._rows[-PROGRESS.rows :]]
+        below = [*self._notes[-PROGRESS.notes :], self._now]
         if self.stop_requested and self._now:
             below[-1] += " (stops after this)"
         below = [printable(line) for line in below if line]

@@ -8,6 +8,7 @@ import textwrap
 import threading
 import time
 from concurrent.futures import CancelledError, wait
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -249,7 +250,7 @@ def test_a_function_that_never_loads_is_given_up(ask, monkeypatch):
             return time.sleep, (600,)
 
     endless = Endless()
-    monkeypatch.setattr(isolation, "LOADING", 0.5)
+    monkeypatch.setattr(isolation, "CHILD", replace(isolation.CHILD, loading=0.5))
     with pytest.raises(EvaluationError, match=r"^was still not loaded .* after 0\.5 s: import "):
         ask(lambda: endless, timeout=0.1)
     assert ask(abs, -1.0) == 1

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -67,7 +68,7 @@ class LostError(CancelledError):
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asks at once whether something is wrong."""
-    monkeypatch.setattr(run, "_LONG", 0.01)
+    monkeypatch.setattr(run, "RUN", replace(run.RUN, long=0.01))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from grisaille.views.page.app import Pages
-from grisaille.views.page.guard import COOKIE, LARGEST_BODY, Rules, is_loopback
+from grisaille.views.page.guard import COOKIE, GUARD, Rules, is_loopback
 from grisaille.views.page.rendering import asset_address
 from tests.views.page.page_helpers import TOKEN, asked_study, client, form_word, made_study
 
@@ -177,7 +177,7 @@ def test_read_only_refuses_answers_and_shows_no_forms():
 
 def test_what_is_too_large_is_refused_before_it_is_read():
     with client(asked_study()) as browser:
-        headers = {"content-length": str(LARGEST_BODY + 1)}
+        headers = {"content-length": str(GUARD.body + 1)}
         refused = browser.post("/studies/oven/tell", content=b"x", headers=headers)
     assert refused.status_code == 413
 

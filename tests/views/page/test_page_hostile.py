@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -125,7 +126,7 @@ def test_cookies_and_headers_that_are_not_text_are_worth_nothing():
 
 
 def test_more_pages_than_are_allowed_cannot_listen(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(app, "_MOST_LISTENERS", 0)
+    monkeypatch.setattr(app, "SERVING", replace(app.SERVING, listeners=0))
     with client(made_study()) as browser:
         refused = browser.get("/studies/study/news")
     assert refused.status_code == 503
@@ -135,7 +136,7 @@ def test_more_pages_than_are_allowed_cannot_listen(monkeypatch: pytest.MonkeyPat
 def test_a_burst_of_pages_cannot_pass_the_limit_and_those_that_leave_make_room(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(app, "_MOST_LISTENERS", 2)
+    monkeypatch.setattr(app, "SERVING", replace(app.SERVING, listeners=2))
     pages = _served(made_study())
 
     async def bursts() -> list[list[int]]:

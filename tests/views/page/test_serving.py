@@ -5,6 +5,7 @@ import stat
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -161,7 +162,7 @@ def _until_closed(connection: socket.socket) -> bytes:
 def test_a_request_that_does_not_arrive_is_closed(
     served: tuple[str, int], before: bytes, half: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(serving, "_SLOWEST_REQUEST", 0.2)
+    monkeypatch.setattr(serving, "SERVER", replace(serving.SERVER, slowest_request=0.2))
     with socket.create_connection(served, timeout=30) as connection:
         connection.sendall(before + HALVES[half])
         assert (b"404 Not Found" in _until_closed(connection)) == bool(before)
@@ -170,7 +171,7 @@ def test_a_request_that_does_not_arrive_is_closed(
 def test_half_requests_are_closed_so_that_there_is_room_for_whole_ones(served: tuple[str, int]):
     with ExitStack() as stack:
         halves = []
-        for _ in range(serving._MOST_HALF_REQUESTS + 5):
+        for _ in range(serving.SERVER.half_requests + 5):
             halves.append(stack.enter_context(socket.create_connection(served, timeout=30)))
             halves[-1].sendall(HALVES["headers"])
         address = f"http://{served[0]}:{served[1]}/studies/study/convergence.json"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_a_study_that_cannot_be_opened_is_tried_again_later_and_not_at_once(
         with pytest.raises(ModelError, match="pass its file"):
             shown.study("plant")
     assert tried == ["plant"]
-    monkeypatch.setattr(module, "_UNTIL_TRIED_AGAIN", 0.0)
+    monkeypatch.setattr(module, "KEPT", replace(module.KEPT, retry=0.0))
     with pytest.raises(ModelError):
         shown.study("plant")
     assert tried == ["plant", "plant"]

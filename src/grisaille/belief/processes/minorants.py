@@ -32,12 +32,28 @@ if TYPE_CHECKING:
 #    gamma_i < 0 give another separable quadratic, which is better for large regions.
 
 _EPSILON = torch.finfo(torch.float64).eps
-# Typical points are somewhat farther from the observations than the touching point, by this share
-# of the squared half diagonal of the region. Measured: values nearby do as well.
-_TYPICAL = 0.05
-# An observation is left out of the Taylor polynomial when the error of its chord is less than this
-# multiple of the remainder of a function of norm 1.
-_NEAR = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class MinorantConstants:
+    """The constants of minorants of bands.
+
+    Attributes:
+        typical: Added distance of typical points from the observations, as a part of the squared
+            half diagonal. Measured: values nearby do as well.
+        near: An observation is in the Taylor polynomial if the error of its chord is this multiple
+            of the remainder. Not measured.
+        in_cache: Distances that a processor works on at a time. Not measured.
+        on_device: Distances that a graphics processor works on at a time. Not measured.
+    """
+
+    typical: float = 0.05
+    near: float = 1.2
+    in_cache: int = 2**17
+    on_device: int = 2**26
+
+
+MINORANTS = MinorantConstants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +176,13 @@ class KernelMinorants:
             (k, n, regions), (k, regions) and (k, regions).
         """
         radius = regions.reach.square().sum(-1)
-        wide = _TYPICAL * self.variance * radius
+        wide = MINORANTS.typical * self.variance * radius
         if self.is_linear:
             correlation = self.kernel.correlation(self.inputs, regions.touch)
             prior = self.variance * regions.touch.square().sum(-1)
             return self.variance.unsqueeze(-1) * correlation, prior, wide
         touching = (regions.touch.unsqueeze(-1) - self._columns).square_().sum(-2)
-        shifted = touching.add_(_TYPICAL * radius.unsqueeze(-1))
+        shifted = touching.add_(MINORANTS.typical * radius.unsqueeze(-1))
         correlation = cast(Radial, self.kernel).profile(shifted)[0].transpose(-1, -2)
         return self.variance.unsqueeze(-1) * correlation, self.variance.expand_as(radius), wide
 
@@ -210,7 +226,7 @@ class KernelMinorants:
         chords = _Chords(kernel, distance, squared, reach)
         remainder = kernel.remainder(radius.sqrt())
         gamma = weights.gamma * self.variance.unsqueeze(-1)
-        near = chords.error > _NEAR * remainder.unsqueeze(-1)
+        near = chords.error > MINORANTS.near * remainder.unsqueeze(-1)
         near, lost = self._expanded(weights, product, chords.error, near, remainder)
         value, first, second = kernel.profile(squared)
         rising = gamma >= 0
@@ -370,9 +386,6 @@ class _Chords:
 # 4. The kernel of a sum is the sum of its parts, so that the bounds of the parts add up
 #    (`KernelMinorants`).
 
-# How many distances, regions times observations times inputs, are worked on at a time.
-_IN_CACHE = 2**17
-_ON_DEVICE = 2**26
 BOTH = slice(0, 2)
 """Both ends of a band: l, then -u."""
 
@@ -444,7 +457,7 @@ class BandMinorants:
         """
         # Parts of a batch fit into the processor's cache.
         entries = self.posterior.inputs.numel() + 1
-        step = max(1, (_ON_DEVICE if center.is_cuda else _IN_CACHE) // entries)
+        step = max(1, (MINORANTS.on_device if center.is_cuda else MINORANTS.in_cache) // entries)
         if len(center) <= step:
             return self._below(center, half, touch, sides)
         parts = [

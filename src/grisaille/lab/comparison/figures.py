@@ -19,7 +19,7 @@ from grisaille.lab.comparison.results import (
 )
 from grisaille.lab.comparison.run_folder import file_name
 from grisaille.lab.comparison.tables import (
-    SOLVED,
+    COMPARISON,
     data_profile,
     performance_profile,
     solution_times,
@@ -195,7 +195,7 @@ Lines = tuple[Array, Array, Array, Array]
 _COLUMNS = 4
 # Suggestions quicker than this many seconds are not drawn against time.
 _AT_ONCE = 1e-3
-_TOLERANCES = (1e-1, SOLVED)
+_TOLERANCES = (1e-1, COMPARISON.solved)
 
 
 def draw(results: Results, order: Sequence[str], folder: Path) -> list[Path]:

@@ -136,18 +136,30 @@ def savings(results: Results, reference: str, baseline: str) -> list[Saving]:
 # --- tables ---------------------------------------------------------------------------------------
 # Tables of a comparison: a CSV file with one line per run, and Markdown tables.
 
-SOLVED = 1e-2
-"""A case counts as solved when at most this part of the initial design's regret is left."""
 
-# Medians closer than this are a tie.
-_TIE = 0.01
-_EVERY = 10
+@dataclass(frozen=True, slots=True)
+class ComparisonConstants:
+    """The constants of tables of a comparison.
+
+    Attributes:
+        solved: A case is solved if at most this part of the regret of the initial design is left.
+            Not measured.
+        tie: Medians that are closer are a tie. Not measured.
+        every: Evaluations between columns. Not measured.
+    """
+
+    solved: float = 1e-2
+    tie: float = 0.01
+    every: int = 10
+
+
+COMPARISON = ComparisonConstants()
 
 
 def runs_csv(results: Results) -> str:
     """Every run, one line each."""
     most = max((run.evaluations for run in results.runs), default=0)
-    marks = range(_EVERY, most + 1, _EVERY)
+    marks = range(COMPARISON.every, most + 1, COMPARISON.every)
     header = [
         *("problem", "structure", "strategy", "seed", "ended", "initial", "evaluations"),
         *("optimum", "regret_initial", *(f"regret_{k}" for k in marks), "regret_final"),
@@ -248,7 +260,7 @@ class Duel:
     @property
     def verdict(self) -> str:
         """Better, tied or worse, by the medians."""
-        if not abs(self.ratio - 1) > _TIE:  # also when neither has found anything
+        if not abs(self.ratio - 1) > COMPARISON.tie:  # also when neither has found anything
             return "tied"
         return "better" if self.ratio < 1 else "worse"
 
@@ -367,7 +379,7 @@ def ratio_text(value: float) -> str:
 
 def solved_at(run: Run, starts: Mapping[int, float]) -> float:
     """Evaluations after the initial design until 1 % of the first regret is left."""
-    target = max(SOLVED * starts[run.job.seed], resolution(run))
+    target = max(COMPARISON.solved * starts[run.job.seed], resolution(run))
     return first_at_most(regret_curve(run), target)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from grisaille.checks import check_count
 from grisaille.errors import EvaluationError, ProtocolError
-from grisaille.study.evaluation.child_process import GRACE, Call, Child
+from grisaille.study.evaluation.child_process import CHILD, Call, Child
 
 
 class ChildPool:
@@ -140,7 +140,7 @@ class ChildPool:
     def _at_exit(self) -> None:
         if os.getpid() == self._owner:  # not in a fork of this process
             self.shutdown(wait=False, cancel=True)
-            self._join(GRACE)  # the threads remove folders, but may wait for ever for a child
+            self._join(CHILD.grace)  # the threads remove folders, but may wait for ever for a child
 
     def _join(self, seconds: float | None) -> None:
         for thread in self._threads:

@@ -79,15 +79,25 @@ def _remove_abandoned(place: Path) -> None:
 
 # --- child process --------------------------------------------------------------------------------
 
-HEARTBEAT = 0.25
-"""Seconds between checks that the child is alive. Its death may not close the socket: a process
-that the function forked may hold it open."""
 
-GRACE = 5.0
-"""Seconds that a child may take to end normally when it is no longer needed."""
+@dataclass(frozen=True, slots=True)
+class ChildConstants:
+    """The constants of child processes, in seconds.
 
-LOADING = 120.0
-"""Seconds that a child may take to start and to load a function whose own time is limited."""
+    Attributes:
+        heartbeat: Time between checks that the child is alive: its death may not close the socket.
+            Not measured.
+        grace: Time that a child has to end. Not measured.
+        loading: Time that a child has to start and to load a function with a timeout. Not
+            measured.
+    """
+
+    heartbeat: float = 0.25
+    grace: float = 5.0
+    loading: float = 120.0
+
+
+CHILD = ChildConstants()
 
 
 def isolated(function: Callable[..., Any], arguments: Sequence[Any], timeout: float | None) -> Any:
@@ -221,7 +231,7 @@ class Child:
         Raises:
             EvaluationError: Time was up, or the child died.
         """
-        limit = math.inf if call.timeout is None else max(LOADING, call.timeout)
+        limit = math.inf if call.timeout is None else max(CHILD.loading, call.timeout)
         complaint = (
             f"was still not loaded in a child process after {limit:g} s: import less in its "
             "module, or raise timeout"
@@ -263,7 +273,7 @@ class Child:
         with suppress(OSError):  # it died
             self._channel.shutdown(socket.SHUT_WR)
         with suppress(_TimeIsUpError):
-            self._read(memoryview(bytearray(1)), time.monotonic() + GRACE)
+            self._read(memoryview(bytearray(1)), time.monotonic() + CHILD.grace)
 
     def close(self) -> None:
         """Kill what is left of it and remove its files."""
@@ -280,7 +290,7 @@ class Child:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise _TimeIsUpError
-            self._channel.settimeout(min(remaining, HEARTBEAT))
+            self._channel.settimeout(min(remaining, CHILD.heartbeat))
             try:
                 unsent = unsent[self._channel.send(unsent) :]
             except TimeoutError:
@@ -308,7 +318,7 @@ class Child:
         while (remaining := deadline - time.monotonic()) > 0:
             # Checked before we read: the last message of a dead child can then be read.
             dead = self._process.poll() is not None
-            self._channel.settimeout(0 if dead else min(remaining, HEARTBEAT))
+            self._channel.settimeout(0 if dead else min(remaining, CHILD.heartbeat))
             try:
                 count = self._channel.recv_into(buffer)
             except ConnectionResetError:

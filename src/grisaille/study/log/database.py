@@ -14,6 +14,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,8 +43,30 @@ from grisaille.study.log.worker_table import record_beat
 # --- database file --------------------------------------------------------------------------------
 # The file of a SQLite database: the same one as long as a study is open.
 
-# How long SQLite waits for a lock before Python can be interrupted, in seconds.
-_FILE_PAUSE = 0.2
+
+@dataclass(frozen=True, slots=True)
+class DatabaseConstants:
+    """The constants of databases, in seconds.
+
+    Attributes:
+        file_pause: Time that SQLite waits for a lock before Python can be interrupted. Not
+            measured.
+        patience: Time that a transaction on a SQLite file waits for others. Not measured.
+        impatience: The same while somebody waits for this process to end. Not measured.
+        connection_pause: Time between looks, in addition to what SQLite waits. Not measured.
+        last: Time that a transaction may take while somebody waits for its end. Not measured.
+        pause: Time before a busy server is asked again. Not measured.
+    """
+
+    file_pause: float = 0.2
+    patience: float = 120.0
+    impatience: float = 0.5
+    connection_pause: float = 0.01
+    last: float = 0.5
+    pause: float = 0.5
+
+
+DATABASE = DatabaseConstants()
 
 
 class DatabaseFile:
@@ -153,7 +176,7 @@ class DatabaseFile:
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     address = f"file:{quote(str(path.resolve()))}?{mode}"
-    return sqlite3.connect(address, uri=True, timeout=_FILE_PAUSE, check_same_thread=False)
+    return sqlite3.connect(address, uri=True, timeout=DATABASE.file_pause, check_same_thread=False)
 
 
 def _identity_of(path: Path) -> tuple[int, int] | None:
@@ -192,17 +215,11 @@ def _is_read_only(file: Path) -> bool:
 # --- engine ---------------------------------------------------------------------------------------
 # Connections to a database: from an address to transactions that wait and can be interrupted.
 
-# How long a transaction on a SQLite file waits for others, in seconds: usually, and when somebody
-# waits for this process to end.
-PATIENCE = 120.0
-IMPATIENCE = 0.5
 # What a server answers when it may work a moment later: others got in the way of a transaction
 # (serialization failure, deadlock), the server starts or ends, it has too many connections. The
 # last two have no number when a connection is made.
 _BUSY = {"40001", "40P01", "57P01", "57P02", "57P03", "53300"}
 _BUSY_TEXTS = ("the database system is", "too many clients", "remaining connection slots")
-# How often it looks, beside the time that SQLite itself waits each time.
-_CONNECTION_PAUSE = 0.01
 
 
 _DAMAGED = (
@@ -301,7 +318,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     else:
         driver.execute("BEGIN")
         take_lock = "SELECT count(*) FROM sqlite_master"
-    deadline = time.monotonic() + options.get("patience", PATIENCE)
+    deadline = time.monotonic() + options.get("patience", DATABASE.patience)
     while True:
         try:
             driver.execute(take_lock).fetchall()
@@ -309,7 +326,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
-        interruptible(partial(time.sleep, _CONNECTION_PAUSE))
+        interruptible(partial(time.sleep, DATABASE.connection_pause))
 
 
 @contextmanager
@@ -388,9 +405,6 @@ def network_file_system(folder: Path) -> str | None:
 # --- server ---------------------------------------------------------------------------------------
 # A PostgreSQL server, which may be away: after an interrupt nobody waits for it.
 
-# How long a transaction may take when somebody waits for it to end, in seconds.
-_IMPATIENCE = 0.5
-
 
 class Server:
     """The connections of an engine to a PostgreSQL server.
@@ -419,7 +433,7 @@ class Server:
         ended.acquire()
 
         def cut_soon() -> None:
-            if ended.acquire(timeout=_IMPATIENCE):
+            if ended.acquire(timeout=DATABASE.last):
                 ended.release()
             else:
                 self._cut()
@@ -458,9 +472,6 @@ class Server:
 # --- database -------------------------------------------------------------------------------------
 
 Value = TypeVar("Value")
-
-# How long to wait before something is tried again that a server was too busy for, in seconds.
-_PAUSE = 0.5
 
 
 class Database:
@@ -522,7 +533,7 @@ class Database:
         return log
 
     def _use_write_ahead_log(self) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + DATABASE.patience
         while True:
             try:
                 with self._engine.connect().execution_options(autocommit=True) as connection:
@@ -596,7 +607,7 @@ class Database:
                     "and its connections belong to that one: open the study again here"
                 )
             self._check_file()
-            patience = PATIENCE if patient else IMPATIENCE
+            patience = DATABASE.patience if patient else DATABASE.impatience
             options = {"writes": writes, "patience": patience}
             connecting = self._engine.connect().execution_options(**options)
             with connecting as connection, connection.begin():
@@ -616,7 +627,7 @@ class Database:
 
     def _patiently(self, attempt: Callable[[], Value]) -> Value:
         """Try again for a while if the database is busy; a wrong address is reported at once."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + DATABASE.patience
         while True:
             try:
                 return attempt()
@@ -624,7 +635,7 @@ class Database:
                 if time.monotonic() > deadline:
                     raise
                 logging.getLogger("grisaille").warning("%s: trying again", error)
-            interruptible(partial(time.sleep, _PAUSE))
+            interruptible(partial(time.sleep, DATABASE.pause))
 
     def close(self) -> None:
         """Close all connections."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, cast
 
@@ -19,10 +19,21 @@ from grisaille.errors import StorageError
 from grisaille.study.log import heartbeat_script
 from grisaille.study.log.event_log import Log, Worker
 
-# A worker counts as dead after this many seconds without a heartbeat.
-LEASE = 60.0
-# How long stopping waits for a heartbeat that is being recorded, in seconds.
-_WAIT = 0.5
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatConstants:
+    """The constants of heartbeats, in seconds.
+
+    Attributes:
+        lease: Time without a heartbeat after which a worker counts as lost. Not measured.
+        wait: Time that stopping waits for a heartbeat that is being recorded. Not measured.
+    """
+
+    lease: float = 60.0
+    wait: float = 0.5
+
+
+HEARTBEAT = HeartbeatConstants()
 
 
 def this_worker() -> Worker:
@@ -71,7 +82,7 @@ class Heartbeat:
         lease: Seconds without a heartbeat after which the worker counts as dead.
     """
 
-    def __init__(self, log: Log, worker: Worker, lease: float = LEASE) -> None:
+    def __init__(self, log: Log, worker: Worker, lease: float = HEARTBEAT.lease) -> None:
         self._log = log
         self._worker = worker
         self._lease = lease
@@ -91,7 +102,7 @@ class Heartbeat:
             self._process.wait()
             cast(IO[bytes], self._process.stdin).close()
         # The thread may be waiting for a storage that is away. It ends by itself then.
-        self._thread.join(_WAIT)
+        self._thread.join(HEARTBEAT.wait)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._lease / 4):

@@ -15,11 +15,22 @@ from grisaille.language.units import unit_of_entry
 from grisaille.language.values import ValueKind, condensed, design_kinds
 from grisaille.views.inspection.inspection import Inspection
 
-POINTS = 61
-"""How many points a slice along a number has."""
 
-# An answer whose other inputs are this part of their ranges away is drawn at a third of its weight.
-_NEAR = 0.25
+@dataclass(frozen=True, slots=True)
+class SliceConstants:
+    """The constants of slices.
+
+    Attributes:
+        points: Points of a slice along a number. Not measured.
+        near: An answer whose other inputs are this part of their ranges away has a third of its
+            weight. Not measured.
+    """
+
+    points: int = 61
+    near: float = 0.25
+
+
+SLICES = SliceConstants()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,8 +190,8 @@ def _positions(kind: ValueKind, low: float, high: float, is_logarithmic: bool) -
     if kind.labels:
         return np.arange(len(kind.labels), dtype=float)
     if is_logarithmic:
-        return np.clip(np.geomspace(low, high, POINTS), low, high)
-    positions = np.linspace(low, high, POINTS)
+        return np.clip(np.geomspace(low, high, SLICES.points), low, high)
+    positions = np.linspace(low, high, SLICES.points)
     return np.unique(np.rint(positions)) if kind.is_whole else positions
 
 
@@ -191,6 +202,6 @@ def _nearness(
     distance = np.abs(seen - center) / np.where(ranges > 0, ranges, 1.0)
     # Two labels are either the same or not.
     nominal = np.array([bool(kind.labels) for kind in kinds])
-    distance = np.where(nominal, (distance > 0) * 2 * _NEAR, distance)
+    distance = np.where(nominal, (distance > 0) * 2 * SLICES.near, distance)
     distance[:, entry] = 0.0
-    return np.asarray(np.exp(-((distance / _NEAR) ** 2).sum(1)))
+    return np.asarray(np.exp(-((distance / SLICES.near) ** 2).sum(1)))

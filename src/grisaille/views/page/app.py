@@ -47,6 +47,27 @@ from grisaille.views.page.study_page import StudyPage
 # --- forms ----------------------------------------------------------------------------------------
 # Forms of a page: what people type is recorded as Python would record it.
 
+
+@dataclass(frozen=True, slots=True)
+class ServingConstants:
+    """The constants of the answers of the page.
+
+    Attributes:
+        pause: Seconds between looks for news. Not measured.
+        sign_of_life: Seconds after which a page hears that there is no news. Not measured.
+        listeners: Pages that may listen. Not measured.
+        slow_answers: Slow answers that are worked out at the same time. Not measured.
+    """
+
+    pause: float = 0.5
+    sign_of_life: float = 15.0
+    listeners: int = 200
+    slow_answers: int = 8
+
+
+SERVING = ServingConstants()
+
+
 _CATCHING = threading.Lock()
 
 
@@ -92,10 +113,6 @@ def record(study: Study, action: str, form: Form) -> Recorded:
 # --- app ------------------------------------------------------------------------------------------
 # The server's answers: a list of studies, the page of a study and its parts, exports, news.
 
-# How often a page learns what is new, in seconds, and how often it hears that nothing is.
-_PAUSE, _SIGN_OF_LIFE = 0.5, 15.0
-# How many pages may listen, and how many slow answers are worked out at the same time.
-_MOST_LISTENERS, _SLOW_ANSWERS = 200, 8
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -112,7 +129,7 @@ class Pages:
         self._studies = studies
         self._rules = rules
         self._learned = Learned()
-        self._slow = CapacityLimiter(_SLOW_ANSWERS)
+        self._slow = CapacityLimiter(SERVING.slow_answers)
         self.listeners = 0
 
     def app(self) -> Guard:
@@ -196,7 +213,7 @@ class Pages:
         await run_in_threadpool(position)
         known = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         # From here on nothing waits until `_Listening` has counted: a burst would pass the limit.
-        if self.listeners >= _MOST_LISTENERS:
+        if self.listeners >= SERVING.listeners:
             raise HTTPException(503, "too many pages are open: close some, and reload")
         return _Listening(self, news(request, position, whole_number(known) or 0))
 
@@ -288,11 +305,11 @@ async def news(request: Request, position_now: Callable[[], int], after: int) ->
         if position != after:  # it is less if the study was deleted and made again
             after, silent = position, 0.0
             yield f"id: {position}\ndata: {position}\n\n"
-        elif silent >= _SIGN_OF_LIFE:
+        elif silent >= SERVING.sign_of_life:
             silent = 0.0
             yield ": nothing new\n\n"
-        await asyncio.sleep(_PAUSE)
-        silent += _PAUSE
+        await asyncio.sleep(SERVING.pause)
+        silent += SERVING.pause
 
 
 async def _typed(request: Request) -> Form:

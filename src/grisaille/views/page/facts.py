@@ -22,8 +22,21 @@ from grisaille.study.trial_tables import how_met, tightness
 from grisaille.views.charts import Against, Chart, Course, constraint_chart, with_unit
 from grisaille.views.inspection.convergence import Convergence, convergence
 
-# Numbers below this one are written without a power of ten.
-_PLAIN = 1e7
+
+@dataclass(frozen=True, slots=True)
+class FactsConstants:
+    """The constants of the texts of a page.
+
+    Attributes:
+        plain: Numbers below this one have no power of ten. Not measured.
+        charts: Constraints that have a chart. Not measured.
+    """
+
+    plain: float = 1e7
+    charts: int = 12
+
+
+FACTS = FactsConstants()
 
 
 def number(value: float | None, digits: int = 6) -> str:
@@ -31,7 +44,7 @@ def number(value: float | None, digits: int = 6) -> str:
     if value is None or np.isnan(value):
         return "–"
     # Whole numbers of a few digits more are easier to read than powers of ten.
-    most = max(digits, len(f"{abs(value):.0f}")) if abs(value) < _PLAIN else digits
+    most = max(digits, len(f"{abs(value):.0f}")) if abs(value) < FACTS.plain else digits
     text = f"{value:.{most}g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
@@ -199,9 +212,6 @@ class StudyFacts:
 # --- constraints ----------------------------------------------------------------------------------
 # The constraints of a study side by side: slack at the best point, and how it went.
 
-# More charts than this say little.
-MOST_CHARTS = 12
-
 
 @dataclass(frozen=True, slots=True)
 class ConstraintRow:
@@ -249,7 +259,7 @@ def constraint_rows(facts: StudyFacts) -> list[ConstraintRow]:
                 how_met(bodies[k], met_here, slack, tight[k], tolerance),
                 order[0] == k,
                 100 * float(met[k]),
-                _slack_chart(name, facts.history, k) if k in order[:MOST_CHARTS] else None,
+                _slack_chart(name, facts.history, k) if k in order[: FACTS.charts] else None,
             )
         )
     return rows

@@ -12,10 +12,33 @@ from markupsafe import Markup
 
 from grisaille.views.page.svg import element, join
 
-_WIDTH, _GAP_ACROSS, _GAP_DOWN = 190.0, 54.0, 18.0
-_LINE, _PADDING = 15.0, 9.0
-_LETTERS, _MOST_LINES = 25, 4
-_SWEEPS = 4
+
+@dataclass(frozen=True, slots=True)
+class GraphConstants:
+    """The constants of the picture of a graph, lengths in pixels.
+
+    Attributes:
+        width: Width of a node. Not measured.
+        gap_across: Room between columns. Not measured.
+        gap_down: Room between nodes of a column. Not measured.
+        line: Height of a line of text. Not measured.
+        padding: Room above and below the text of a node. Not measured.
+        letters: Letters of a line. Not measured.
+        lines: Lines of a label. Not measured.
+        sweeps: Sweeps that shorten the edges. Not measured.
+    """
+
+    width: float = 190.0
+    gap_across: float = 54.0
+    gap_down: float = 18.0
+    line: float = 15.0
+    padding: float = 9.0
+    letters: int = 25
+    lines: int = 4
+    sweeps: int = 4
+
+
+GRAPH = GraphConstants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +66,7 @@ def graph_svg(
     texts = [_lines(node, notes) for node in nodes]
     columns = _columns(nodes)
     places = _places(nodes, columns, [len(lines) for lines in texts])
-    width = max((p.left + _WIDTH for p in places), default=0.0) + 2
+    width = max((p.left + GRAPH.width for p in places), default=0.0) + 2
     height = max((p.top + p.height for p in places), default=0.0) + 2
     edges = [
         _edge(places[source], places[target])
@@ -71,9 +94,9 @@ def graph_svg(
 
 def _lines(node: Mapping[str, Any], notes: Mapping[str, Sequence[str]]) -> list[str]:
     """The text of a node, in lines that fit."""
-    lines = textwrap.wrap(node["label"], _LETTERS, break_long_words=True) or [""]
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[: _MOST_LINES - 1], lines[_MOST_LINES - 1][: _LETTERS - 3] + "..."]
+    lines = textwrap.wrap(node["label"], GRAPH.letters, break_long_words=True) or [""]
+    if len(lines) > GRAPH.lines:
+        lines = [*lines[: GRAPH.lines - 1], lines[GRAPH.lines - 1][: GRAPH.letters - 3] + "..."]
     return [*lines, *notes.get(node["box"], ())] if node["box"] else lines
 
 
@@ -95,7 +118,7 @@ def _places(
     nodes: Sequence[Mapping[str, Any]], columns: Sequence[int], lines: Sequence[int]
 ) -> list[_Place]:
     """Where nodes stand: each column in an order that keeps edges short, in the middle."""
-    heights = [count * _LINE + 2 * _PADDING for count in lines]
+    heights = [count * GRAPH.line + 2 * GRAPH.padding for count in lines]
     members = [
         [place for place, column in enumerate(columns) if column == number]
         for number in range(max(columns, default=-1) + 1)
@@ -105,7 +128,7 @@ def _places(
         for read in node["reads"]:
             readers[read].append(place)
     middle = {place: float(order) for group in members for order, place in enumerate(group)}
-    for sweep in range(_SWEEPS):
+    for sweep in range(GRAPH.sweeps):
         for group in members if sweep % 2 == 0 else reversed(members):
             near = {
                 p: [middle[o] for o in (nodes[p]["reads"] if sweep % 2 == 0 else readers[p])]
@@ -113,25 +136,25 @@ def _places(
             }
             group.sort(key=lambda p: sum(near[p]) / len(near[p]) if near[p] else middle[p])
             middle.update({place: float(order) for order, place in enumerate(group)})
-    totals = [sum(heights[p] + _GAP_DOWN for p in group) - _GAP_DOWN for group in members]
+    totals = [sum(heights[p] + GRAPH.gap_down for p in group) - GRAPH.gap_down for group in members]
     tallest = max(totals, default=0.0)
     places: dict[int, _Place] = {}
     for column, (group, total) in enumerate(zip(members, totals, strict=True)):
         top = (tallest - total) / 2
         for place in group:
-            left = column * (_WIDTH + _GAP_ACROSS)
+            left = column * (GRAPH.width + GRAPH.gap_across)
             places[place] = _Place(column, left, top, heights[place])
-            top += heights[place] + _GAP_DOWN
+            top += heights[place] + GRAPH.gap_down
     return [places[place] for place in range(len(nodes))]
 
 
 def _edge(source: _Place, target: _Place) -> Markup:
     """A curve from the right side of one node to the left side of another one."""
-    x1, y1 = source.left + _WIDTH, source.top + source.height / 2
+    x1, y1 = source.left + GRAPH.width, source.top + source.height / 2
     x2, y2 = target.left, target.top + target.height / 2
     name, bend = "edge", (x2 - x1) / 2
     if target.column <= source.column:  # what comes back to an unknown
-        name, bend = "edge back", _GAP_ACROSS
+        name, bend = "edge back", GRAPH.gap_across
     path = f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
     return element("path", class_=name, d=path, marker_end="url(#tip)")
 
@@ -139,12 +162,13 @@ def _edge(source: _Place, target: _Place) -> Markup:
 def _node(node: Mapping[str, Any], place: _Place, lines: Sequence[str], link: str) -> Markup:
     """A node with its text; a black box is a link to what was learned of it."""
     radius = {"variable": 16, "unknown": 16, "goal": 4}.get(node["kind"], 2)
-    middle = place.left + _WIDTH / 2
+    middle = place.left + GRAPH.width / 2
     rows = [
-        element("tspan", line, x=middle, dy=_LINE if row else 0.0) for row, line in enumerate(lines)
+        element("tspan", line, x=middle, dy=GRAPH.line if row else 0.0)
+        for row, line in enumerate(lines)
     ]
-    corner = {"x": place.left, "y": place.top, "width": _WIDTH, "height": place.height}
-    top = place.top + _PADDING + _LINE - 4
+    corner = {"x": place.left, "y": place.top, "width": GRAPH.width, "height": place.height}
+    top = place.top + GRAPH.padding + GRAPH.line - 4
     parts = [
         element("title", node["label"]),
         element("rect", **corner, rx=radius),

@@ -23,13 +23,26 @@ _WHERE_TOKENS_ARE = (
 COOKIE = "grisaille"
 """Name of the cookie that says that this browser was given the token."""
 
-LARGEST_BODY = 20_000_000
-"""The largest answer or table that is accepted, in bytes."""
 
-# Room for a token of 1,000 characters, each written as %XX.
-_LARGEST_SIGN_IN = 4096
-# As many random bytes as a token has.
-_WORD = 24
+@dataclass(frozen=True, slots=True)
+class GuardConstants:
+    """The limits of what a reader may send.
+
+    Attributes:
+        body: Bytes of the largest answer or table. Not measured.
+        sign_in: Bytes of the largest sign-in: a token of 1,000 characters, each written as %XX.
+            Not measured.
+        word: Random bytes of the word of a form. Not measured.
+    """
+
+    body: int = 20_000_000
+    sign_in: int = 4096
+    word: int = 24
+
+
+GUARD = GuardConstants()
+
+
 _READING = ("GET", "HEAD")
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
@@ -66,7 +79,7 @@ class Rules:
 
     def invite(self) -> str:
         """Make a word that lets in one browser, once. It is worthless when it is found later."""
-        word = secrets.token_urlsafe(_WORD)
+        word = secrets.token_urlsafe(GUARD.word)
         self.words.add(word)
         return word
 
@@ -176,7 +189,7 @@ class Guard:
         if not rules.is_program(request) and _is_foreign(request.headers):
             return _refused("The form came from another site, so it is not recorded.", 403)
         length = whole_number(request.headers.get("content-length", ""))
-        largest = _LARGEST_SIGN_IN if is_sign_in else LARGEST_BODY
+        largest = GUARD.sign_in if is_sign_in else GUARD.body
         if length is None or length > largest:
             return _refused(f"What was sent is too large: at most {largest:,} bytes.", 413)
         return None

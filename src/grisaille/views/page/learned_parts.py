@@ -126,9 +126,21 @@ def _mean_width(inspection: Inspection, predictor: Predictor, box: BlackBox) -> 
 
 # --- learned parts --------------------------------------------------------------------------------
 
-# What was learned from so many histories is kept.
-_KEPT = 4
-_GRID = 25
+
+@dataclass(frozen=True, slots=True)
+class LearnedConstants:
+    """The constants of the parts of a page that are learned.
+
+    Attributes:
+        kept: Histories of which the learned parts are kept. Not measured.
+        grid: Points of a contour along each variable. Not measured.
+    """
+
+    kept: int = 4
+    grid: int = 25
+
+
+LEARNED = LearnedConstants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +194,7 @@ class Learned:
             raise ModelError("what was learned from interventions is not shown yet")
         if history not in self._kept:
             self._kept[history] = Inspection(problem, history, strategy)
-            while len(self._kept) > _KEPT:
+            while len(self._kept) > LEARNED.kept:
                 self._kept.popitem(last=False)
         return self._kept[history]
 
@@ -312,7 +324,7 @@ def contour_of(inspection: Inspection, first: int, second: int) -> Chart:
     grids = []
     for entry in (first, second):
         low, high = space.lower[entry], space.upper[entry]
-        grid = np.linspace(low, high, _GRID)
+        grid = np.linspace(low, high, LEARNED.grid)
         whole = kinds[entry].is_whole or bool(kinds[entry].labels)
         grids.append(np.unique(np.rint(grid)) if whole else grid)
     points = np.tile(best, (len(grids[0]) * len(grids[1]), 1))

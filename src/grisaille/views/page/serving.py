@@ -12,6 +12,7 @@ import sys
 import threading
 import webbrowser
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -27,22 +28,33 @@ from grisaille.views.page.rendering import in_address
 from grisaille.views.page.studies import RunningStudies, Studies, read_all
 from grisaille.views.user_folder import user_folder
 
-PORT = 8642
-"""Where the page is by default; the next free port if somebody else is there."""
 
-_MORE_PORTS = 20
-# How many connections may wait to be accepted.
-_BACKLOG = 128
-# How long a request may take to arrive, in seconds. The largest table, 20 MB, needs 53 s at
-# 3 Mbit/s.
-_SLOWEST_REQUEST = 60.0
-# How many requests may be on their way at once. A browser opens 6 connections at most, and a
-# request without a table is one packet. Measured with 1,024 open files, the usual limit of a
-# process, and 1,100 half requests: without this limit three of three pages did not come within
-# 20 s, with it they took 0.16, 0.005 and 0.007 s.
-_MOST_HALF_REQUESTS = 100
-# The fewest characters of a token, and how many random bytes a new one has.
-_SHORTEST_TOKEN = 24
+@dataclass(frozen=True, slots=True)
+class ServerConstants:
+    """The constants of the server of the page.
+
+    Attributes:
+        port: Its port by default; the next free one if that is taken. Not measured.
+        more_ports: Ports to try after the first. Not measured.
+        backlog: Connections that may wait to be accepted. Not measured.
+        slowest_request: Seconds that a request may take to arrive. Measured: the largest table, 20
+            MB, needs 53 s at 3 Mbit/s.
+        half_requests: Requests that may arrive at once; a browser opens 6 connections at most.
+            Measured: with 1,024 open files and 1,100 half requests, pages came in 0.16 s; without
+            this limit, none of three came in 20 s.
+        shortest_token: Characters of the shortest token, and random bytes of a new one. Not
+            measured.
+    """
+
+    port: int = 8642
+    more_ports: int = 20
+    backlog: int = 128
+    slowest_request: float = 60.0
+    half_requests: int = 100
+    shortest_token: int = 24
+
+
+SERVER = ServerConstants()
 
 
 def free_socket(host: str, port: int | None) -> socket.socket:
@@ -54,14 +66,16 @@ def free_socket(host: str, port: int | None) -> socket.socket:
     if not host.strip():  # it would mean every address of this machine
         raise ModelError("--host is empty: pass 127.0.0.1 for this machine only, 0.0.0.0 for all")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    ports = [port] if port is not None else [*range(PORT, PORT + _MORE_PORTS), 0]
+    ports = (
+        [port] if port is not None else [*range(SERVER.port, SERVER.port + SERVER.more_ports), 0]
+    )
     problem = ""
     for candidate in ports:
         found = socket.socket(family)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((host, candidate))
-            found.listen(_BACKLOG)
+            found.listen(SERVER.backlog)
         except (OSError, OverflowError, TypeError, ValueError) as error:  # a name of any text
             found.close()
             problem = str(error)
@@ -101,7 +115,7 @@ class Server:
                 access_log=False,
                 http=_Punctual,
                 ws="none",
-                backlog=_BACKLOG,
+                backlog=SERVER.backlog,
                 lifespan="off",
                 # A browser that waits for news would never let the server end.
                 timeout_graceful_shutdown=1,
@@ -158,7 +172,7 @@ class _Punctual(H11Protocol):
             for other in self.connections
             if isinstance(other, _Punctual) and other._deadline is not None
         ]
-        if len(half) > _MOST_HALF_REQUESTS:
+        if len(half) > SERVER.half_requests:
             min(half)[-1]._give_up()
 
     def data_received(self, data: bytes) -> None:
@@ -182,7 +196,7 @@ class _Punctual(H11Protocol):
         if not expected or self.transport.is_closing():
             self._stop_waiting()
         elif self._deadline is None:
-            self._deadline = self.loop.call_later(_SLOWEST_REQUEST, self._give_up)
+            self._deadline = self.loop.call_later(SERVER.slowest_request, self._give_up)
 
     def _give_up(self) -> None:
         self._stop_waiting()
@@ -207,10 +221,10 @@ def stored_token() -> str:
     try:
         with suppress(ModelError):  # others could read it, or it was cut
             return read_token(token_place())
-        token = secrets.token_urlsafe(_SHORTEST_TOKEN)
+        token = secrets.token_urlsafe(SERVER.shortest_token)
         _write_private(token_place(), f"{token}\n")
     except (OSError, RuntimeError):  # then it lasts as long as this server
-        return secrets.token_urlsafe(_SHORTEST_TOKEN)
+        return secrets.token_urlsafe(SERVER.shortest_token)
     return token
 
 
@@ -240,10 +254,10 @@ def checked_token(token: str, where: str) -> str:
     Raises:
         ModelError: It is too short, or has other characters.
     """
-    if len(token) < _SHORTEST_TOKEN or not (token.isascii() and token.isprintable()):
+    if len(token) < SERVER.shortest_token or not (token.isascii() and token.isprintable()):
         raise ModelError(
             f"the token in {where} has {len(token)} characters: make one of at least "
-            f"{_SHORTEST_TOKEN} letters and digits that nobody can guess, for example with "
+            f"{SERVER.shortest_token} letters and digits that nobody can guess, for example with "
             'python -c "import secrets; print(secrets.token_urlsafe(24))"'
         )
     return token

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -29,8 +30,22 @@ from grisaille.study.study import Study
 
 Value = TypeVar("Value")
 
-# How many moments of the past are kept, for a slider that moves forth and back.
-_MOMENTS = 8
+
+@dataclass(frozen=True, slots=True)
+class KeptConstants:
+    """The constants of what a server keeps of studies.
+
+    Attributes:
+        moments: Moments of the past that are kept, for a slider that moves to and fro. Not
+            measured.
+        retry: Seconds after which a study that cannot be opened is tried again. Not measured.
+    """
+
+    moments: int = 8
+    retry: float = 3.0
+
+
+KEPT = KeptConstants()
 
 
 class StudyLog:
@@ -113,7 +128,7 @@ class StudyLog:
         number = max(at, 1)
         if number not in self._past:
             self._past[number] = StudyState(self._events[:number])
-            if len(self._past) > _MOMENTS:
+            if len(self._past) > KEPT.moments:
                 self._past.popitem(last=False)
         self._past.move_to_end(number)
         return self._past[number]
@@ -121,9 +136,6 @@ class StudyLog:
 
 # --- studies --------------------------------------------------------------------------------------
 # The studies that a server shows: those of a storage, or those that run in this process.
-
-# A page asks several times for a study that cannot be opened, and each time takes long.
-_UNTIL_TRIED_AGAIN = 3.0
 
 
 class Studies(Protocol):
@@ -205,7 +217,7 @@ class StoredStudies:
             if name in self._studies:
                 return self._studies[name]
             moment, error = self._unknown.get(name, (-math.inf, None))
-            if error is not None and time.monotonic() - moment < _UNTIL_TRIED_AGAIN:
+            if error is not None and time.monotonic() - moment < KEPT.retry:
                 raise error
             try:
                 self._studies[name] = self._open_study(name)

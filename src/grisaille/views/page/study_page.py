@@ -37,10 +37,25 @@ from grisaille.views.page.studies import Studies, StudyLog
 # --- status ---------------------------------------------------------------------------------------
 # The status of a study, in a few sentences.
 
-# The time of the next suggestion is judged by so many of the latest ones.
-_LATEST = 5
-# Nobody waits for so many seconds.
-_AT_ONCE = 0.1
+
+@dataclass(frozen=True, slots=True)
+class StudyPageConstants:
+    """The constants of the page of a study.
+
+    Attributes:
+        latest: Suggestions by which the time of the next one is judged. Not measured.
+        at_once: Seconds that nobody notices. Not measured.
+        answers: Answers that are listed; exports have all. Not measured.
+        events: Events that are listed. Not measured.
+    """
+
+    latest: int = 5
+    at_once: float = 0.1
+    answers: int = 200
+    events: int = 100
+
+
+STUDY_PAGE = StudyPageConstants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +145,19 @@ def _trials(facts: StudyFacts, state: StudyState, finished: bool) -> str:
 
 def _next(state: StudyState) -> str:
     """How long the next suggestion takes, by the latest ones."""
-    latest = [e.seconds for e in state.trials.values() if not e.is_data and e.seconds][-_LATEST:]
+    latest = [e.seconds for e in state.trials.values() if not e.is_data and e.seconds][
+        -STUDY_PAGE.latest :
+    ]
     if not latest or not np.isfinite(latest).all():
         return ""
     seconds = median(latest)
-    if seconds < _AT_ONCE:
+    if seconds < STUDY_PAGE.at_once:
         return "The next suggestion comes at once."
     return f"The next suggestion takes about {number(seconds, 2)} s."
 
 
 # --- queue ----------------------------------------------------------------------------------------
 # Questions that are open, and answers that were given, as rows of a page.
-
-# More answers than this are left to exports.
-MOST_ANSWERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +237,9 @@ def answers(facts: StudyFacts, state: StudyState) -> list[Answer]:
             _outputs(facts, query.box, query.outputs),
             _exact(query.outputs),
         )
-        for query in told[:MOST_ANSWERS]
+        for query in told[: STUDY_PAGE.answers]
     ]
-    rows = list(state.rows().items())[::-1][: MOST_ANSWERS - len(found)]
+    rows = list(state.rows().items())[::-1][: STUDY_PAGE.answers - len(found)]
     return found + [
         Answer(
             name,
@@ -287,8 +301,6 @@ def _holder(query: QueryEntry) -> str:
 
 # --- study page -----------------------------------------------------------------------------------
 # The page of one study, as it is now or as it was after any event: what its templates show.
-
-_LINES_OF_LOG = 100
 
 
 class StudyPage:
@@ -415,7 +427,7 @@ class StudyPage:
 
     def log(self) -> list[tuple[int, str, str, str]]:
         """The latest events: number, time, kind, and what happened."""
-        found = self._log.events(self.at or self.last, _LINES_OF_LOG)
+        found = self._log.events(self.at or self.last, STUDY_PAGE.events)
         return [(e.number, when(e.time), e.kind, KINDS[e.kind].of(e.data).words()) for e in found]
 
     # --- parts that need the problem ---------------------------------------------------------

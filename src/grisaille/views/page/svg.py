@@ -63,15 +63,15 @@ def _text(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Lengths around a chart, in pixels. None was measured.
+class SvgConstants:
+    """The room around a chart, in pixels.
 
     Attributes:
-        left: Room for the numbers of the vertical axis.
-        right: Room on the right.
-        top: Room above.
-        bottom: Room for the numbers of the horizontal axis.
-        ticks: About this many numbers are written along an axis.
+        left: Room for the numbers of the vertical axis. Not measured.
+        right: Room on the right. Not measured.
+        top: Room above. Not measured.
+        bottom: Room for the numbers of the horizontal axis. Not measured.
+        ticks: Numbers along an axis, about. Not measured.
     """
 
     left: float = 64.0
@@ -81,7 +81,7 @@ class Layout:
     ticks: int = 5
 
 
-LAYOUT = Layout()
+SVG = SvgConstants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ class Ruler:
         """Return multiples of 1, 2 or 5 times a power of ten."""
         low, high = self.axis.low, self.axis.high
         span = high - low
-        power = 10.0 ** math.floor(math.log10(span / LAYOUT.ticks))
-        step = next(f * power for f in (1, 2, 5, 10) if span / (f * power) <= LAYOUT.ticks + 1)
+        power = 10.0 ** math.floor(math.log10(span / SVG.ticks))
+        step = next(f * power for f in (1, 2, 5, 10) if span / (f * power) <= SVG.ticks + 1)
         if self.axis.is_whole:
             step = max(step, 1.0)
         first, last = math.ceil(low / step), math.floor(high / step)
@@ -136,7 +136,7 @@ class Ruler:
         first, last = math.ceil(math.log10(self.axis.low)), math.floor(math.log10(self.axis.high))
         if last - first < 1:
             return self._round_numbers()
-        step = max(1, math.ceil((last - first) / LAYOUT.ticks))
+        step = max(1, math.ceil((last - first) / SVG.ticks))
         return [10.0**k for k in range(first, last + 1, step)]
 
 
@@ -146,8 +146,8 @@ class Ruler:
 def svg(chart: Chart) -> Markup:
     """Return a chart as SVG."""
     width, height = chart.size
-    x = Ruler(chart.x, LAYOUT.left, width - LAYOUT.right)
-    y = Ruler(chart.y, height - LAYOUT.bottom, LAYOUT.top)
+    x = Ruler(chart.x, SVG.left, width - SVG.right)
+    y = Ruler(chart.y, height - SVG.bottom, SVG.top)
     drawing = _Drawing(x, y)
     return element(
         "svg",
