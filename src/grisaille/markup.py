@@ -1,9 +1,11 @@
-"""HTML that notebooks show: every text is escaped, unless it is made of HTML already."""
+"""HTML and SVG elements, and what notebooks show of them. Every text is escaped."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
 
 from grisaille.errors import printable
 
@@ -14,71 +16,70 @@ _HEAD = f"{_CELL};font-weight:600;border-bottom:1px solid #8884"
 _CODE = "font-family:monospace;white-space:pre-wrap"
 
 
-class Html(str):
-    """A text that is HTML already."""
+def element(tag: str, *children: object, **attributes: Any) -> Markup:
+    """Return one element.
 
-    __slots__ = ()
-
-
-def element(tag: str, *children: object, style: str = "") -> Html:
-    """An element with children; those that are not `Html` are texts, and are escaped."""
-    opening = f'{tag} style="{html.escape(style)}"' if style else tag
-    return Html(f"<{opening}>{''.join(map(escaped, children))}</{tag}>")
-
-
-def escaped(value: object) -> Html:
-    """A value as HTML: itself if it is HTML, else its text with everything special escaped."""
-    if isinstance(value, Html):
-        return value
-    return Html(html.escape(printable(str(value))))
+    Args:
+        tag: Its name.
+        *children: Markup, and texts, which are escaped.
+        **attributes: Its attributes: `text_anchor` is written `text-anchor`, and `class_` is
+            `class`. Numbers are rounded to a tenth of a pixel.
+    """
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{_text(value)}"'
+        for name, value in attributes.items()
+    )
+    return Markup(f"<{tag}{written}>{joined(children)}</{tag}>")
 
 
-def joined(parts: Iterable[object]) -> Html:
-    """Parts one after another."""
-    return Html("".join(map(escaped, parts)))
+def joined(parts: Iterable[object]) -> Markup:
+    """Return parts one after another, with texts escaped and control characters shown."""
+    shown = (part if hasattr(part, "__html__") else printable(str(part)) for part in parts)
+    return Markup("").join(shown)
 
 
-def code(text: object) -> Html:
-    """A formula, or lines whose columns are aligned by spaces."""
+def _text(value: Any) -> str:
+    return str(escape(value)) if isinstance(value, str) else f"{round(value, 1):g}"
+
+
+def code(text: object) -> Markup:
+    """Return a formula, or lines whose columns are aligned by spaces."""
     return element("span", text, style=_CODE)
 
 
-def small(text: object) -> Html:
-    """A remark in grey."""
+def small(text: object) -> Markup:
+    """Return a remark in grey."""
     return element("span", text, style="color:#888")
 
 
-def heading(text: object) -> Html:
-    """What follows, in a word or two."""
+def heading(text: object) -> Markup:
+    """Return a heading of a word or two."""
     return element("div", text, style="font-weight:600;margin-top:0.4em")
 
 
 def table(
     headers: Sequence[object], rows: Iterable[Sequence[object]], *, numbers: Collection[int] = ()
-) -> Html:
-    """A table.
+) -> Markup:
+    """Return a table.
 
     Args:
-        headers: What stands above the columns; empty for nothing.
+        headers: The words above the columns; empty for none.
         rows: The cells.
-        numbers: Which columns hold numbers, by position: these stand on the right.
+        numbers: Positions of the columns of numbers, which are aligned on the right.
     """
 
-    def line(tag: str, cells: Sequence[object], style: str) -> Html:
+    def line(tag: str, cells: Sequence[object], style: str) -> Markup:
         sides = ("right" if place in numbers else "left" for place in range(len(cells)))
+        shown = zip(cells, sides, strict=True)
         return element(
             "tr",
-            *(
-                element(tag, cell, style=f"{style};text-align:{side}")
-                for cell, side in zip(cells, sides, strict=True)
-            ),
+            *(element(tag, cell, style=f"{style};text-align:{side}") for cell, side in shown),
         )
 
-    head = [line("th", headers, _HEAD)]
-    body = [line("td", row, _CELL) for row in rows]
-    return element("table", *(head if headers else []), *body, style=_TABLE)
+    head = [line("th", headers, _HEAD)] if headers else []
+    return element("table", *head, *(line("td", row, _CELL) for row in rows), style=_TABLE)
 
 
-def labelled(rows: Iterable[tuple[str, object]]) -> Html:
-    """A table of labels and what they say."""
+def labelled(rows: Iterable[tuple[str, object]]) -> Markup:
+    """Return a table of labels and their texts."""
     return table((), [(small(label), code(text)) for label, text in rows])

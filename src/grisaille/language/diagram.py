@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from markupsafe import Markup
+
 from grisaille.array_types import Array
 from grisaille.checks import is_one_of
 from grisaille.errors import ModelError, shortened
@@ -22,7 +24,7 @@ from grisaille.language.units import unit_text
 from grisaille.language.unknowns import solved_for
 from grisaille.language.values import ValueKind, design_kinds
 from grisaille.language.variable import Variable
-from grisaille.markup import Html, code, heading, joined, small, table
+from grisaille.markup import code, heading, joined, small, table
 
 # --- diagram --------------------------------------------------------------------------------------
 # The graph of a problem: variables, black boxes, and the known formulas between them.
@@ -321,7 +323,7 @@ def _listed(names: Sequence[str], count: int) -> str:
     return ", ".join(names) if 0 < len(names) <= _MOST_ROWS else str(count)
 
 
-def _shortened_table(headers: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Html:
+def _shortened_table(headers: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Markup:
     """A table of the first rows, and how many more there are."""
     shown = table(headers, rows[:_MOST_ROWS])
     more = len(rows) - _MOST_ROWS

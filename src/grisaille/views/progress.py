@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
+from markupsafe import Markup
+
 from grisaille.errors import printable, raised
 from grisaille.interrupts import interruptible
 from grisaille.language.problem import Problem
-from grisaille.markup import Html, code, element, joined, small, table
+from grisaille.markup import code, element, joined, small, table
 from grisaille.records import Untested
 
 # --- progress -------------------------------------------------------------------------------------
@@ -412,10 +414,10 @@ class NotebookTable(Progress):
         parts.append(f"trial {last.trial}{planned}, {last.seconds:.0f} s")
         return ", ".join(parts)
 
-    def _bar(self) -> Html:
+    def _bar(self) -> Markup:
         """How far the run is; nothing if the number of trials is open."""
         if not self._trials:
-            return Html()
+            return Markup()
         done = self._rows[-1].trial / self._trials if self._rows else 0.0
         filled = element("div", style=f"{_BAR};width:{100 * min(done, 1.0):.0f}%;background:#888")
         return element("div", filled, style=f"{_BAR};width:30em;max-width:100%;background:#8883")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from grisaille.views.page.svg import element, join
+from grisaille.markup import element, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def graph_svg(
     marker = element("marker", tip, id="tip", viewBox="0 0 8 8", **size)
     return element(
         "svg",
-        element("defs", marker) + join(edges + drawn),
+        element("defs", marker) + joined(edges + drawn),
         class_="graph",
         viewBox=f"-1 -1 {width:.0f} {height:.0f}",
         width=width,
@@ -172,9 +172,9 @@ def _node(node: Mapping[str, Any], place: _Place, lines: Sequence[str], link: st
     parts = [
         element("title", node["label"]),
         element("rect", **corner, rx=radius),
-        element("text", join(rows), x=middle, y=top, text_anchor="middle"),
+        element("text", joined(rows), x=middle, y=top, text_anchor="middle"),
     ]
-    inside = element("g", join(parts), class_=f"node {node['kind']}")
+    inside = element("g", joined(parts), class_=f"node {node['kind']}")
     if not (link and node["box"]):
         return inside
     address = link + quote(node["box"], safe="")

@@ -1,4 +1,4 @@
-"""SVG elements, and charts as SVG: they need no script, and print well.
+"""Charts as SVG: they need no script, and print well.
 
 Shapes carry classes, such as `best` or `band`; the style sheet says what these look like, in the
 light and in the dark.
@@ -13,9 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from grisaille.array_types import Array
+from grisaille.markup import element, joined
 from grisaille.views.charts import (
     Area,
     Axis,
@@ -29,35 +30,6 @@ from grisaille.views.charts import (
     Shape,
     Span,
 )
-
-# --- elements -------------------------------------------------------------------------------------
-# SVG elements as text, with everything in them escaped.
-
-
-def element(tag: str, content: str = "", /, **attributes: Any) -> Markup:
-    """One element.
-
-    Args:
-        tag: Its name.
-        content: A text, which is escaped, or markup.
-        **attributes: Its attributes: `text_anchor` is written `text-anchor`, and `class_` is
-            `class`. Numbers are rounded to a tenth of a pixel.
-    """
-    written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{_text(value)}"'
-        for name, value in attributes.items()
-    )
-    return Markup(f"<{tag}{written}>{escape(content)}</{tag}>")
-
-
-def join(parts: list[Markup]) -> Markup:
-    """Elements one after the other."""
-    return Markup("").join(parts)
-
-
-def _text(value: Any) -> str:
-    return str(escape(value)) if isinstance(value, str) else f"{round(value, 1):g}"
-
 
 # --- axes -----------------------------------------------------------------------------------------
 
@@ -151,7 +123,8 @@ def svg(chart: Chart) -> Markup:
     drawing = _Drawing(x, y)
     return element(
         "svg",
-        _grid(chart, x, y) + join([shape for mark in chart.marks for shape in drawing.draw(mark)]),
+        _grid(chart, x, y)
+        + joined([shape for mark in chart.marks for shape in drawing.draw(mark)]),
         class_="chart",
         viewBox=f"0 0 {width} {height}",
         role="img",
@@ -177,7 +150,7 @@ def _grid(chart: Chart, x: Ruler, y: Ruler) -> Markup:
     turned = f"translate(13 {(y.end + bottom) / 2:.0f}) rotate(-90)"
     side = {"transform": turned, "text_anchor": "middle"}
     parts.append(element("text", chart.y.label, class_="label", **side))
-    return join(parts)
+    return joined(parts)
 
 
 @dataclass(frozen=True, slots=True)
