@@ -7,7 +7,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.language.loops import MOST_ROUNDS
+from grisaille.language.loops import LOOPS
 from grisaille.views.cli import main
 from grisaille.views.page.facts import StudyFacts, constraint_rows
 
@@ -60,7 +60,7 @@ def test_a_loop_without_a_fixed_point_fails_with_a_sentence_and_never_goes_on_fo
     study = gs.Study(looped(jump), strategy=QUICK, evaluation="chained")
     with pytest.raises(EvaluationError) as caught:
         study.run(trials=8, progress=False)
-    assert len(calls) <= 8 * MOST_ROUNDS
+    assert len(calls) <= 8 * LOOPS.rounds
     assert "the loop does not converge" in str(caught.value)
     assert "loop" in str(caught.value)
 

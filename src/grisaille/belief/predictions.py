@@ -37,17 +37,45 @@ from grisaille.records import History, Situation
 # --- value ranges ---------------------------------------------------------------------------------
 # The least and the greatest values of many functions over the cube [-1, 1]^m, all at once.
 
-# All corners are tried up to this many coordinates; beyond, as many that are drawn by chance.
-_FEW = 6
-_INSIDE = 16
-# Local searches per function and end, their largest number of steps, and the smallest step.
-_STARTS = 2
-_STEPS = 40
-_SMALLEST_STEP = 1e-4
-# Steps of a local search begin with this length, and are at most as long as the cube.
-_FIRST_STEP = 0.5
-_LONGEST_STEP = 2.0
-_CHUNK = 2048
+
+@dataclass(frozen=True, slots=True)
+class PredictionConstants:
+    """The constants of predictions.
+
+    Attributes:
+        few: Coordinates up to which all corners are tried. Not measured.
+        inside: Points inside that are tried, too. Not measured.
+        starts: Local searches for each end. Not measured.
+        steps: Their steps. Not measured.
+        smallest_step: The step at which they end. Not measured.
+        first_step: Their first step. Not measured.
+        longest_step: Their longest step, in lengths of the cube. Not measured.
+        chunk: Points that are predicted at once. Not measured.
+        rounding: States this close are one state: batches of different sizes round differently.
+            Not measured.
+        rows: Rows of a table that are predicted at once. Measured: after 150 answers of six
+            outputs, 20,000 rows took 460 MB; parts of 1,000 rows take 60 MB, and no more time.
+        near: A constraint is active if moving each variable by this part of its range could use up
+            its room. Not measured.
+        at_bound: A variable is at a bound within this part of its range. Not measured.
+    """
+
+    few: int = 6
+    inside: int = 16
+    starts: int = 2
+    steps: int = 40
+    smallest_step: float = 1e-4
+    first_step: float = 0.5
+    longest_step: float = 2.0
+    chunk: int = 2048
+    rounding: float = 1e-12
+    rows: int = 1000
+    near: float = 0.01
+    at_bound: float = 1e-6
+
+
+PREDICTIONS = PredictionConstants()
+
 
 Family = Callable[[Tensor, Tensor], Tensor]
 """`(members (rows,), points (rows, m)) -> values (rows, P)`: P functions of each member."""
@@ -74,7 +102,7 @@ def value_ranges(family: Family, members: int, dimensions: int) -> tuple[Tensor,
     values = tried.reshape(members, len(points), -1).permute(0, 2, 1)  # (members, P, points)
     ends = []
     for sign in (-1.0, 1.0):
-        best, found = _best(sign * values, min(_STARTS, len(points)))
+        best, found = _best(sign * values, min(PREDICTIONS.starts, len(points)))
         moves = (values.nan_to_num(0.0).amax(2) > values.nan_to_num(0.0).amin(2)).unsqueeze(2)
         wanted = (moves & torch.isfinite(best)).nonzero()  # (searches, 3): member, function, start
         if len(wanted):
@@ -90,14 +118,17 @@ def _screening_points(dimensions: int) -> Tensor:
     if not dimensions:
         return torch.zeros(1, 0, dtype=torch.float64)
     axes = torch.eye(dimensions, dtype=torch.float64)
-    if dimensions <= _FEW:
+    if dimensions <= PREDICTIONS.few:
         bits = torch.arange(2**dimensions).unsqueeze(1) >> torch.arange(dimensions)
         corners = 2.0 * (bits & 1).to(axes) - 1
     else:
         generator = torch.Generator().manual_seed(0)
-        corners = 2.0 * torch.randint(2, (2**_FEW, dimensions), generator=generator).to(axes) - 1
+        corners = (
+            2.0 * torch.randint(2, (2**PREDICTIONS.few, dimensions), generator=generator).to(axes)
+            - 1
+        )
     engine = torch.quasirandom.SobolEngine(dimensions, scramble=True, seed=0)
-    inside = 2 * engine.draw(_INSIDE, dtype=torch.float64) - 1
+    inside = 2 * engine.draw(PREDICTIONS.inside, dtype=torch.float64) - 1
     return torch.cat([torch.zeros_like(axes[:1]), axes, -axes, corners, inside])
 
 
@@ -124,13 +155,13 @@ def _climb(family: Family, wanted: Tensor, starts: Tensor, sign: float, best: Te
     member, column, _ = wanted.T
     place = starts.clone()
     value = best[tuple(wanted.T)].clone()
-    step = torch.full_like(value, _FIRST_STEP)
+    step = torch.full_like(value, PREDICTIONS.first_step)
     slope = _slopes(family, member, column, place, sign)
     active = torch.arange(len(wanted))
-    for _ in range(_STEPS):
+    for _ in range(PREDICTIONS.steps):
         # A search ends where no step leads anywhere: at a corner, or where the slope is 0.
         ahead = _moved(place[active], slope[active].sign())
-        moving = (ahead != place[active]).any(1) & (step[active] > _SMALLEST_STEP)
+        moving = (ahead != place[active]).any(1) & (step[active] > PREDICTIONS.smallest_step)
         active = active[moving]
         if not len(active):
             break
@@ -143,7 +174,9 @@ def _climb(family: Family, wanted: Tensor, starts: Tensor, sign: float, best: Te
         there = torch.where(second.unsqueeze(1), tries[1], tries[0])
         reached = torch.where(second, values[1], values[0])
         gained = reached > value[a]
-        step[a] = torch.where(gained, (2 * step[a]).clamp_max(_LONGEST_STEP), step[a] / 4)
+        step[a] = torch.where(
+            gained, (2 * step[a]).clamp_max(PREDICTIONS.longest_step), step[a] / 4
+        )
         moved = a[gained]
         place[moved], value[moved] = there[gained], reached[gained]
         if len(moved):
@@ -164,7 +197,7 @@ def _own(family: Family, member: Tensor, column: Tensor, place: Tensor, sign: fl
 def _slopes(family: Family, member: Tensor, column: Tensor, place: Tensor, sign: float) -> Tensor:
     """The gradient of each search's own function, times `sign`; 0 where it has none."""
     found = []
-    for rows in torch.arange(len(place)).split(_CHUNK):
+    for rows in torch.arange(len(place)).split(PREDICTIONS.chunk):
         points = place[rows].clone().requires_grad_(True)
         with torch.enable_grad():
             own = family(member[rows], points).gather(1, column[rows].unsqueeze(1)).sum()
@@ -177,21 +210,12 @@ def _slopes(family: Family, member: Tensor, column: Tensor, place: Tensor, sign:
 
 def _in_chunks(family: Family, members: Tensor, points: Tensor) -> Tensor:
     with torch.no_grad():
-        parts = zip(members.split(_CHUNK), points.split(_CHUNK), strict=True)
+        parts = zip(members.split(PREDICTIONS.chunk), points.split(PREDICTIONS.chunk), strict=True)
         return torch.cat([family(*part) for part in parts])
 
 
 # --- prediction -----------------------------------------------------------------------------------
 # Predictions of any expression of a problem from the bands: its value at a point, an interval.
-
-# States so close are one state: known parts round differently in batches of different sizes.
-_ROUNDING = 1e-12
-AT_ONCE = 1000
-"""Rows of a table that are predicted at once, so that long tables take little memory.
-
-After 150 answers of six outputs, 20,000 rows at once took 460 MB with a Matérn kernel, and 830 MB
-for the black box alone with a sum of kernels. Parts of 1,000 rows take 60 MB, and no more time.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +266,9 @@ class Predictor:
                 have.
         """
         program, design = self.program(expressions), torch.tensor(x)
-        parts = zip(*(self._at(program, part) for part in design.split(AT_ONCE)), strict=True)
+        parts = zip(
+            *(self._at(program, part) for part in design.split(PREDICTIONS.rows)), strict=True
+        )
         return Prediction(*(torch.cat(part).numpy() for part in parts))
 
     def _at(self, program: Program, design: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -313,7 +339,7 @@ class Predictor:
         inputs, outputs = map(torch.tensor, self._answers[call.box.name])
         size = inputs.abs().amax(0) if len(inputs) else inputs.new_zeros(inputs.shape[1])
         gaps = (accepted(call.box, states).unsqueeze(1) - inputs).abs()
-        same = (gaps <= _ROUNDING * size).all(2).unsqueeze(2)  # (batch, answers, 1)
+        same = (gaps <= PREDICTIONS.rounding * size).all(2).unsqueeze(2)  # (batch, answers, 1)
         # Answers that contradict each other leave the interval between them.
         least, most = torch.full_like(lower, torch.inf), torch.full_like(upper, -torch.inf)
         for answer in same.any(0).squeeze(1).nonzero().squeeze(1).tolist():
@@ -376,11 +402,6 @@ def check_answered(boxes: Iterable[BlackBox], history: History) -> None:
 # only active constraints and bounds count. Relaxing g_k <= 0 to g_k <= d then lowers the
 # minimum by lambda_k d, to first order.
 
-# A constraint is active if moving each variable by this part of its range could use up its room.
-_NEAR = 0.01
-# A variable is at a bound, and a constraint is met, within this part of its range.
-_AT_BOUND = 1e-6
-
 
 class NoSlope(Exception):  # noqa: N818 - an answer, not an error
     """A problem has no derivatives at a point; the message says why."""
@@ -400,11 +421,11 @@ class Slopes:
 
     def near(self, slack: Array) -> NDArray[np.bool_]:
         """Which constraints a move of 1 % of the variables' ranges could violate, (K,)."""
-        return np.asarray(slack <= _NEAR * np.abs(self.constraints).sum(1))
+        return np.asarray(slack <= PREDICTIONS.near * np.abs(self.constraints).sum(1))
 
     def beyond(self, slack: Array) -> NDArray[np.bool_]:
         """Which constraints are violated by more than a search rounds, (K,)."""
-        return np.asarray(slack < -_AT_BOUND * np.abs(self.constraints).sum(1))
+        return np.asarray(slack < -PREDICTIONS.at_bound * np.abs(self.constraints).sum(1))
 
 
 def slopes_at(predictor: Predictor, x: Array) -> Slopes:
@@ -461,8 +482,8 @@ def lagrange_multipliers(
     bounds = np.eye(n)
     normals = [
         rows[usable] / sizes[usable, None],
-        -bounds[lower <= _AT_BOUND],
-        bounds[upper <= _AT_BOUND],
+        -bounds[lower <= PREDICTIONS.at_bound],
+        bounds[upper <= PREDICTIONS.at_bound],
     ]
     matrix = np.concatenate(normals).T
     found = np.zeros(int(active.sum()))

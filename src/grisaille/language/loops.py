@@ -8,6 +8,7 @@ is what went in. Equations without black boxes can be solved before anything is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -32,13 +33,23 @@ from grisaille.language.unknowns import (
 )
 from grisaille.language.variable import Unknown
 
-MOST_ROUNDS = 30
-"""How often the chain of a trial is evaluated until its loop counts as not converging."""
 
-# Inputs that differ by this part are the same.
-_SAME = 1e-7
-# How many earlier rounds an extrapolation uses (Anderson acceleration).
-_DEPTH = 3
+@dataclass(frozen=True, slots=True)
+class LoopConstants:
+    """The constants of loops.
+
+    Attributes:
+        rounds: Rounds until a loop counts as not converging. Not measured.
+        same: Inputs that differ by this part are the same. Not measured.
+        depth: Earlier rounds that an extrapolation uses. Not measured.
+    """
+
+    rounds: int = 30
+    same: float = 1e-7
+    depth: int = 3
+
+
+LOOPS = LoopConstants()
 
 
 class Loops:
@@ -138,7 +149,7 @@ class Loops:
 
         found = self._nearest_root(x, self.torn, residuals)
         missed = residuals(torch.tensor(found)).abs().numpy()
-        return found if (missed <= _SAME * (1 + np.abs(inputs))).all() else None
+        return found if (missed <= LOOPS.same * (1 + np.abs(inputs))).all() else None
 
     def settled(self, x: Array) -> Array:
         """The design point with those unknowns solved for that equations without black boxes fix.
@@ -265,8 +276,8 @@ class Loops:
             points: The design points so far, the latest one last.
             images: What came back at each.
         """
-        inside = np.array([p[self.torn] for p in points[-_DEPTH - 1 :]])
-        back = np.array(images[-_DEPTH - 1 :])
+        inside = np.array([p[self.torn] for p in points[-LOOPS.depth - 1 :]])
+        back = np.array(images[-LOOPS.depth - 1 :])
         misses = back - inside
         following = back[-1]
         if len(misses) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,23 @@ from grisaille.language.user_function import (
 Values = Callable[..., Tensor]
 """Values (batch, ...) of arguments (batch, ...)."""
 
-# Steps of the differences that a given derivative is compared with, and how far it may be outside
-# all of them: by this part of the slopes, and by what rounding of the values can make.
-_STEPS = (1e-4, 1e-6)
-_TOLERANCE = 1e-2
-_ROUNDING = 1e-8
+
+@dataclass(frozen=True, slots=True)
+class WhiteBoxConstants:
+    """The constants of checks of derivatives.
+
+    Attributes:
+        steps: Steps of the differences that a derivative is compared with. Not measured.
+        tolerance: Part of the slopes by which it may be outside of all. Not measured.
+        rounding: Rounding of the values. Not measured.
+    """
+
+    steps: tuple[float, ...] = (1e-4, 1e-6)
+    tolerance: float = 1e-2
+    rounding: float = 1e-8
+
+
+WHITE_BOX = WhiteBoxConstants()
 
 
 def by_differences(values: Values, arguments: Sequence[Tensor]) -> Tensor:
@@ -154,7 +167,7 @@ def disagreement(
     shapes = [a.shape[1:] for a in arguments]
     flat = torch.cat([a.detach().reshape(1, -1) for a in arguments], 1)
     inputs = flat.shape[1]
-    steps = torch.tensor(_STEPS, dtype=torch.float64).reshape(-1, 1, 1) * (1 + flat.abs())
+    steps = torch.tensor(WHITE_BOX.steps, dtype=torch.float64).reshape(-1, 1, 1) * (1 + flat.abs())
     steps = torch.cat([steps, -steps], 1).reshape(-1, inputs)  # (steps and sides, inputs)
     moved = flat + torch.diag_embed(steps).reshape(-1, inputs)
     points = torch.cat([flat, moved])
@@ -168,7 +181,9 @@ def disagreement(
     given = slopes[0]
     size = torch.maximum(given.abs(), torch.maximum(lowest.abs(), highest.abs()))
     steepest = highest.abs().amax(1, keepdim=True).nan_to_num(0.0, 0.0)
-    slack = _TOLERANCE * size + _ROUNDING * (here.abs().unsqueeze(1) + 100 * steepest)
+    slack = WHITE_BOX.tolerance * size + WHITE_BOX.rounding * (
+        here.abs().unsqueeze(1) + 100 * steepest
+    )
     wrong = (given < lowest - slack) | (given > highest + slack)
     if not wrong.any():
         return None

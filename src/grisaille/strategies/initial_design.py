@@ -40,13 +40,33 @@ from grisaille.reductions.linear_equalities import points_to_try
 # Without such inequalities nothing here is used. With them, points are uniform on what they
 # leave.
 
-# Points of the box that show how rare those inside are, and how many of them must be inside for
-# a sequence that fills the box to be used; else random walks are made, so many at once.
-_LOOKED_AT = 4096
-_ENOUGH = 64
-_WALKS = 256
-# What counts as rounding, in parts of a row's size.
-_ROUNDING = 1e-12
+
+@dataclass(frozen=True, slots=True)
+class InitialDesignConstants:
+    """The constants of initial designs.
+
+    Attributes:
+        looked_at: Points of the box that show how rare those inside are. Not measured.
+        enough: Points inside from which a sequence is used, not random walks. Not measured.
+        walks: Random walks at once. Not measured.
+        rounding: Rounding, in parts of the size of a row. Not measured.
+        spread: Part of its range over which a torn stream is tried before points go on from
+            answers. Not measured.
+        points: The most points of an initial design. Not measured.
+        later_points: Points of the sequence that are looked through for one that is not taken. Not
+            measured.
+    """
+
+    looked_at: int = 4096
+    enough: int = 64
+    walks: int = 256
+    rounding: float = 1e-12
+    spread: float = 0.25
+    points: int = 20
+    later_points: int = 256
+
+
+INITIAL_DESIGN = InitialDesignConstants()
 
 
 def is_restricted(program: Program) -> bool:
@@ -61,7 +81,7 @@ def restricted_sequence(program: Program, seed: int, count: int) -> Array:
     while sum(map(len, blocks)) < count:
         number = len(blocks) - 1
         generator = np.random.default_rng(np.random.SeedSequence([seed, number]))
-        needed = min(_WALKS, count - sum(map(len, blocks)))
+        needed = min(INITIAL_DESIGN.walks, count - sum(map(len, blocks)))
         blocks.append(_walked(program, generator, needed))
     return np.concatenate(blocks)[:count]
 
@@ -71,7 +91,7 @@ def random_point(program: Program, generator: np.random.Generator) -> Array:
     space = program.space
     if not is_restricted(program):
         return space.spread(generator.uniform(space.search_lower, space.search_upper))
-    shape = (_LOOKED_AT, len(space.lower))
+    shape = (INITIAL_DESIGN.looked_at, len(space.lower))
     drawn = space.spread(generator.uniform(space.search_lower, space.search_upper, shape))
     inside = drawn[_is_met(program, drawn)]
     return np.asarray(inside[0]) if len(inside) else _walked(program, generator, 1)[0]
@@ -82,10 +102,10 @@ def _sobol_points(program: Program, seed: int) -> Array:
     """Those of the first points of a Sobol sequence that meet the inequalities; none if few do."""
     space = program.space
     engine = torch.quasirandom.SobolEngine(program.size, scramble=True, seed=seed)
-    unit: Array = engine.draw(_LOOKED_AT, dtype=torch.float64).numpy()
+    unit: Array = engine.draw(INITIAL_DESIGN.looked_at, dtype=torch.float64).numpy()
     points = space.spread(space.search_lower + (space.search_upper - space.search_lower) * unit)
     found = points[_is_met(program, points)]
-    return found if len(found) >= _ENOUGH else found[:0]
+    return found if len(found) >= INITIAL_DESIGN.enough else found[:0]
 
 
 def _walked(program: Program, generator: np.random.Generator, needed: int) -> Array:
@@ -94,9 +114,9 @@ def _walked(program: Program, generator: np.random.Generator, needed: int) -> Ar
     The first ones do not depend on how many are needed.
     """
     space, region = program.space, design_region(program)
-    drawn = None if region is None else region.walked(_WALKS, generator)
+    drawn = None if region is None else region.walked(INITIAL_DESIGN.walks, generator)
     if drawn is None:  # there is no room for a walk: the nearest points to any
-        shape = (_WALKS, program.size)
+        shape = (INITIAL_DESIGN.walks, program.size)
         drawn = generator.uniform(space.search_lower, space.search_upper, shape)
     points = space.to_try(torch.tensor(drawn))
     met = _is_met(program, points)
@@ -125,7 +145,7 @@ def _walked(program: Program, generator: np.random.Generator, needed: int) -> Ar
 def _is_met(program: Program, points: Array) -> Flags:
     """Which design points (count, n) meet the inequalities, up to rounding."""
     rows = _rows(program)
-    slack = _ROUNDING * (np.abs(rows.matrix) @ (program.upper - program.lower))
+    slack = INITIAL_DESIGN.rounding * (np.abs(rows.matrix) @ (program.upper - program.lower))
     return np.asarray((points @ rows.matrix.T + rows.constants <= slack).all(1))
 
 
@@ -136,9 +156,6 @@ def _rows(program: Program) -> LinearRows:
 
 # --- likely unknowns ------------------------------------------------------------------------------
 # Likely values of unknowns, before anything is predicted.
-
-# The part of its range that a torn stream is tried over before points go on from answers.
-_SPREAD = 0.25
 
 
 def with_likely_unknowns(
@@ -179,14 +196,10 @@ def _are_close(loops: Loops, problem: Problem, trials: list[Trial]) -> bool:
     free = np.setdiff1d(loops.torn, loops.settling)
     tried = np.array([trial.x[free] for trial in trials])
     width = (problem.program.upper - problem.program.lower)[free]
-    return bool((np.ptp(tried, axis=0) < _SPREAD * width).any())
+    return bool((np.ptp(tried, axis=0) < INITIAL_DESIGN.spread * width).any())
 
 
 # --- initial design -------------------------------------------------------------------------------
-
-_MOST_POINTS = 20
-# How far the sequence is looked through for a point that is not taken.
-_LATER_POINTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +301,7 @@ def check_design(initial: Initial, problem: Problem) -> None:
 
 def usual_points(entries: int) -> int:
     """How many points are tried first in a problem with so many entries of decisions."""
-    return min(2 * (entries + 1), _MOST_POINTS)
+    return min(2 * (entries + 1), INITIAL_DESIGN.points)
 
 
 def initial_points(situation: Situation, wanted: Initial) -> int:
@@ -350,7 +363,7 @@ def sobol_point(situation: Situation, is_exact: bool | None = None) -> Array:
     """
     problem, space = situation.problem, situation.problem.program.space
     looks = space.has_steps and (problem.is_exact if is_exact is None else is_exact)
-    last = situation.started + 1 + (_LATER_POINTS if looks else 0)
+    last = situation.started + 1 + (INITIAL_DESIGN.later_points if looks else 0)
     if is_restricted(problem.program):
         sequence = restricted_sequence(problem.program, situation.design_seed, last)
         points = list(sequence[situation.started :])

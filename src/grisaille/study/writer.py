@@ -22,7 +22,7 @@ from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.learning import input_range
 from grisaille.errors import EvaluationError, ModelError, ProtocolError, shortened
 from grisaille.language.box_inputs import input_kinds, shown_inputs
-from grisaille.language.loops import MOST_ROUNDS, Loops
+from grisaille.language.loops import LOOPS, Loops
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, Resolve, split_outputs
 from grisaille.language.values import Value, condensed
@@ -367,7 +367,7 @@ def is_closed(writer: Writer, trial: TrialEntry, answers: Mapping[int, Array]) -
         "its unknowns, raise feasibility_tol, or use evaluation='separate'"
     )
     found: Assignment | None = None
-    if rounds < MOST_ROUNDS:
+    if rounds < LOOPS.rounds:
         points, serves = [*trial.visited, x], same_inputs(writer.problem)
         try:
             earlier = [

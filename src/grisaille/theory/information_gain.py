@@ -34,11 +34,23 @@ from grisaille.belief.processes.likelihood import prior_covariance, prior_varian
 from grisaille.checks import attribute_of, check_count, has_method, is_finite, real_numbers
 from grisaille.errors import ModelError, shortened
 
-# The largest number of points in the grid that represents the domain.
-_CANDIDATES = 4096
-# The largest number of greedy choices; beyond, the bound from finitely many features is used.
-_MOST_CHOICES = 512
-_HIGHEST_DEGREE = 128
+
+@dataclass(frozen=True, slots=True)
+class InformationConstants:
+    """The constants of the information gain.
+
+    Attributes:
+        candidates: Points of the grid that represents the domain. Not measured.
+        choices: Greedy choices; beyond them, finitely many features bound it. Not measured.
+        degree: The highest degree of the features. Not measured.
+    """
+
+    candidates: int = 4096
+    choices: int = 512
+    degree: int = 128
+
+
+INFORMATION = InformationConstants()
 
 
 def information_gain(kernel: Kernel, points: ArrayLike, regularization: float) -> float:
@@ -111,9 +123,9 @@ def maximum_information_gain(
     features, left = _features(domain)
     spread = features * np.log1p(count * most / (regularization * np.maximum(features, 1)))
     bounds.append(float((spread + count * left / regularization).min()) / 2)
-    if count <= _MOST_CHOICES:
+    if count <= INFORMATION.choices:
         # Few different lengths make the cache useful.
-        length = min(_MOST_CHOICES, 1 << (count - 1).bit_length())
+        length = min(INFORMATION.choices, 1 << (count - 1).bit_length())
         bounds.append(_greedy_bound(domain, length, regularization, count))
     return min(bounds)
 
@@ -153,7 +165,7 @@ class _Domain:
         if isinstance(kernel, Composite) and not kernel.is_sum:
             return torch.zeros(0, len(widths), dtype=torch.float64), math.inf
         counts = [2] * len(widths) if isinstance(self.kernel, Linear) else _grid_counts(widths)
-        if math.prod(counts) > _CANDIDATES:
+        if math.prod(counts) > INFORMATION.candidates:
             return torch.zeros(0, len(widths), dtype=torch.float64), math.inf
         axes = [
             torch.linspace(a, b, n, dtype=torch.float64)
@@ -204,7 +216,7 @@ def _grid_counts(widths: Array) -> list[int]:
         steps = [w / max(n - 1, 1) for w, n in zip(widths, counts, strict=True)]
         axis = int(np.argmax(steps))
         larger = [n + (j == axis) for j, n in enumerate(counts)]
-        if math.prod(larger) > _CANDIDATES or steps[axis] == 0:
+        if math.prod(larger) > INFORMATION.candidates or steps[axis] == 0:
             return counts
         counts = larger
 
@@ -247,7 +259,7 @@ def _features(domain: _Domain) -> tuple[Array, Array]:
     # Features k(s, .) at chosen points leave the posterior variance without noise.
     candidates, reach = domain.candidates()
     chosen = _largest_deviations(domain.kernel, candidates, 1e-10 * most)
-    for count, deviation in enumerate(itertools.islice(chosen, 1, _MOST_CHOICES), 1):
+    for count, deviation in enumerate(itertools.islice(chosen, 1, INFORMATION.choices), 1):
         counts.append(count)
         left.append(min((deviation + reach) ** 2, most))
         if deviation**2 <= 1e-8 * most:
@@ -256,7 +268,7 @@ def _features(domain: _Domain) -> tuple[Array, Array]:
         # exp(-(u - v)^2 / 2) is the sum over j of p_j(u) p_j(v), where p_j(u)^2 is the probability
         # of j under a Poisson law of mean u^2. Polynomials up to a degree leave the tails.
         halves = domain.scaled_widths() / 2
-        for degree in range(1, _HIGHEST_DEGREE):
+        for degree in range(1, INFORMATION.degree):
             counts.append(float(degree) ** len(halves))
             left.append(most * min(1.0, float(poisson.sf(degree - 1, halves**2).sum())))
     return np.array(counts), np.array(left)

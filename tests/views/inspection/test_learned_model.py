@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -54,8 +55,9 @@ def test_predictions_are_those_of_the_posterior_by_name():
 def test_long_tables_are_predicted_in_parts_and_say_the_same(monkeypatch):
     study, points = study_of(), np.vstack([INPUTS, [0.5, 350.0]])
     whole, model = study.predict(points), study.model("reactor").predict(points)
-    monkeypatch.setattr(predictions, "AT_ONCE", 4)
-    monkeypatch.setattr(learned_model, "AT_ONCE", 4)
+    few = replace(predictions.PREDICTIONS, rows=4)
+    monkeypatch.setattr(predictions, "PREDICTIONS", few)
+    monkeypatch.setattr(learned_model, "PREDICTIONS", few)
     pandas.testing.assert_frame_equal(study.predict(points), whole, rtol=1e-6)
     pandas.testing.assert_frame_equal(study.model("reactor").predict(points), model, rtol=1e-6)
 

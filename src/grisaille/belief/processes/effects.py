@@ -17,18 +17,33 @@ from torch import Tensor
 from grisaille.array_types import Array
 from grisaille.belief.processes.kernels import SquaredExponential
 
-# Median length-scale of one input, as part of its range, which grows with the root of their number:
-# the publication starts from 1 where ranges are 9 to 25. With few answers, length-scales would
-# grow and variances shrink until nothing seems left to find, so priors are narrow. That of the
-# noise is wider, because less is known about it.
-_LENGTHSCALE = 0.07
-_WIDTH = 0.35
-_NOISE_WIDTH = 1.0
-# Where the search for the most probable length-scales starts, relative to their median.
-_STARTS = (0.3, 1.0, 3.0)
-# Least variance of an answer's noise, relative to the variances of the prior there.
-_LEAST_NOISE = 1e-8
-_LEAST_VARIANCE = 1e-14
+
+@dataclass(frozen=True, slots=True)
+class EffectConstants:
+    """The constants of the model of effects.
+
+    Priors are narrow: with few answers, length-scales would grow and variances shrink.
+
+    Attributes:
+        lengthscale: Median length-scale of one input, as a part of its range. Not measured.
+        width: Width of the priors of length-scales and variances. Not measured.
+        noise_width: Width of the prior of the noise, of which less is known. Not measured.
+        starts: Where searches for length-scales start, relative to their median. Not measured.
+        least_noise: The least noise variance, relative to the prior. Not measured.
+        least_variance: The least variance, relative to the prior. Not measured.
+    """
+
+    lengthscale: float = 0.07
+    width: float = 0.35
+    noise_width: float = 1.0
+    starts: tuple[float, ...] = (0.3, 1.0, 3.0)
+    least_noise: float = 1e-8
+    least_variance: float = 1e-14
+
+
+EFFECTS = EffectConstants()
+
+
 _CORRELATION = SquaredExponential()
 
 
@@ -82,7 +97,7 @@ def learned_effect(data: EffectData, scale: float) -> EffectHyperparameters:
     d = data.inputs.shape[1]
     variance = scale**2
     if not len(data):
-        return EffectHyperparameters((_LENGTHSCALE * d**0.5,) * d, variance, variance)
+        return EffectHyperparameters((EFFECTS.lengthscale * d**0.5,) * d, variance, variance)
     arrays = (data.inputs, data.outputs - data.mean, data.deviation)
     noise = None if data.noise is None else data.noise.tobytes()
     return _learned(*(np.ascontiguousarray(a).tobytes() for a in arrays), noise, d, scale)
@@ -105,8 +120,8 @@ def _learned(
     inputs = torch.tensor(np.frombuffer(input_bytes).reshape(len(residual), d))
     noise = None if noise_bytes is None else torch.tensor(np.frombuffer(noise_bytes)) / scale**2
     known = noise is not None
-    median = _LENGTHSCALE * d**0.5
-    widths = torch.tensor([_WIDTH] * (d + 1) + [_NOISE_WIDTH] * (not known))
+    median = EFFECTS.lengthscale * d**0.5
+    widths = torch.tensor([EFFECTS.width] * (d + 1) + [EFFECTS.noise_width] * (not known))
 
     def loss(flat: Array) -> tuple[float, Array]:
         offsets = torch.tensor(flat, requires_grad=True)
@@ -122,7 +137,7 @@ def _learned(
         return value.item(), gradient.numpy()
 
     best: Any = None
-    for start in _STARTS if d else (1.0,):
+    for start in EFFECTS.starts if d else (1.0,):
         first = np.zeros(d + (1 if known else 2))
         first[:d] = np.log(start)
         found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(-5, 5)] * len(first))
@@ -172,7 +187,7 @@ class EffectProcess:
         cross = self._between(inputs, deviation)  # (n, batch)
         solved = torch.linalg.solve_triangular(self._factor, cross, upper=False)
         prior = self._variance + deviation.square()
-        variance = torch.maximum(prior - solved.square().sum(0), _LEAST_VARIANCE * prior)
+        variance = torch.maximum(prior - solved.square().sum(0), EFFECTS.least_variance * prior)
         return mean + (self._weights * cross).sum(0), variance.sqrt()
 
     def _between(self, inputs: Tensor, deviation: Tensor) -> Tensor:
@@ -196,4 +211,4 @@ def _covariance(
 
 def _noise(level: Tensor, variance: Tensor, deviation: Tensor) -> Tensor:
     """Noise variances as used: not less than rounding needs."""
-    return torch.maximum(level, _LEAST_NOISE * (variance + deviation.square()))
+    return torch.maximum(level, EFFECTS.least_noise * (variance + deviation.square()))

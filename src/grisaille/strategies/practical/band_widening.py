@@ -13,7 +13,7 @@ from grisaille.search.multistart import MultiStart
 from grisaille.search.search_problem import Solution, Solver
 from grisaille.strategies.auxiliary_problem import solve_auxiliary, try_to_refute
 from grisaille.strategies.plan import Plan, is_refuted
-from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, relative_gap, teaches
+from grisaille.strategies.practical.gap import GAP, gap_of, relative_gap, teaches
 
 # How often bands may be doubled at most, and in how many steps the least widening is looked for.
 _DOUBLINGS = 3.0
@@ -105,4 +105,4 @@ def _leaves_something(plausible: PlausibleSet, solution: Solution, knowledge: Kn
         return False
     if not teaches(plausible, solution, knowledge, _MUCH):
         return False
-    return relative_gap(knowledge.history, incumbent, promise) > NEARLY_CLOSED
+    return relative_gap(knowledge.history, incumbent, promise) > GAP.nearly_closed

@@ -16,22 +16,32 @@ from grisaille.records import History, Situation
 from grisaille.search.search_problem import Solution
 from grisaille.strategies.plan import Plan
 
-NEARLY_CLOSED = 1e-2
-"""A relative gap from which the bands leave little to gain."""
-CLOSED = 1e-3
-"""A relative gap from which they leave nothing."""
 
-# What part of the spread that all objectives have, the initial ones included, counts at least.
-_INITIAL_SPREAD = 1e-2
-# The last so many trials must have closed this part of the gap, or its bands are doubted.
-_LATEST = 3
-_PROGRESS = 0.1
-# An answer teaches little where the deviation of its box is below this part of its noise.
-_TAUGHT = 0.5
+@dataclass(frozen=True, slots=True)
+class GapConstants:
+    """The constants of gaps.
+
+    Attributes:
+        nearly_closed: Relative gap from which the bands leave little to gain. Not measured.
+        closed: Relative gap from which they leave nothing. Not measured.
+        initial_spread: Part of the spread of all objectives that counts at least. Not measured.
+        latest: Trials that must have made progress. Not measured.
+        progress: Part of the gap that they must have closed. Not measured.
+        taught: An answer teaches little if the deviation of its box is below this part of its
+            noise. Not measured.
+        closing_trials: Last trials, which go to recommendations. Not measured.
+    """
+
+    nearly_closed: float = 1e-2
+    closed: float = 1e-3
+    initial_spread: float = 1e-2
+    latest: int = 3
+    progress: float = 0.1
+    taught: float = 0.5
+    closing_trials: int = 2
 
 
-# The last trials go to recommendations, because a user wants a feasible point.
-_CLOSING_TRIALS = 2
+GAP = GapConstants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +65,16 @@ def gap_of(plan: Plan, knowledge: Knowledge) -> Gap:
     """The gap that the plan's solution leaves."""
     situation, history = knowledge.situation, knowledge.history
     relative = relative_gap(history, knowledge.incumbent, plan.promise)
-    nearly = knowledge.is_learned and relative <= NEARLY_CLOSED
+    nearly = knowledge.is_learned and relative <= GAP.nearly_closed
     stalls = nearly and stalled(history, knowledge.incumbent, plan.promise)
     averages = knowledge.is_learned and not teaches(plan.plausible, plan.solution, knowledge)
-    turn = situation.started % (2 if relative > CLOSED else 4) != 0
+    turn = situation.started % (2 if relative > GAP.closed else 4) != 0
     is_doubted = (stalls or averages) and turn and not is_closing(situation)
-    return Gap(nearly, relative <= CLOSED or stalls, is_doubted)
+    return Gap(nearly, relative <= GAP.closed or stalls, is_doubted)
 
 
 def teaches(
-    plausible: PlausibleSet, solution: Solution, knowledge: Knowledge, least: float = _TAUGHT
+    plausible: PlausibleSet, solution: Solution, knowledge: Knowledge, least: float = GAP.taught
 ) -> bool:
     """Whether answers at a solution would tell more than that noise is averaged.
 
@@ -87,14 +97,14 @@ def teaches(
         with torch.no_grad():
             _, deviation = surrogate.predict(torch.tensor(state).unsqueeze(0))
         noise = least * np.array(noise_of(box, surrogate))
-        if (deviation[0].numpy() > np.maximum(noise, CLOSED * outputs.std(0))).any():
+        if (deviation[0].numpy() > np.maximum(noise, GAP.closed * outputs.std(0))).any():
             return True
     return False
 
 
 def is_closing(situation: Situation) -> bool:
     """Whether these are the last trials."""
-    return situation.remaining is not None and situation.remaining <= _CLOSING_TRIALS
+    return situation.remaining is not None and situation.remaining <= GAP.closing_trials
 
 
 def spread_of(history: History) -> float:
@@ -117,20 +127,20 @@ def relative_gap(history: History, incumbent: Incumbent | None, promise: float |
     if incumbent is None or not incumbent.feasible or promise is None:
         return np.inf
     spread = _spread(_chosen(history))
-    spread = max(spread, _INITIAL_SPREAD * spread_of(history))
+    spread = max(spread, GAP.initial_spread * spread_of(history))
     return (incumbent.objective - promise) / spread if spread > 0 else np.inf
 
 
 def stalled(history: History, incumbent: Incumbent | None, promise: float | None) -> bool:
     """Whether the latest trials gained next to nothing of the gap, or of what others missed by."""
-    earlier = [t.objective for t in history.trials[:-_LATEST] if not t.missed.any()]
+    earlier = [t.objective for t in history.trials[: -GAP.latest] if not t.missed.any()]
     if incumbent is None or promise is None or not earlier:
         return True
     gained = min(earlier) - incumbent.objective
     missed = _chosen(history) - incumbent.objective
     # The median, because objectives may vary over orders of magnitude.
     typical = float(np.median(missed)) if len(missed) else 0.0
-    return gained < max(_PROGRESS * (incumbent.objective - promise), CLOSED * typical)
+    return gained < max(GAP.progress * (incumbent.objective - promise), GAP.closed * typical)
 
 
 def _chosen(history: History) -> NDArray[np.float64]:

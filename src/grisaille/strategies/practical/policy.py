@@ -7,7 +7,7 @@ the plan it was given.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -29,19 +29,49 @@ from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan
 from grisaille.strategies.practical.band_widening import widen_bands
 from grisaille.strategies.practical.costs import leave_out_expensive, stay_within_budget
-from grisaille.strategies.practical.gap import NEARLY_CLOSED, gap_of, is_closing, relative_gap
+from grisaille.strategies.practical.gap import GAP, gap_of, is_closing, relative_gap
 
 # --- recommendation -------------------------------------------------------------------------------
 # Points that are believed feasible and good, and when one is worth a trial.
 
-# How many other trials follow a recommendation that was not the best.
-_PAUSE = 3
-# Distance kept from constraints, in their spreads: the search is that exact, and no more.
-_MARGIN = 1e-6
-# The part of their deviations and distances that constraints must bear once the gap is closed.
-_SHARP = 0.01
-# Points closer than this to a pending one are better chosen when its answers are in.
-_NEAR = 1e-3
+
+@dataclass(frozen=True, slots=True)
+class PolicyConstants:
+    """The constants of the practical policy.
+
+    Attributes:
+        pause: Other trials that follow a recommendation that was not the best. Not measured.
+        margin: Distance kept from constraints, in their spreads: a search is that exact. Not
+            measured.
+        sharp: Part of deviations and distances that constraints must bear once the gap is closed.
+            Measured: docs/comparison.md, How the default was chosen; Bazaraa went from 2e-5 to
+            2e-6.
+        near: A point this close to a pending one is better chosen later, in ranges of the
+            variables. Not measured.
+        many_variables: Variables from which recommendations are searched from more starts while
+            nothing is feasible. Measured: two badly scaled problems of 7 and 9 variables; 4 of 16
+            searches miss the best point, not 8.
+        caution: Audited bands by which to be cautious, as far as the constraints allow. Not
+            measured.
+        last_trials: Last trials that all look for a feasible point. Not measured.
+        narrowing: Part of learned bands by which points are chosen. Measured: docs/comparison.md,
+            How the default was chosen; Ackley-6 went from 0.34 to 0.006 to 0.016.
+        bound_every: Trials after which the bound of whole bands is worked out. Not measured.
+    """
+
+    pause: int = 3
+    margin: float = 1e-6
+    sharp: float = 0.01
+    near: float = 1e-3
+    many_variables: int = 7
+    caution: tuple[float, ...] = (2.0, 1.0, 0.3, 0.1, 0.01)
+    last_trials: int = 5
+    narrowing: float = 0.5
+    bound_every: int = 4
+
+
+POLICY = PolicyConstants()
+
 
 # A search of the design space alone needs less than one of the auxiliary problem.
 _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
@@ -49,7 +79,6 @@ _CAUTIOUS_SEARCH = MultiStart(starts=6, samples=512, iterations=40)
 # 16 searches of two badly scaled problems of 7 and 9 variables, 8 ended 0.3 to 0.7 spreads worse
 # than the best; from so many starts, 4 did.
 _WIDE_SEARCH = MultiStart(starts=24, samples=1024, iterations=40)
-_MANY_VARIABLES = 7
 
 
 def recommend(plan: Plan, knowledge: Knowledge) -> Plan:
@@ -90,7 +119,7 @@ def recommendation(knowledge: Knowledge, promise: float | None, closed: bool) ->
     if closed and knowledge.is_exact:
         # Where next to nothing is left to gain, deviations are rounding, answers are exact, and a
         # search nearby is finer.
-        plausible, margin = plausible.scaled(_SHARP), _SHARP
+        plausible, margin = plausible.scaled(POLICY.sharp), POLICY.sharp
     solution = cautious_solution(knowledge, incumbent, plausible, margin, closed)
     if not solution.feasible:
         return None
@@ -121,14 +150,14 @@ def cautious_solution(
     """
     best = torch.tensor(knowledge.history.trials[incumbent.position].x).unsqueeze(0)
     hints = knowledge.program.space.to_search(best)
-    distance = margin * _MARGIN * knowledge.history.constraint_sizes()
+    distance = margin * POLICY.margin * knowledge.history.constraint_sizes()
     cautious = plausible.cautious_problem(torch.tensor(distance))
     cautious = with_tried_parts(cautious, knowledge.program, knowledge.history)
     if is_nearby:
         cautious = nearby(cautious, hints[0], len(hints[0]))
     if knowledge.failures is not None:
         cautious = knowledge.failures.avoided_in(cautious, plausible)
-    many = len(hints[0]) >= _MANY_VARIABLES
+    many = len(hints[0]) >= POLICY.many_variables
     search = _WIDE_SEARCH if many and not incumbent.feasible else _CAUTIOUS_SEARCH
     solution = search.solve(cautious, hints, knowledge.situation.trial_seed)
     return settled(cautious, solution, knowledge)
@@ -146,7 +175,7 @@ def _recommended_in_vain(situation: Situation, incumbent: Incumbent) -> bool:
     )
     if latest is None:
         return False
-    pause = 1 if incumbent.position == latest else _PAUSE
+    pause = 1 if incumbent.position == latest else POLICY.pause
     return situation.started - trials[latest].number < pause
 
 
@@ -159,7 +188,7 @@ def _is_pending(x: Array, knowledge: Knowledge) -> bool:
     """Whether a pending trial will tell nearly all that a point could."""
     pending = knowledge.situation.pending
     chains = [p.suggestion.x for p in pending if p.suggestion.chain]
-    return _is_near(x, chains, _NEAR, knowledge)
+    return _is_near(x, chains, POLICY.near, knowledge)
 
 
 def _is_near(x: Array, others: list[Array], part: float, knowledge: Knowledge) -> bool:
@@ -170,12 +199,8 @@ def _is_near(x: Array, others: list[Array], part: float, knowledge: Knowledge) -
 # --- feasibility ----------------------------------------------------------------------------------
 # Looking for a feasible point while none is known.
 
-# How cautious to be, in audited bands: as cautious as the constraints allow.
-_CAUTION = (2.0, 1.0, 0.3, 0.1, 0.01)
 # The largest of several constraints has kinks, on which a polish gains nothing.
 _KINKED_SEARCH = MultiStart(starts=6, samples=512, iterations=40, polish=False)
-# So many of the last trials all look for a feasible point; earlier ones in turn with others.
-_LAST_TRIALS = 5
 
 
 def seek_feasible_point(plan: Plan, knowledge: Knowledge) -> Plan:
@@ -202,7 +227,7 @@ def _is_due(situation: Situation) -> bool:
     """Whether this trial is to look for a feasible point: every other one, and all at the end."""
     latest = [t.suggestion for t in situation.history.trials[-1:]]
     latest += [p.suggestion for p in situation.pending]
-    if situation.remaining is not None and situation.remaining <= _LAST_TRIALS:
+    if situation.remaining is not None and situation.remaining <= POLICY.last_trials:
         return not situation.pending
     return not any(s.kind is TrialKind.RECOMMENDED for s in latest)
 
@@ -215,14 +240,14 @@ def _most_surely_feasible(knowledge: Knowledge, incumbent: Incumbent) -> Array:
         solution = cautious_solution(knowledge, incumbent, bands)
         return knowledge.program.space.to_try(solution.point) if solution.feasible else None
 
-    most, *_, least = _CAUTION
+    most, *_, least = POLICY.caution
     found = point_of(most)
     if found is not None:
         return found
     found = point_of(least)
     if found is None:
         return _least_violated(knowledge, incumbent)
-    possible = list(_CAUTION[1:-1])
+    possible = list(POLICY.caution[1:-1])
     while possible:  # each search halves what is possible
         middle = len(possible) // 2
         better = point_of(possible[middle])
@@ -253,10 +278,6 @@ def _least_violation(knowledge: Knowledge) -> SearchProblem:
 # --- policy ---------------------------------------------------------------------------------------
 # Small steps that the default adds to the paper's algorithm, in the order given below.
 
-# How much learned bands are narrowed to choose by; and after how many trials the bound, which these
-# do not give, is worked out with the whole ones.
-_NARROWING = 0.5
-_BOUND_EVERY = 4
 # The last digits are looked for in a small region around the solution.
 _FINE_SEARCH = MultiStart(starts=6, samples=256, iterations=40, again=False)
 # Distances to failures have kinks, on which a long local search gains little.
@@ -270,7 +291,7 @@ def narrowed(knowledge: Knowledge, solver: Solver | None) -> Plan | None:
     needs them they explore more than pays. The bound itself comes from the whole bands, and is
     worked out every fourth trial.
     """
-    plausible = knowledge.plausible.scaled(_NARROWING)
+    plausible = knowledge.plausible.scaled(POLICY.narrowing)
     solution = solve_auxiliary(plausible, knowledge, solver, MultiStart())
     if not solution.feasible:
         return None
@@ -288,7 +309,7 @@ def bounding_solution(
     """The solution for the audited bands, which bounds the optimum; None if it is not due."""
     chosen = [t.suggestion for t in knowledge.history if t.suggestion.kind.is_chosen]
     known = any(not suggestion.pending for suggestion in chosen)
-    due = always or not known or len(knowledge.history) % _BOUND_EVERY == 0
+    due = always or not known or len(knowledge.history) % POLICY.bound_every == 0
     if knowledge.situation.pending or not due:
         return None
     return solve_auxiliary(knowledge.audited, knowledge, solver)
@@ -302,8 +323,8 @@ def _is_worth_exploring(plan: Plan, bounding: Solution, knowledge: Knowledge) ->
     """
     promise = bounding.value if bounding.feasible else None
     gap = relative_gap(knowledge.history, knowledge.incumbent, promise)
-    turn = len(knowledge.history) % (2 * _BOUND_EVERY) == 0
-    return NEARLY_CLOSED < gap < np.inf and (turn or gap_of(plan, knowledge).is_nearly_closed)
+    turn = len(knowledge.history) % (2 * POLICY.bound_every) == 0
+    return GAP.nearly_closed < gap < np.inf and (turn or gap_of(plan, knowledge).is_nearly_closed)
 
 
 def repeat_best(plan: Plan, knowledge: Knowledge) -> Plan:

@@ -13,7 +13,7 @@ from grisaille.belief.declared_intervals import DeclaredInterval
 from grisaille.belief.knowledge import CONFIDENCE
 from grisaille.belief.learning import believe, noise_of
 from grisaille.belief.plausible_set import clip_band
-from grisaille.belief.predictions import AT_ONCE, check_answered
+from grisaille.belief.predictions import PREDICTIONS, check_answered
 from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.kernels import Composite, Hyperparameters, Kernel
 from grisaille.errors import ModelError, counted, printable, shortened
@@ -96,7 +96,7 @@ class LearnedModel:
         import pandas
 
         states = torch.tensor(self._points(inputs))
-        found = zip(*map(self._moments_and_band, states.split(AT_ONCE)), strict=True)
+        found = zip(*map(self._moments_and_band, states.split(PREDICTIONS.rows)), strict=True)
         parts = zip(("mean", "deviation", "lower", "upper"), map(torch.cat, found), strict=True)
         values = dict(parts)
         columns = {
