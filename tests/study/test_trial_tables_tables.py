@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import html
-
 import numpy as np
 import pytest
+from markupsafe import escape
 
 import grisaille as gs
 from grisaille import problems
@@ -82,7 +81,7 @@ def test_the_printed_result_shows_names_units_and_the_slack_of_each_constraint(n
 def test_a_notebook_shows_what_is_printed(named: gs.Result):
     shown = named._repr_html_()
     for line in str(named).splitlines():
-        assert html.escape(line[13:]) in shown
+        assert escape(line[13:]) in shown
 
 
 def test_columns_have_the_names_of_constraints_and_no_units(named: gs.Result):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas
 import pytest
 import torch
 from botorch.models import SingleTaskGP
+from markupsafe import escape
 
 import grisaille as gs
 from grisaille.belief import learning, predictions
@@ -278,4 +278,4 @@ def test_a_notebook_shows_what_is_printed():
     model = study_of().model("reactor")
     shown = model._repr_html_()
     for line in repr(model).splitlines():
-        assert html.escape(line[13:]) in shown
+        assert escape(line[13:]) in shown
