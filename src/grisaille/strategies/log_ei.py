@@ -13,6 +13,7 @@ from torch import Tensor
 from grisaille.belief.design_problem import between, design_region
 from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.knowledge import Knowledge
+from grisaille.belief.processes.likelihood import NOISE_FREE
 from grisaille.checks import check_count
 from grisaille.errors import ModelError
 from grisaille.language.constraint import Constraint
@@ -33,8 +34,6 @@ from grisaille.strategies.initial_design import (
     still_initial,
 )
 
-# Noise variance of standardized outputs that are free of noise.
-_NOISE_FREE = 1e-6
 # How sharply a known constraint is kept, in spreads of what was seen.
 _SHARPNESS = 1e-3
 # How many local searches BoTorch makes at once where linear inequalities are to be kept.
@@ -201,7 +200,7 @@ def _fitted(situation: Situation) -> tuple[Any, list[float], list[float]]:
     design = condensed(design_kinds(program.variables), inputs)
     x = _features(program, _in_unit_box(program, torch.tensor(design)))
     y = torch.tensor((outputs - center) / spread)
-    noise = torch.full_like(y, _NOISE_FREE) if box.is_exact else None
+    noise = torch.full_like(y, NOISE_FREE) if box.is_exact else None
     model = SingleTaskGP(x, y, train_Yvar=noise, outcome_transform=None)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     model.eval()

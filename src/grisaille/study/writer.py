@@ -27,7 +27,7 @@ from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, Resolve, split_outputs
 from grisaille.language.values import Value, condensed
 from grisaille.records import Observation, Situation, Suggestion, Trial
-from grisaille.study.answers import direct_entries, inside_bounds
+from grisaille.study.answers import ANSWERS, direct_entries, inside_bounds
 from grisaille.study.argument_checks import check_range, refusal
 from grisaille.study.events import (
     Abandoned,
@@ -176,14 +176,11 @@ class WriterConstants:
     """The constants of a writer.
 
     Attributes:
-        rounding: Inputs are the same if they differ by no more than this part of their size. Not
-            measured.
         near: Ranges of an input by which what was done may differ from what was wanted. Not
             measured.
         losses: Lost workers after which a query counts as failed. Not measured.
     """
 
-    rounding: float = 1e-9
     near: float = 0.01
     losses: int = 3
 
@@ -319,7 +316,7 @@ def is_near(
 def are_same(first: Array, second: Array) -> bool:
     """Whether inputs differ by rounding only."""
     return first.shape == second.shape and bool(
-        (np.abs(first - second) <= WRITER.rounding * (1 + np.abs(second))).all()
+        (np.abs(first - second) <= ANSWERS.rounding * (1 + np.abs(second))).all()
     )
 
 

@@ -13,6 +13,7 @@ from grisaille.array_types import Array
 from grisaille.belief.design_problem import between
 from grisaille.belief.failures import FailedInterventions
 from grisaille.belief.incumbent import Incumbent
+from grisaille.belief.knowledge import CONFIDENCE
 from grisaille.checks import check_count, check_solver
 from grisaille.errors import ModelError
 from grisaille.language.causal.model import CausalModel, distinct_sets
@@ -140,8 +141,6 @@ def _density(u: Tensor) -> Tensor:
 _SEARCH = MultiStart(starts=4, samples=128, iterations=15, again=False, polish=False)
 # Points per set that are tried first when nothing was watched.
 _BLIND_POINTS = 2
-# Posterior deviations with which constraints must hold at a trial for it to count as feasible.
-_CONFIDENCE = 2.0
 # Bodies of constraints that a search keeps exactly may be positive by this much.
 _ROUNDING = 1e-6
 # Rows that are watched on top of the given ones at most: those of the published program.
@@ -337,7 +336,7 @@ def _best(knowledge: CausalKnowledge) -> Incumbent | None:
             predicted = effects.predict(torch.tensor(np.array([found.values[i] for i in here])))
         means[here], deviations[here] = (p.numpy() for p in predicted)
     worst = violations(means[:, 1:]).max(1, initial=0.0)
-    doubts = violations(means[:, 1:] + _CONFIDENCE * deviations[:, 1:]).max(1, initial=0.0)
+    doubts = violations(means[:, 1:] + CONFIDENCE * deviations[:, 1:]).max(1, initial=0.0)
     # A point without a value is of no use.
     doubts = np.where(np.isfinite(found.means).all(1), doubts, np.inf)
     feasible = doubts <= 0
