@@ -11,7 +11,6 @@ import pytest
 
 from grisaille.study.study import Study
 from grisaille.views.page import app
-from grisaille.views.page import app as forms
 from grisaille.views.page.app import news
 from grisaille.views.page.guard import Rules
 from grisaille.views.page.rendering import whole_number
@@ -156,7 +155,7 @@ def test_an_accident_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch, is_s
     def broken(study: Study, form: object) -> str:
         raise KeyError("sour milk")
 
-    monkeypatch.setitem(forms.ACTIONS, "tell", broken)
+    monkeypatch.setitem(app.FORMS, "tell", broken)
     monkeypatch.setattr(StudyPage, "constraints", lambda page: 1 / 0)
     headers = {"hx-request": "true"} if is_script else {}
     with client(asked_study(), shows_accidents=True) as browser:
