@@ -13,7 +13,7 @@ from multiprocessing.synchronize import Event
 from typing import TypeVar
 
 from grisaille import EvaluationError
-from grisaille.lab.comparison.compare import run_progress
+from grisaille.lab.comparison.comparison import run_progress
 
 Job = TypeVar("Job")
 Value = TypeVar("Value")

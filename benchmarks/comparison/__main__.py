@@ -80,8 +80,7 @@ def _compare(options: argparse.Namespace) -> int:
         _list_names(options)  # at once: what follows loads PyTorch
     from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT, strategies_compared
     from benchmarks.versions import versions
-    from grisaille.lab.comparison.compare import make_missing_runs, runs_of
-    from grisaille.lab.comparison.comparison import write_report
+    from grisaille.lab.comparison.comparison import make_missing_runs, runs_of, write_report
     from grisaille.lab.comparison.plan import by_reason, make_plan
     from grisaille.lab.comparison.results import Results
     from grisaille.lab.comparison.run import RunJson

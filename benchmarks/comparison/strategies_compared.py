@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import grisaille as gs
-from grisaille.lab.comparison.compare import SameStart
+from grisaille.lab.comparison.comparison import SameStart
 from grisaille.lab.comparison.plan import StrategyMaker
 
 DEFAULT = "Optimistic"

@@ -17,8 +17,8 @@ from .errors import GrisailleWarning as GrisailleWarning
 from .errors import ModelError as ModelError
 from .errors import ProtocolError as ProtocolError
 from .errors import StorageError as StorageError
-from .lab.comparison.compare import compare as compare
 from .lab.comparison.comparison import Comparison as Comparison
+from .lab.comparison.comparison import compare as compare
 from .language.black_box import BlackBox as BlackBox
 from .language.black_box import black_box as black_box
 from .language.causal.do_operator import Do as Do

@@ -6,7 +6,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.belief.audit import Audited
-from grisaille.lab.comparison.compare import SameStart
+from grisaille.lab.comparison.comparison import SameStart
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from grisaille.array_types import Array
 from grisaille.language import formula_text as texts
 from grisaille.language import slopes
 from grisaille.language import unit_rules as units
-from grisaille.language.enclosures import nary, unary
+from grisaille.language.enclosures import known
 from grisaille.language.enclosures.interval import Rule
 from grisaille.language.formula_text import TextRule
 from grisaille.language.slopes import SlopeRule
@@ -202,48 +202,48 @@ _NO_UNIT = {"unit": "a sign has no unit that a rule could tell"}
 
 add = elementwise(
     "add", torch.add, np.add, (lambda a, b, v: 1.0, lambda a, b, v: 1.0),
-    nary.add, units.ADDED, texts.infix("+"),
+    known.add, units.ADDED, texts.infix("+"),
     linear="jointly",
 )
 subtract = elementwise(
     "subtract", torch.sub, np.subtract, (lambda a, b, v: 1.0, lambda a, b, v: -1.0),
-    nary.subtract, units.SUBTRACTED, texts.infix("-"),
+    known.subtract, units.SUBTRACTED, texts.infix("-"),
     linear="jointly",
 )
 multiply = elementwise(
     "multiply", torch.mul, np.multiply, (lambda a, b, v: b, lambda a, b, v: a),
-    nary.multiply, units.PRODUCT, texts.infix("*"),
+    known.multiply, units.PRODUCT, texts.infix("*"),
     linear="separately",
 )
 divide = elementwise(
     "divide", torch.div, np.divide, (lambda a, b, v: 1 / b, lambda a, b, v: -v / b),
-    nary.divide, units.QUOTIENT, texts.infix("/"),
+    known.divide, units.QUOTIENT, texts.infix("/"),
     linear="in the first",
 )
 power = elementwise(
     "power", torch.pow, (np.power, np.float_power), (slopes.by_base, slopes.by_exponent),
-    nary.power, units.RAISED, texts.infix("**"),
+    known.power, units.RAISED, texts.infix("**"),
 )
 minimum = elementwise(
     "minimum", torch.minimum, (np.minimum, np.fmin), slopes.SMALLER,
-    nary.minimum, units.ALIKE,
+    known.minimum, units.ALIKE,
 )
 maximum = elementwise(
     "maximum", torch.maximum, (np.maximum, np.fmax), slopes.LARGER,
-    nary.maximum, units.ALIKE,
+    known.maximum, units.ALIKE,
 )
 arctan2 = elementwise(
-    "arctan2", torch.atan2, np.arctan2, None, nary.arctan2, units.ANGLE,
+    "arctan2", torch.atan2, np.arctan2, None, known.arctan2, units.ANGLE,
     continuous=False,
     gaps=_BY_TORCH,
 )
 where = elementwise(
-    "where", _where, (), slopes.where, nary.where, units.CHOSEN, texts.where,
+    "where", _where, (), slopes.where, known.where, units.CHOSEN, texts.where,
     continuous=False,
     gaps={"numpy": "np.where takes a comparison, which `numpy_functions` takes apart"},
 )
 negative = elementwise(
-    "negative", torch.neg, np.negative, (lambda a, v: -1.0,), unary.negative, units.SAME,
+    "negative", torch.neg, np.negative, (lambda a, v: -1.0,), known.negative, units.SAME,
     texts.negative,
     linear="jointly",
 )
@@ -263,63 +263,63 @@ def _unary(
 
 
 absolute = _unary(
-    "abs", torch.abs, (np.abs, np.fabs), lambda a, v: np.sign(a), unary.absolute, units.SAME,
+    "abs", torch.abs, (np.abs, np.fabs), lambda a, v: np.sign(a), known.absolute, units.SAME,
 )
 reciprocal = _unary(
     "reciprocal", torch.reciprocal, np.reciprocal, lambda a, v: -v * v,
-    unary.reciprocal, units.RECIPROCAL,
+    known.reciprocal, units.RECIPROCAL,
 )
-exp = _unary("exp", torch.exp, np.exp, lambda a, v: v, unary.exp, units.PLAIN)
-expm1 = _unary("expm1", torch.expm1, np.expm1, lambda a, v: v + 1, unary.expm1, units.PLAIN)
-log = _unary("log", torch.log, np.log, lambda a, v: 1 / a, unary.log, units.PLAIN)
-log1p = _unary("log1p", torch.log1p, np.log1p, lambda a, v: 1 / (1 + a), unary.log1p, units.PLAIN)
+exp = _unary("exp", torch.exp, np.exp, lambda a, v: v, known.exp, units.PLAIN)
+expm1 = _unary("expm1", torch.expm1, np.expm1, lambda a, v: v + 1, known.expm1, units.PLAIN)
+log = _unary("log", torch.log, np.log, lambda a, v: 1 / a, known.log, units.PLAIN)
+log1p = _unary("log1p", torch.log1p, np.log1p, lambda a, v: 1 / (1 + a), known.log1p, units.PLAIN)
 log2 = _unary(
-    "log2", torch.log2, np.log2, lambda a, v: 1 / (a * math.log(2)), unary.log2, units.PLAIN,
+    "log2", torch.log2, np.log2, lambda a, v: 1 / (a * math.log(2)), known.log2, units.PLAIN,
 )
 log10 = _unary(
     "log10", torch.log10, np.log10, lambda a, v: 1 / (a * math.log(10)),
-    unary.log10, units.PLAIN,
+    known.log10, units.PLAIN,
 )
-sqrt = _unary("sqrt", torch.sqrt, np.sqrt, lambda a, v: 0.5 / v, unary.sqrt, units.ROOT)
-square = _unary("square", torch.square, np.square, lambda a, v: 2 * a, unary.square, units.SQUARE)
-sin = _unary("sin", torch.sin, np.sin, lambda a, v: np.cos(a), unary.sin, units.RADIANS)
-cos = _unary("cos", torch.cos, np.cos, lambda a, v: -np.sin(a), unary.cos, units.RADIANS)
-tan = _unary("tan", torch.tan, np.tan, lambda a, v: 1 + v * v, unary.tan, units.RADIANS)
+sqrt = _unary("sqrt", torch.sqrt, np.sqrt, lambda a, v: 0.5 / v, known.sqrt, units.ROOT)
+square = _unary("square", torch.square, np.square, lambda a, v: 2 * a, known.square, units.SQUARE)
+sin = _unary("sin", torch.sin, np.sin, lambda a, v: np.cos(a), known.sin, units.RADIANS)
+cos = _unary("cos", torch.cos, np.cos, lambda a, v: -np.sin(a), known.cos, units.RADIANS)
+tan = _unary("tan", torch.tan, np.tan, lambda a, v: 1 + v * v, known.tan, units.RADIANS)
 arcsin = _unary(
     "arcsin", torch.asin, np.arcsin, lambda a, v: 1 / np.sqrt(1 - a * a),
-    unary.arcsin, units.PLAIN,
+    known.arcsin, units.PLAIN,
 )
 arccos = _unary(
     "arccos", torch.acos, np.arccos, lambda a, v: -1 / np.sqrt(1 - a * a),
-    unary.arccos, units.PLAIN,
+    known.arccos, units.PLAIN,
 )
 arctan = _unary(
-    "arctan", torch.atan, np.arctan, lambda a, v: 1 / (1 + a * a), unary.arctan, units.PLAIN,
+    "arctan", torch.atan, np.arctan, lambda a, v: 1 / (1 + a * a), known.arctan, units.PLAIN,
 )
-sinh = _unary("sinh", torch.sinh, np.sinh, lambda a, v: np.cosh(a), unary.sinh, units.PLAIN)
-cosh = _unary("cosh", torch.cosh, np.cosh, lambda a, v: np.sinh(a), unary.cosh, units.PLAIN)
-tanh = _unary("tanh", torch.tanh, np.tanh, lambda a, v: 1 - v * v, unary.tanh, units.PLAIN)
+sinh = _unary("sinh", torch.sinh, np.sinh, lambda a, v: np.cosh(a), known.sinh, units.PLAIN)
+cosh = _unary("cosh", torch.cosh, np.cosh, lambda a, v: np.sinh(a), known.cosh, units.PLAIN)
+tanh = _unary("tanh", torch.tanh, np.tanh, lambda a, v: 1 - v * v, known.tanh, units.PLAIN)
 arcsinh = _unary(
-    "arcsinh", torch.asinh, np.arcsinh, None, unary.arcsinh, units.PLAIN, gaps=_BY_TORCH
+    "arcsinh", torch.asinh, np.arcsinh, None, known.arcsinh, units.PLAIN, gaps=_BY_TORCH
 )
 arccosh = _unary(
-    "arccosh", torch.acosh, np.arccosh, None, unary.arccosh, units.PLAIN, gaps=_BY_TORCH
+    "arccosh", torch.acosh, np.arccosh, None, known.arccosh, units.PLAIN, gaps=_BY_TORCH
 )
 arctanh = _unary(
-    "arctanh", torch.atanh, np.arctanh, None, unary.arctanh, units.PLAIN, gaps=_BY_TORCH
+    "arctanh", torch.atanh, np.arctanh, None, known.arctanh, units.PLAIN, gaps=_BY_TORCH
 )
 sign = _unary(
-    "sign", torch.sign, np.sign, None, unary.sign, units.UNKNOWN,
+    "sign", torch.sign, np.sign, None, known.sign, units.UNKNOWN,
     continuous=False,
     gaps=_BY_TORCH | _NO_UNIT,
 )
 floor = _unary(
-    "floor", torch.floor, np.floor, None, unary.floor, units.SAME,
+    "floor", torch.floor, np.floor, None, known.floor, units.SAME,
     continuous=False,
     gaps=_BY_TORCH,
 )
 ceil = _unary(
-    "ceil", torch.ceil, np.ceil, None, unary.ceil, units.SAME, continuous=False, gaps=_BY_TORCH
+    "ceil", torch.ceil, np.ceil, None, known.ceil, units.SAME, continuous=False, gaps=_BY_TORCH
 )
 
 total = reduction(

@@ -27,12 +27,12 @@ from grisaille.strategies.initial_design import (
     still_initial,
 )
 from grisaille.strategies.plan import Plan, bound_of, is_refuted
-from grisaille.strategies.practical.band_widening import doubted_refutation
 from grisaille.strategies.practical.costs import (
     cheapest_initial,
     costs_differ,
     still_initial_by_box,
 )
+from grisaille.strategies.practical.doubting import doubted_refutation
 from grisaille.strategies.practical.policy import (
     EXPLOITING,
     WHAT_TO_EVALUATE,

@@ -22,7 +22,7 @@ from grisaille.records import Bound, Situation, Suggestion, Trial
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.border import bound_of, suggestion_of
 from grisaille.study.budget import Limits, left
-from grisaille.study.changes import recompute
+from grisaille.study.corrections import recompute
 from grisaille.study.events import Asked, Changed, Concluded, Created
 from grisaille.study.identity import check_same_study, is_changed, refuse_changed, settings_of
 from grisaille.study.log.event_log import (

@@ -33,7 +33,7 @@ from grisaille.study.argument_checks import (
 )
 from grisaille.study.border import suggestion_of
 from grisaille.study.budget import Limits, spent
-from grisaille.study.changes import correct, no_answer, observe, retract
+from grisaille.study.corrections import correct, no_answer, observe, retract
 from grisaille.study.events import Changed
 from grisaille.study.identity import labels_to_store, replay_remark, shown_to_store
 from grisaille.study.log.address import masked

@@ -48,10 +48,10 @@ from grisaille.views.charts import (
     violation_chart,
     with_unit,
 )
-from grisaille.views.figures import NotebookFigure
 from grisaille.views.inspection.influence import box_influence, by_effect, variable_influence
 from grisaille.views.inspection.inspection import Inspection
 from grisaille.views.inspection.slices import Slice, box_slices, design_slices, output_name
+from grisaille.views.notebook_figure import NotebookFigure
 
 # --- panels ---------------------------------------------------------------------------------------
 # The panels of a picture: its own, or axes that the user passes; and what all pictures share.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.comparison.strategies_compared import BASELINE, DEFAULT, strategies_compared
 
-from grisaille.lab.comparison.compare import SameStart
+from grisaille.lab.comparison.comparison import SameStart
 from grisaille.lab.problems import catalogue
 
 pytestmark = pytest.mark.slow

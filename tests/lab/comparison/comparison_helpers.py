@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import grisaille as gs
-from grisaille.lab.comparison.compare import Folder
+from grisaille.lab.comparison.comparison import Folder
 from grisaille.lab.comparison.plan import ComparedProblem, Plan, make_plan
 from grisaille.lab.comparison.run import Run, RunJson, Step
 from grisaille.lab.comparison.run_folder import RunFolder

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 import grisaille as gs
-from grisaille.lab.comparison.compare import SameStart
+from grisaille.lab.comparison.comparison import SameStart
 from grisaille.lab.comparison.plan import code_digest, problem_digest
 
 

@@ -1,8 +1,8 @@
 """Bounds on a known operation over a region: an interval and two planes.
 
-Rules (`unary` for one argument, `nary` for several) work on *ends*: a lower and an upper tensor
-stacked along a new first axis, so that both sides cost one tensor operation. Everything is rounded
-outward. A rule that gets NaN knows nothing, and NaN becomes an infinite end.
+Rules (`known`) work on *ends*: a lower and an upper tensor stacked along a new first axis, so that
+both sides cost one tensor operation. Everything is rounded outward. A rule that gets NaN knows
+nothing, and NaN becomes an infinite end.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from grisaille.strategies.acquisition_search import settled
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan
-from grisaille.strategies.practical.band_widening import widen_bands
 from grisaille.strategies.practical.costs import leave_out_expensive, stay_within_budget
+from grisaille.strategies.practical.doubting import widen_bands
 from grisaille.strategies.practical.gap import GAP, gap_of, is_closing, relative_gap
 
 # --- recommendation -------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from grisaille.views.cli.problem_file import load
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grisaille.lab.comparison.compare import AnyProblem
+    from grisaille.lab.comparison.comparison import AnyProblem
     from grisaille.strategies.strategy import Strategy
     from grisaille.views.cli.arguments import Commands
 
@@ -97,7 +97,7 @@ def _compare(options: argparse.Namespace) -> int:
         raise ModelError("compare: name a Python file or a known problem; --list shows these")
     names = _names(options.strategies)
     problems, own = _problems(options.problems)
-    from grisaille.lab.comparison.compare import compare
+    from grisaille.lab.comparison.comparison import compare
 
     with handling_termination() as received:
         found = compare(

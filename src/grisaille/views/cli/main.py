@@ -5,20 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from grisaille.errors import GrisailleError, cut, printable, raised
 from grisaille.study.log.address import masked_addresses
-from grisaille.views.cli import (
-    ask_and_tell,
-    check_and_diagram,
-    compare,
-    corrections,
-    dashboard,
-    export_and_delete,
-    solve,
-    status_and_show,
-)
+from grisaille.views.cli import ask_and_tell, compare, dashboard, problem_file, solve, stored
 from grisaille.views.cli.exit_codes import (
     INTERRUPTED,
     TERMINATED,
@@ -43,6 +35,20 @@ exit codes:
 
 Errors are sentences on standard error. Where JSON is printed, standard output holds nothing else.
 """
+
+
+# In the order of `grisaille --help`.
+_ADD: tuple[Callable[[Any], None], ...] = (
+    solve.add_commands,
+    stored.add_commands,
+    ask_and_tell.add_commands,
+    ask_and_tell.add_corrections,
+    stored.add_export_and_delete,
+    dashboard.add_commands,
+    stored.add_check,
+    problem_file.add_diagram,
+    compare.add_commands,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -95,9 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     parser.set_defaults(run=lambda options: _version() if options.version else _help(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    first = (solve, status_and_show, ask_and_tell, corrections, export_and_delete)
-    for group in (*first, dashboard, check_and_diagram, compare):
-        group.add_commands(commands)
+    for add in _ADD:
+        add(commands)
     return parser
 
 

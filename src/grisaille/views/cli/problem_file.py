@@ -1,7 +1,8 @@
-"""The file that defines a problem."""
+"""The file that defines a problem: what it defines, and its drawing."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import traceback
 from dataclasses import dataclass
@@ -10,10 +11,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from grisaille.errors import GrisailleError, ModelError, raised, shortened
+from grisaille.views.cli.arguments import add_shared
+from grisaille.views.cli.exit_codes import DONE
 
 if TYPE_CHECKING:
     from grisaille.language.problem import Problem
     from grisaille.strategies.strategy import Strategy
+    from grisaille.views.cli.arguments import Commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +97,20 @@ def _place(file: Path, error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(file)]
     return f"{file}, line {lines[-1]}," if lines else str(file)
+
+
+# --- diagram --------------------------------------------------------------------------------------
+# The command that draws a problem: `diagram`.
+
+
+def add_diagram(commands: Commands) -> None:
+    """Add `diagram`."""
+    diagram = commands.add_parser("diagram", help="draw the problem that a Python file defines")
+    add_shared(diagram, "file")
+    diagram.add_argument("--format", choices=("text", "mermaid", "dot"), default="text")
+    diagram.set_defaults(run=_diagram)
+
+
+def _diagram(options: argparse.Namespace) -> int:
+    print(load(options.file).problem.diagram(options.format))
+    return DONE

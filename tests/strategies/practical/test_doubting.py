@@ -9,7 +9,7 @@ import grisaille as gs
 from grisaille.belief.knowledge import Knowledge
 from grisaille.records import TrialKind
 from grisaille.search.search_problem import Solution
-from grisaille.strategies.practical.band_widening import least_widening, widen_bands
+from grisaille.strategies.practical.doubting import least_widening, widen_bands
 from tests.strategies.practical.practical_helpers import closed_gap, opening
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grisaille.lab.comparison.compare import SameStart
+from grisaille.lab.comparison.comparison import SameStart
 from tests.lab.comparison.comparison_helpers import optimistic, slope
 
 

@@ -1,4 +1,4 @@
-"""Commands that read and change nothing: `status`, `show` and `result`."""
+"""Commands about studies as they are stored: status, show, result, export, delete and check."""
 
 from __future__ import annotations
 
@@ -6,17 +6,31 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grisaille.errors import counted, printable
-from grisaille.study.stored_studies import Damaged, Stored, read_studies, read_study
+from grisaille.errors import ModelError, counted, cut, printable
+from grisaille.study.log.address import masked
+from grisaille.study.stored_studies import (
+    Damaged,
+    Stored,
+    database_of,
+    delete_study,
+    read_studies,
+    read_study,
+    unknown_study,
+)
 from grisaille.views.cli.arguments import STUDY, STUDY_WITH_FILE, add_shared, count
 from grisaille.views.cli.exit_codes import DONE, FAILURE, NOTHING
 from grisaille.views.cli.open_studies import open_study
 
 if TYPE_CHECKING:
+    from grisaille.study.log.database_log import Damage
+    from grisaille.study.recovery import Recovery
     from grisaille.views.cli.arguments import Commands
+
 
 # Longer design points do not fit into the table of trials; JSON has them.
 _MOST_ENTRIES = 6
@@ -318,3 +332,143 @@ def _local(moment: str | None) -> str:
     if moment is None:
         return "-"
     return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+# --- export, delete -------------------------------------------------------------------------------
+def add_export_and_delete(commands: Commands) -> None:
+    """Add `export` and `delete`."""
+    export = commands.add_parser("export", help="write a study as CSV, JSON or an Optuna study")
+    add_shared(export, *STUDY)
+    export.add_argument("--format", choices=("csv", "json"), help="default: csv")
+    export.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
+    export.add_argument(
+        "--optuna", metavar="URL", help="write an Optuna study of that name into this database"
+    )
+    export.set_defaults(run=_export)
+
+    delete = commands.add_parser("delete", help="remove a study and everything recorded of it")
+    add_shared(delete, *STUDY)
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+    delete.set_defaults(run=_delete)
+
+
+def _export(options: argparse.Namespace) -> int:
+    if options.optuna is not None and (options.format or options.output):
+        raise ModelError("--optuna writes into a database: leave --format and --output out")
+    state = read_study(options.storage, options.study).state
+    if options.optuna is not None:
+        from grisaille.adapters.optuna import export_optuna
+
+        added = export_optuna(state, options.study, options.optuna)
+        where = masked(options.optuna)
+        print(f"Study {options.study!r} is in {where}, for Optuna: {added} trials added.")
+        return DONE
+    from grisaille.adapters.export import export_csv, export_json
+
+    named = options.output is not None and options.output.suffix == ".json"
+    if options.format == "json" or (options.format is None and named):
+        text = json.dumps(export_json(state), indent=2) + "\n"
+    else:
+        text = export_csv(state)
+    if options.output is None:
+        sys.stdout.write(text)
+        return DONE
+    try:
+        options.output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ModelError(f"--output {cut(str(options.output))}: {error.strerror}") from error
+    print(f"Written: {options.output}")
+    return DONE
+
+
+def _delete(options: argparse.Namespace) -> int:
+    what = _what_to_delete(options)
+    if not options.yes:
+        if not sys.stdin.isatty():
+            raise ModelError(f"to delete {what} without being asked, pass --yes")
+        if input(f"Delete {what}? [y/N] ").strip().lower() not in ("y", "yes"):
+            print("Kept.")
+            return DONE
+    delete_study(options.storage, options.study)
+    print(f"Deleted {what}.")
+    return DONE
+
+
+def _what_to_delete(options: argparse.Namespace) -> str:
+    from grisaille.study.log.event_log import DamagedError
+
+    try:
+        stored = read_study(options.storage, options.study)
+    except DamagedError:
+        return f"the damaged study {options.study!r} from {masked(options.storage)}"
+    counts = sum(stored.state.history().counts().values())
+    return (
+        f"study {stored.name!r} with {len(stored.state.trials)} trials and {counts} evaluations "
+        f"from {stored.where}"
+    )
+
+
+# --- check ----------------------------------------------------------------------------------------
+# The command `check`: whether studies are whole, and how to save what is.
+
+# A damaged page takes many events with it; the first ones say enough.
+_MOST_SHOWN = 10
+
+
+def add_check(commands: Commands) -> None:
+    """Add `check`."""
+    check = commands.add_parser("check", help="check that studies are whole, and save what is")
+    check.add_argument("study", metavar="STUDY", nargs="?", help="only this one")
+    add_shared(check, "--storage")
+    check.add_argument(
+        "--save",
+        metavar="URL",
+        help="write what is whole into this other database, which may be new",
+    )
+    check.set_defaults(run=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from grisaille.study.recovery import recover
+
+    if options.save is not None and not options.save.strip():
+        raise ModelError("--save is empty: pass the URL of another database")
+    with closing(database_of(options.storage)) as database:
+        complaints = database.file_complaints()
+        names = database.names() if options.study is None else [options.study]
+        rows, notes = [], []
+        for name in names:
+            log = database.open(name)
+            if log is None:
+                raise unknown_study(database, name)
+            found, unchecked = log.examine()
+            recovery = recover(found)
+            left_out = recovery.left_out
+            rows.append([name, str(len(found)), str(unchecked), "damaged" if left_out else "whole"])
+            notes += _damages(name, left_out)
+            if options.save:
+                notes.append(_save(options.save, name, recovery))
+    if rows:
+        print(printable(table(["study", "events", "without checksum", "is"], rows)))
+    if any(row[2] != "0" for row in rows):
+        print("Events without a checksum were written by an older version: damage may go unseen.")
+    complaints = [f"SQLite's integrity check: {line}" for line in complaints]
+    for line in [*complaints, *notes]:
+        print(printable(line))
+    return FAILURE if complaints or any(row[3] == "damaged" for row in rows) else DONE
+
+
+def _damages(name: str, left_out: list[Damage]) -> list[str]:
+    shown = [f"study {name!r}: event {d.number} {d.complaint}" for d in left_out[:_MOST_SHOWN]]
+    more = len(left_out) - len(shown)
+    return [*shown, f"study {name!r}: and {counted(more, 'event')} more"] if more else shown
+
+
+def _save(storage: str, name: str, recovery: Recovery) -> str:
+    if not recovery.events:
+        return f"study {name!r}: nothing can be saved, because its first event is lost"
+    with closing(database_of(storage)) as target:
+        target.store(name, recovery.events)
+    saved = counted(len(recovery.events), "event")
+    lost = counted(len(recovery.left_out), "event")
+    return f"study {name!r}: {saved} saved in {masked(storage)}, {lost} left out"
