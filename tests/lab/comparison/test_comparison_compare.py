@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.lab.comparison import compare
+from grisaille.lab.comparison import comparison
 from grisaille.lab.comparison.run import make_run
 from tests.lab.comparison.comparison_helpers import limited, slope
 
@@ -61,7 +61,7 @@ def made(monkeypatch):
         jobs.append(run.job)
         return run
 
-    monkeypatch.setattr(compare, "make_run", noted)
+    monkeypatch.setattr(comparison, "make_run", noted)
     return jobs
 
 
@@ -178,7 +178,7 @@ def test_a_run_that_fails_is_listed_with_its_reason_and_the_others_go_on(tmp_pat
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
-    before = compare.make_run
+    before = comparison.make_run
 
     def stopped(settings, maker, factory):
         if settings["seed"] == 1:
@@ -186,7 +186,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
         return before(settings, maker, factory)
 
     with monkeypatch.context() as patched:
-        patched.setattr(compare, "make_run", stopped)
+        patched.setattr(comparison, "make_run", stopped)
         found = compared(tmp_path)
         with pytest.raises(KeyboardInterrupt):  # there is nothing to return
             compared(tmp_path / "other", seeds=[1])

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import grisaille as gs
-from grisaille.lab.comparison import compare
+from grisaille.lab.comparison import comparison
 from grisaille.lab.comparison.plan import Job
 from grisaille.lab.comparison.run import make_run
 from tests.lab.comparison.comparison_helpers import (
@@ -31,12 +31,12 @@ def made(monkeypatch):
         jobs.append(run.job)
         return run
 
-    monkeypatch.setattr(compare, "make_run", noted)
+    monkeypatch.setattr(comparison, "make_run", noted)
     return jobs
 
 
 def run(plan, folder, workers=None, **options):
-    return compare.make_missing_runs(folder_of(folder), plan, workers=workers, **options)
+    return comparison.make_missing_runs(folder_of(folder), plan, workers=workers, **options)
 
 
 def test_what_is_there_is_not_made_again(tmp_path, made):
@@ -49,7 +49,7 @@ def test_what_is_there_is_not_made_again(tmp_path, made):
 
 
 def test_a_comparison_that_was_interrupted_goes_on(tmp_path, made, monkeypatch):
-    before = compare.make_run
+    before = comparison.make_run
 
     def stopped(settings, maker, factory):
         if settings["seed"] == 1:
@@ -57,7 +57,7 @@ def test_a_comparison_that_was_interrupted_goes_on(tmp_path, made, monkeypatch):
         return before(settings, maker, factory)
 
     with monkeypatch.context() as patched:
-        patched.setattr(compare, "make_run", stopped)
+        patched.setattr(comparison, "make_run", stopped)
         with pytest.raises(KeyboardInterrupt):
             run(small_plan(3), tmp_path)
     assert made == [Job("slope", "steps", 0)]
@@ -99,9 +99,9 @@ def test_a_run_that_fails_is_recorded_and_the_others_go_on(tmp_path, made):
 def test_runs_can_be_chosen(tmp_path, made):
     run(small_plan(1, 3, optimistic=optimistic, steps=steps), tmp_path)
     runs = folder_of(tmp_path).load().values()
-    assert len(compare.runs_of(runs, ["slope"], ["steps", "optimistic"])) == 2
-    assert [r.job.strategy for r in compare.runs_of(runs, ["slope"], ["steps"])] == ["steps"]
-    assert compare.runs_of(runs, ["limited"], ["steps"]) == []
+    assert len(comparison.runs_of(runs, ["slope"], ["steps", "optimistic"])) == 2
+    assert [r.job.strategy for r in comparison.runs_of(runs, ["slope"], ["steps"])] == ["steps"]
+    assert comparison.runs_of(runs, ["limited"], ["steps"]) == []
 
 
 @pytest.mark.slow

@@ -28,6 +28,13 @@ strategy = Mine()
 """
 
 
+def test_every_strategy_of_the_library_can_be_compared_by_its_name():
+    classes = {n for n in gs.__all__ if isinstance(getattr(gs, n), type)}
+    strategies = {n for n in classes if hasattr(getattr(gs, n), "suggest")}
+    # These are to be derived from, wrap another strategy, or ask another tool.
+    assert strategies - {"Strategy", "Acquisition", "Generator"} == set(STRATEGIES)
+
+
 def test_the_list_is_what_the_library_has(capsys):
     assert main(["compare", "--list"]) == 0
     out = capsys.readouterr().out
