@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import first_strange, is_number, real_numbers
+from grisaille.checks import first_strange, is_number, is_one_of, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.operations import Shape
 from grisaille.language.program import Program
@@ -74,7 +74,7 @@ def _has_unknowns(program: Program, x: Any, who: str) -> bool:
     if named is not None:
         unknowns = [v for v in program.variables if v.is_unknown]
         names = {*names_of_entries(unknowns), *(v.name for v in unknowns)}
-        return any(isinstance(name, str) and name in names for name in named)
+        return any(is_one_of(name, names) for name in named)
     try:
         shape = np.shape(np.array(x, dtype=object))
     except ValueError:  # rows of different lengths, which are refused later
@@ -253,7 +253,7 @@ def _from_names(
             columns |= dict(zip(entries, _entries(named[part], part, shape, who), strict=True))
         columns |= {e: column(named[e], e, kinds[e], who) for e in entries if e in named}
     known = {*names, *(part for part, _ in parts)}
-    unknown = [name for name in named if not isinstance(name, str) or name not in known]
+    unknown = [name for name in named if not is_one_of(name, known)]
     missing = [name for name in names if name not in columns]
     if unknown:
         raise ModelError(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from grisaille.checks import attribute_of, is_whole
+from grisaille.checks import attribute_of, is_one_of, is_whole
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.operations import Shape
 
@@ -147,7 +147,7 @@ class Places:
             ModelError: A name is unknown, or could mean several places; or two mean the same.
         """
         names = list(names)
-        unknown = [name for name in names if not isinstance(name, str) or name not in self.known]
+        unknown = [name for name in names if not is_one_of(name, self.known)]
         if unknown:
             raise ModelError(f"{who}: {self._unknown(unknown, names)}")
         found: dict[int, Any] = {}

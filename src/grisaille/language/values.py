@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import is_finite, is_number
+from grisaille.checks import is_finite, is_number, is_one_of
 from grisaille.errors import ModelError, shortened
 from grisaille.language.variable import Variable, no_such_label
 
@@ -69,7 +69,7 @@ class ValueKind:
         """
         if self.labels:
             text = f"{value:.15g}" if is_number(value) else value
-            if not isinstance(text, str) or text not in self.labels:
+            if not is_one_of(text, self.labels):
                 raise no_such_label(name, value, self.labels)
             return float(self.labels.index(text))
         if not is_finite(value):

@@ -21,7 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from grisaille.array_types import Array, Flags
-from grisaille.checks import attribute_of, check_name, is_count, is_flag, is_number, real_numbers
+from grisaille.checks import (
+    attribute_of,
+    check_name,
+    is_count,
+    is_flag,
+    is_number,
+    is_one_of,
+    real_numbers,
+)
 from grisaille.errors import ModelError, shortened
 from grisaille.language import operations
 from grisaille.language.expression import (
@@ -282,7 +290,7 @@ class Choice(Variable):
         Raises:
             ModelError: It is not among them.
         """
-        if isinstance(label, str) and label in self.labels:
+        if is_one_of(label, self.labels):
             return self.labels.index(label)
         raise no_such_label(self.name, label, self.labels)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from grisaille.array_types import Array
 from grisaille.belief.incumbent import Incumbent, find_incumbent
-from grisaille.checks import check_flag, is_count, tuple_of
+from grisaille.checks import check_flag, is_count, is_one_of, tuple_of
 from grisaille.errors import ModelError, shortened, warn
 from grisaille.interrupts import Uninterrupted
 from grisaille.language.black_box import BlackBox
@@ -364,7 +364,7 @@ class Study:
     def box(self, box: str | BlackBox) -> BlackBox:
         """A black box of the problem, by its name."""
         name = box.name if isinstance(box, BlackBox) else box
-        if not isinstance(name, str) or name not in self._session.boxes:
+        if not is_one_of(name, self._session.boxes):
             known = ", ".join(map(repr, self._session.boxes))
             raise ModelError(f"the problem has no black box {shortened(name)}: it has {known}")
         return self._session.boxes[name]

@@ -24,8 +24,8 @@ from grisaille.belief.processes.kernels import (
     Kernel,
     Linear,
     SquaredExponential,
+    as_composite,
     check_inputs,
-    compiled,
     is_plain,
     length_scales,
     own_kernels,
@@ -147,9 +147,7 @@ class _Domain:
     def scaled_widths(self) -> Array:
         """The widths of the domain, in length-scales: of several parts, in the shortest ones."""
         widths = np.asarray(self.upper) - np.asarray(self.lower)
-        kernel = compiled(self.kernel, len(widths))
-        if not isinstance(kernel, Composite):
-            return np.asarray(widths / np.asarray(length_scales(kernel)))
+        kernel = as_composite(self.kernel, len(widths))
         per_input = np.full(len(widths), np.inf)
         np.minimum.at(per_input, kernel.columns, np.asarray(kernel.lengthscale))
         return np.asarray(widths / per_input)
@@ -161,10 +159,11 @@ class _Domain:
         no such distance, and no grid.
         """
         widths = self.scaled_widths()
-        kernel = compiled(self.kernel, len(widths))
-        if isinstance(kernel, Composite) and not kernel.is_sum:
+        kernel = as_composite(self.kernel, len(widths))
+        if not kernel.is_sum:
             return torch.zeros(0, len(widths), dtype=torch.float64), math.inf
-        counts = [2] * len(widths) if isinstance(self.kernel, Linear) else _grid_counts(widths)
+        linear = isinstance(self.kernel, Linear)
+        counts = [2] * len(widths) if linear else _grid_counts(widths)
         if math.prod(counts) > INFORMATION.candidates:
             return torch.zeros(0, len(widths), dtype=torch.float64), math.inf
         axes = [
@@ -172,9 +171,9 @@ class _Domain:
             for a, b, n in zip(self.lower, self.upper, counts, strict=True)
         ]
         points = torch.cartesian_prod(*axes).reshape(-1, len(axes))
-        if isinstance(self.kernel, Linear):
+        if linear:
             return points, 0.0
-        if isinstance(kernel, Composite):
+        if not is_plain(self.kernel):
             cell = (np.asarray(self.upper) - np.asarray(self.lower)) / np.maximum(
                 np.array(counts) - 1, 1
             )

@@ -19,12 +19,10 @@ from grisaille.array_types import Array
 from grisaille.belief.learning import given_kernel, input_domain, known_range
 from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.kernels import (
-    Composite,
     Kernel,
-    Linear,
     Matern,
-    SquaredExponential,
-    compiled,
+    as_composite,
+    is_plain,
     length_scales,
 )
 from grisaille.errors import ModelError
@@ -201,16 +199,11 @@ def known_slopes(program: Program, history: History) -> KnownSlopes:
 
 def _steepness_per_input(kernel: Kernel, inputs: int) -> Array | None:
     """Bound on the slope of that distance in each input, (d,); None if there is none."""
-    kernel = compiled(kernel, inputs)
-    if not isinstance(kernel, Composite):
-        steepness = _steepness(kernel)
-        scales = np.broadcast_to(np.asarray(length_scales(kernel)), inputs)
-        return None if steepness is None else np.asarray(steepness / scales)
     # Squared distances of the parts of a sum add up.
-    squared = np.zeros(inputs)
-    for part in kernel.parts:
+    squared, composite = np.zeros(inputs), as_composite(kernel, inputs)
+    for part in composite.parts:
         steepness = _steepness(part.kernel)
-        if steepness is None or not kernel.is_sum:
+        if steepness is None or not composite.is_sum:
             return None
         squared[list(part.inputs)] += (steepness / np.asarray(length_scales(part.kernel))) ** 2
     return np.sqrt(squared)
@@ -221,7 +214,7 @@ def _steepness(kernel: Kernel) -> float | None:
 
     By the reproducing property, |f(s) - f(s')| is at most the norm of f times that distance.
     """
-    if kernel.variance is None or not isinstance(kernel, SquaredExponential | Matern | Linear):
+    if kernel.variance is None or not is_plain(kernel):
         return None
     factor = 1.0
     if isinstance(kernel, Matern):

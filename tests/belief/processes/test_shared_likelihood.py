@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import grisaille as gs
+from grisaille.belief.processes.kernels import as_composite
 from grisaille.belief.processes.likelihood import CompositeLikelihood, LogNormal
-from grisaille.belief.processes.shared import SharedLikelihood, as_composite, effective_outputs
+from grisaille.belief.processes.shared import SharedLikelihood, effective_outputs
 
 SCALES, VARIANCE, NOISE = LogNormal(0.5, 1.2), LogNormal(0.0, 1.0), LogNormal(-4.0, 1.0)
 

@@ -23,8 +23,8 @@ from grisaille.belief.processes.kernels import (
     Composite,
     Hyperparameters,
     Kernel,
-    Linear,
     Matern,
+    as_composite,
     is_plain,
 )
 
@@ -62,7 +62,8 @@ class PriorDraws:
         self._kernel = kernel
         shape = (count, outputs, _FUNCTIONS)
         self._parts = [
-            _random_functions(part, size, shape, generator) for part, size in _parts(kernel, inputs)
+            _random_functions(part.kernel, len(part.inputs), shape, generator)
+            for part in as_composite(kernel, inputs).parts
         ]
         self._weights = normal_numbers(generator, *shape)
 
@@ -79,14 +80,7 @@ class PriorDraws:
 
 def can_be_drawn(kernel: Kernel) -> bool:
     """Return True if `PriorDraws` knows random functions of a kernel: it has no own ones."""
-    return all(is_plain(part) for part, _ in _parts(kernel, 0))
-
-
-def _parts(kernel: Kernel, inputs: int) -> list[tuple[Kernel, int]]:
-    """Return the kernels that a kernel consists of, and how many inputs each of them has."""
-    if isinstance(kernel, Composite):
-        return [(part.kernel, len(part.inputs)) for part in kernel.parts]
-    return [(kernel, inputs)]
+    return all(is_plain(part.kernel) for part in as_composite(kernel, 0).parts)
 
 
 def _random_functions(
@@ -108,7 +102,7 @@ def _random_functions(
         A function of scaled inputs (..., n, d), with values (..., n, functions).
     """
     slopes = normal_numbers(generator, *shape, inputs)
-    if isinstance(kernel, Linear):
+    if not kernel._is_radial:
         return lambda scaled: scaled @ slopes.transpose(-1, -2)
     if isinstance(kernel, Matern):
         squares = normal_numbers(generator, *shape, round(2 * kernel.smoothness)).square()

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Protocol
+from itertools import chain
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from grisaille.array_types import Array
 from grisaille.checks import attribute_of, has_method, is_number, is_whole, real_numbers
 from grisaille.errors import ModelError, counted, shortened, text_of
 
@@ -44,6 +46,9 @@ class Kernel:
     lengthscale: tuple[float, ...] | None = None
     variance: float | None = None
 
+    # Whether it is one of the given ones that depend on the distance alone (`Radial`).
+    _is_radial: ClassVar[bool] = False
+
     def correlation(self, first: Tensor, second: Tensor) -> Tensor:
         """Correlations of scaled inputs, (..., n, d) and (..., m, d) to (..., n, m)."""
         raise NotImplementedError(
@@ -60,6 +65,11 @@ class Kernel:
         The inputs of a black box are the numbers of all its arguments, one after the other.
         """
         return Restricted(self, inputs)
+
+    def _scale(self, states: Tensor, lengthscale: Tensor, shares: Tensor | None) -> Tensor:
+        """Scaled inputs (k, n, d) of states (n, d), from (k, d); one part has no shares."""
+        del shares
+        return states / lengthscale.unsqueeze(1)
 
     def __add__(self, other: object) -> Kernel:
         return Sum((self, _kernel(other, f"{self!r} + {shortened(other)}")))
@@ -79,64 +89,77 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sum(Kernel):
-    """k(s, s') = k_1(s, s') + k_2(s, s') + ...: a sum of functions, one of each kernel."""
+class Joined(Kernel):
+    """Kernels that are added, or multiplied."""
 
     parts: tuple[Kernel, ...]
 
+    _multiplies: ClassVar[bool]
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", _flat(self.parts, Sum))
-        _check_given(self, self.parts)
+        # The parts of a part of the same kind are in its place.
+        kind = type(self)
+        apart = (part.parts if isinstance(part, kind) else (part,) for part in self.parts)
+        parts = tuple(chain.from_iterable(apart))
+        object.__setattr__(self, "parts", parts)
+        if len({part.lengthscale is None for part in parts}) > 1:
+            raise ModelError(
+                f"{self!r} has hyper-parameters in some parts only: give every part its "
+                "lengthscale and variance, or none, to have them all learned"
+            )
 
     @property
     def lengthscale(self) -> tuple[float, ...] | None:  # type: ignore[override]
         """Those of all parts, one after the other; None to learn them."""
-        return _all_scales(self.parts)
+        scales = [length_scales(part) for part in self.parts]
+        return None if None in scales else tuple(v for part in scales for v in part or ())
 
     @property
     def variance(self) -> float | None:  # type: ignore[override]
-        """The sum of those of the parts."""
-        return None if self.lengthscale is None else math.fsum(_variances(self.parts))
+        """The sum, or the product, of those of the parts."""
+        if self.lengthscale is None:
+            return None
+        variances = [float(part.variance) for part in self.parts if part.variance is not None]
+        return math.prod(variances) if self._multiplies else math.fsum(variances)
 
     def correlation(self, first: Tensor, second: Tensor) -> Tensor:
         """With all length-scales and variances 1."""
-        return total([part.correlation(first, second) for part in self.parts])
+        return _joined([part.correlation(first, second) for part in self.parts], self._multiplies)
 
     def diagonal(self, inputs: Tensor) -> Tensor:
         """With all length-scales and variances 1."""
-        return total([part.diagonal(inputs) for part in self.parts])
+        return _joined([part.diagonal(inputs) for part in self.parts], self._multiplies)
+
+    def _sized(self, whole: bool) -> list[bool]:
+        """Tell which parts have a size to learn, if the whole has one."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sum(Joined):
+    """k(s, s') = k_1(s, s') + k_2(s, s') + ...: a sum of functions, one of each kernel."""
+
+    _multiplies = False
+
+    def _sized(self, whole: bool) -> list[bool]:
+        # The sizes of the parts count against one another, also where that of the whole does not.
+        return [whole, *(True for _ in self.parts[1:])]
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Product(Kernel):
+class Product(Joined):
     """k(s, s') = k_1(s, s') k_2(s, s') ...: functions that vary as all kernels say."""
 
-    parts: tuple[Kernel, ...]
+    _multiplies = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", _flat(self.parts, Product))
-        _check_given(self, self.parts)
-
-    @property
-    def lengthscale(self) -> tuple[float, ...] | None:  # type: ignore[override]
-        """Those of all parts, one after the other; None to learn them."""
-        return _all_scales(self.parts)
-
-    @property
-    def variance(self) -> float | None:  # type: ignore[override]
-        """The product of those of the parts."""
-        return None if self.lengthscale is None else math.prod(_variances(self.parts))
-
-    def correlation(self, first: Tensor, second: Tensor) -> Tensor:
-        """With all length-scales and variances 1."""
-        return product([part.correlation(first, second) for part in self.parts])
-
-    def diagonal(self, inputs: Tensor) -> Tensor:
-        """With all length-scales and variances 1."""
-        return product([part.diagonal(inputs) for part in self.parts])
+    def _sized(self, whole: bool) -> list[bool]:
+        # One factor has the size of all; length-scales of a linear one hold it already.
+        linear = [_is_linear(part) for part in self.parts]
+        carrier = linear.index(True) if any(linear) else 0
+        return [whole and position == carrier for position in range(len(self.parts))]
 
     def __repr__(self) -> str:
         return " * ".join(f"({p!r})" if isinstance(p, Sum) else repr(p) for p in self.parts)
@@ -178,7 +201,7 @@ class Restricted(Kernel):
         return self.kernel.diagonal(inputs[..., list(self.inputs)])
 
     def __repr__(self) -> str:
-        joined = isinstance(self.kernel, Sum | Product)
+        joined = isinstance(self.kernel, Joined)
         text = f"({self.kernel!r})" if joined else repr(self.kernel)
         return f"{text}.on({', '.join(map(str, self.inputs))})"
 
@@ -202,8 +225,10 @@ def total(values: Sequence[Tensor]) -> Tensor:
     return result
 
 
-def product(values: Sequence[Tensor]) -> Tensor:
-    """The product of tensors, from left to right."""
+def _joined(values: Sequence[Tensor], multiplies: bool) -> Tensor:
+    """The product of tensors, from left to right, or their sum."""
+    if not multiplies:
+        return total(values)
     result = values[0]
     for value in values[1:]:
         result = result * value
@@ -217,28 +242,6 @@ def _kernel(value: object, text: str) -> Any:
             "lengthscale= to give one its size"
         )
     return value
-
-
-def _flat(parts: tuple[Kernel, ...], kind: type[Sum] | type[Product]) -> tuple[Kernel, ...]:
-    """The parts, with those of a part of the same kind in its place."""
-    return tuple(p for part in parts for p in (part.parts if isinstance(part, kind) else (part,)))
-
-
-def _check_given(kernel: Kernel, parts: tuple[Kernel, ...]) -> None:
-    if len({part.lengthscale is None for part in parts}) > 1:
-        raise ModelError(
-            f"{kernel!r} has hyper-parameters in some parts only: give every part its lengthscale "
-            "and variance, or none, to have them all learned"
-        )
-
-
-def _all_scales(parts: tuple[Kernel, ...]) -> tuple[float, ...] | None:
-    scales = [length_scales(part) for part in parts]
-    return None if None in scales else tuple(v for part in scales for v in part or ())
-
-
-def _variances(parts: tuple[Kernel, ...]) -> list[float]:
-    return [float(part.variance) for part in parts if part.variance is not None]
 
 
 # --- kernels --------------------------------------------------------------------------------------
@@ -271,6 +274,13 @@ class Radial(Protocol):
         """
         ...
 
+    def _at_distance(self, distance: Array) -> tuple[Array, Array]:
+        """Correlations k(r) at scaled distances r, and k'(r) / r.
+
+        For a Matérn kernel of smoothness 1/2 this is infinite at 0, where the slope counts as 0.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class SquaredExponential(Kernel):
@@ -278,6 +288,8 @@ class SquaredExponential(Kernel):
 
     lengthscale: tuple[float, ...] | None
     variance: float | None
+
+    _is_radial = True
 
     def __init__(self, lengthscale: ArrayLike | None = None, variance: float | None = None) -> None:
         _set_hyperparameters(self, lengthscale, variance)
@@ -305,6 +317,10 @@ class SquaredExponential(Kernel):
         exact = 2 + 3 * half**2 - torch.exp(-half) * (2 + 2 * half + 4 * half**2)
         return _root_of_least(exact, 2 + 3 * half**2, (10 / 3) * half**3)
 
+    def _at_distance(self, distance: Array) -> tuple[Array, Array]:
+        value = np.exp(-0.5 * distance * distance)
+        return value, -value
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Matern(Kernel):
@@ -317,6 +333,8 @@ class Matern(Kernel):
     smoothness: float
     lengthscale: tuple[float, ...] | None
     variance: float | None
+
+    _is_radial = True
 
     def __init__(
         self,
@@ -373,6 +391,16 @@ class Matern(Kernel):
             return _root_of_least(exact, 2 + a**2, (4 / 3) * a**3)
         exact = 2 + a**4 / 4 - decay * (2 + 2 * a + a**2 + a**3 / 3 + a**4 / 3)
         return _root_of_least(exact, 2 + a**4 / 4, (4 / 15) * a**5)
+
+    def _at_distance(self, distance: Array) -> tuple[Array, Array]:
+        scaled = math.sqrt(2 * self.smoothness) * distance
+        decay = np.exp(-scaled)
+        if self.smoothness == 0.5:
+            return decay, np.where(distance > 0, -decay / np.maximum(distance, 1e-300), 0.0)
+        if self.smoothness == 1.5:
+            return (1 + scaled) * decay, -3 * decay
+        rate = (1 + scaled) * decay
+        return rate + scaled * scaled * decay / 3, (-5 / 3) * rate
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -466,21 +494,44 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaf:
+    """The place of a part."""
+
+    position: int
+
+    def combine(self, values: Sequence[Tensor]) -> Tensor:
+        """What the part says."""
+        return values[self.position]
+
+    def carriers(self) -> list[int]:
+        """The part itself."""
+        return [self.position]
+
+    def members_within(self, multiplies: bool) -> tuple[Branch | Leaf, ...]:
+        """The part itself."""
+        del multiplies
+        return (self,)
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
     """How the parts below are put together."""
 
     multiplies: bool
-    members: tuple[Branch | int, ...]
+    members: tuple[Branch | Leaf, ...]
 
     def combine(self, values: Sequence[Tensor]) -> Tensor:
         """The sum or product of what the parts say, by their position."""
-        found = [m.combine(values) if isinstance(m, Branch) else values[m] for m in self.members]
-        return product(found) if self.multiplies else total(found)
+        return _joined([member.combine(values) for member in self.members], self.multiplies)
 
     def carriers(self) -> list[int]:
         """Parts that, each divided by a number, divide the whole by this number."""
         members = self.members[:1] if self.multiplies else self.members
-        return [p for m in members for p in (m.carriers() if isinstance(m, Branch) else [m])]
+        return [position for member in members for position in member.carriers()]
+
+    def members_within(self, multiplies: bool) -> tuple[Branch | Leaf, ...]:
+        """What it is in a sum or product: a restricted sum within a sum is no branch by itself."""
+        return self.members if self.multiplies == multiplies else (self,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,7 +543,7 @@ class Composite(Kernel):
 
     Attributes:
         parts: The kernels that it is made of.
-        branch: How they are put together.
+        branch: How they are put together: a sum, possibly of one member.
     """
 
     parts: tuple[Part, ...]
@@ -506,7 +557,7 @@ class Composite(Kernel):
     @property
     def is_sum(self) -> bool:
         """Whether it is a plain sum of its parts."""
-        return not self.branch.multiplies and all(isinstance(m, int) for m in self.branch.members)
+        return len(self.branch.members) == len(self.parts)
 
     @property
     def lengthscale(self) -> tuple[float, ...] | None:  # type: ignore[override]
@@ -548,8 +599,9 @@ class Composite(Kernel):
         *own, roots = scaled.split([*(len(p.inputs) for p in self.parts), len(self.parts)], -1)
         return list(zip(own, roots.split(1, -1), strict=True))
 
-    def scale(self, states: Tensor, lengthscale: Tensor, shares: Tensor) -> Tensor:
+    def _scale(self, states: Tensor, lengthscale: Tensor, shares: Tensor | None) -> Tensor:
         """Scaled inputs (k, n, D) of states (n, d), from (k, columns) and (k, parts)."""
+        assert shares is not None
         own = states[..., self.columns] / lengthscale.unsqueeze(1)
         roots = shares.sqrt().unsqueeze(1).expand(-1, own.shape[1], -1)
         return torch.cat([own, roots], -1)
@@ -565,7 +617,7 @@ def is_plain(kernel: object) -> bool:
 
 def base_kernels(kernel: Kernel) -> list[Kernel]:
     """The kernels that a sum or product is made of, those of a user's own among them."""
-    if isinstance(kernel, Sum | Product):
+    if isinstance(kernel, Joined):
         return [base for part in kernel.parts for base in base_kernels(part)]
     return base_kernels(kernel.kernel) if isinstance(kernel, Restricted) else [kernel]
 
@@ -582,37 +634,30 @@ def grows(kernel: Kernel) -> bool:
 
 def compiled(kernel: Kernel, inputs: int) -> Kernel:
     """A kernel for a number of inputs: a given one as it is, any other as a `Composite`."""
-    if is_plain(kernel) or isinstance(kernel, Composite):
+    return kernel if is_plain(kernel) else as_composite(kernel, inputs)
+
+
+def as_composite(kernel: Kernel, inputs: int) -> Composite:
+    """A kernel as one of parts, possibly of a single one."""
+    if isinstance(kernel, Composite):
         return kernel
     parts: list[Part] = []
     found = _compile(kernel, tuple(range(inputs)), True, parts)
-    branch = found if isinstance(found, Branch) else Branch(False, (found,))
-    return Composite(tuple(parts), branch)
+    return Composite(tuple(parts), Branch(False, found.members_within(False)))
 
 
 def _compile(
     kernel: Kernel, inputs: tuple[int, ...], sized: bool, parts: list[Part]
-) -> Branch | int:
+) -> Branch | Leaf:
     if isinstance(kernel, Restricted):
         return _compile(kernel.kernel, tuple(inputs[i] for i in kernel.inputs), sized, parts)
-    if isinstance(kernel, Sum):
-        # The sizes of the parts count against one another, also where that of the whole does not.
-        sizes = [sized, *(True for _ in kernel.parts[1:])]
-    elif isinstance(kernel, Product):
-        # One factor has the size of all; length-scales of a linear one hold it already.
-        linear = [_is_linear(part) for part in kernel.parts]
-        carrier = linear.index(True) if any(linear) else 0
-        sizes = [sized and position == carrier for position in range(len(kernel.parts))]
-    else:
+    if not isinstance(kernel, Joined):
         parts.append(Part(kernel, inputs, sized and not isinstance(kernel, Linear)))
-        return len(parts) - 1
-    multiplies = isinstance(kernel, Product)
-    members: list[Branch | int] = []
-    for part, size in zip(kernel.parts, sizes, strict=True):
-        member = _compile(part, inputs, size, parts)
-        # A restricted sum within a sum is no branch of its own.
-        same = isinstance(member, Branch) and member.multiplies == multiplies
-        members += member.members if same and isinstance(member, Branch) else [member]
+        return Leaf(len(parts) - 1)
+    multiplies = kernel._multiplies
+    members: list[Branch | Leaf] = []
+    for part, size in zip(kernel.parts, kernel._sized(sized), strict=True):
+        members += _compile(part, inputs, size, parts).members_within(multiplies)
     return Branch(multiplies, tuple(members))
 
 
@@ -647,7 +692,7 @@ def check_kernel(kernel: object, box: str, inputs: int | None = None, hint: str 
 
 def check_inputs(kernel: Any, who: str, inputs: int | None, hint: str = "") -> None:
     """Raise ModelError if a kernel does not fit a number of inputs, or is no covariance."""
-    if isinstance(kernel, Sum | Product):
+    if isinstance(kernel, Joined):
         for part in kernel.parts:
             check_inputs(part, who, inputs, hint)
     elif isinstance(kernel, Restricted):
@@ -837,10 +882,7 @@ class Hyperparameters:
 
         For a composite kernel, what it takes as scaled inputs.
         """
-        places = self.from_origin(states)
-        if isinstance(kernel, Composite) and self.shares is not None:
-            return kernel.scale(places, self.lengthscale, self.shares)
-        return places / self.lengthscale.unsqueeze(1)
+        return kernel._scale(self.from_origin(states), self.lengthscale, self.shares)
 
     def covariance(self, kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
         """Prior covariances of scaled inputs, (k, n, d) and (k, m, d) to (k, n, m).

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 import torch
@@ -30,12 +31,12 @@ from grisaille.belief.processes.kernels import (
     Hyperparameters,
     Kernel,
     Linear,
+    Radial,
     compiled,
     length_scales,
 )
 from grisaille.belief.processes.noise import NoiseVerdict, judge_noise
 from grisaille.belief.processes.posterior import LEAST_NOISE
-from grisaille.belief.processes.radial import radial_correlation
 
 # --- prior ----------------------------------------------------------------------------------------
 # Covariances of a kernel whose hyper-parameters are given, in the user's own units.
@@ -53,7 +54,7 @@ def prior_covariance(kernel: Kernel, first: Tensor, second: Tensor) -> Tensor:
     kernel = compiled(kernel, first.shape[-1])
     if isinstance(kernel, Composite):
         scale, whole, shares = given_sizes(kernel)
-        a, b = (kernel.scale(states, scale, shares) for states in (first, second))
+        a, b = (kernel._scale(states, scale, shares) for states in (first, second))
         return whole * kernel.correlation(a, b)[0]
     scale = torch.tensor(length_scales(kernel), dtype=torch.float64)
     assert kernel.variance is not None
@@ -65,7 +66,7 @@ def prior_variance(kernel: Kernel, states: Tensor) -> Tensor:
     kernel = compiled(kernel, states.shape[-1])
     if isinstance(kernel, Composite):
         scale, whole, shares = given_sizes(kernel)
-        return whole * kernel.diagonal(kernel.scale(states, scale, shares))[0]
+        return whole * kernel.diagonal(kernel._scale(states, scale, shares))[0]
     assert kernel.variance is not None
     return kernel.variance * kernel.diagonal(states / torch.tensor(length_scales(kernel)))
 
@@ -130,7 +131,7 @@ class Likelihood:
         self.inputs = inputs
         self.outputs = outputs
         self.noise = noise
-        self.has_variance = not isinstance(kernel, Linear)
+        self.has_variance = kernel._is_radial
         self.dimensions = [inputs.shape[1]] * inputs.shape[1]
         self.variances = int(self.has_variance)
         self._priors = (lengthscale, variance if self.has_variance else None, noise_prior)
@@ -204,7 +205,7 @@ class Likelihood:
             return scaled @ scaled.T, 1.0
         # The slope of a Matérn kernel of smoothness 1/2 is infinite where inputs coincide, but a
         # length-scale changes nothing about a distance of 0.
-        value, rate = radial_correlation(self.kernel, cdist(scaled, scaled))  # type: ignore[arg-type]
+        value, rate = cast(Radial, self.kernel)._at_distance(cdist(scaled, scaled))
         return variance * value, (variance / 2) * rate
 
     def _by_lengthscale(self, scaled: Array, weighted: Array) -> Array:
@@ -326,7 +327,7 @@ class CompositeLikelihood:
     def _covariance(self, logarithms: Tensor) -> Tensor:
         """The covariance of the answers (n, n), noise included."""
         scales, whole, shares, noise = self._sizes(logarithms)
-        scaled = self.kernel.scale(self._points, scales.unsqueeze(0), shares)
+        scaled = self.kernel._scale(self._points, scales.unsqueeze(0), shares)
         level = (noise + LEAST_NOISE * whole) * torch.eye(len(self._points), dtype=torch.float64)
         return whole * self.kernel.correlation(scaled, scaled)[0] + level
 

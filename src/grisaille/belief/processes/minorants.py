@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor
 
-from grisaille.belief.processes.kernels import Composite, Kernel, Linear, Radial, is_plain, total
+from grisaille.belief.processes.kernels import (
+    Composite,
+    Kernel,
+    Radial,
+    as_composite,
+    is_plain,
+    total,
+)
 from grisaille.belief.processes.radial import LEAST_VARIANCE
 
 if TYPE_CHECKING:
@@ -164,7 +171,7 @@ class KernelMinorants:
         self.kernel = kernel
         self.variance = variance
         self.inputs = inputs
-        self.is_linear = isinstance(kernel, Linear)
+        self.is_linear = not kernel._is_radial
         self.matrix = variance.unsqueeze(-1) * kernel.correlation(inputs, inputs)
         self._columns = inputs.transpose(-1, -2).unsqueeze(1).contiguous()  # (k, 1, d, n)
         self._product = (self.matrix @ mean_weights).transpose(-1, -2)  # K alpha, (k, 1, n)
@@ -392,9 +399,8 @@ BOTH = slice(0, 2)
 
 def can_be_bounded(kernel: Kernel) -> bool:
     """Whether bands of a kernel can be bounded: it is a given one, or a sum of given ones."""
-    if not isinstance(kernel, Composite):
-        return is_plain(kernel)
-    return kernel.is_sum and all(is_plain(part.kernel) for part in kernel.parts)
+    composite = as_composite(kernel, 0)
+    return composite.is_sum and all(is_plain(part.kernel) for part in composite.parts)
 
 
 class BandMinorants:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -31,8 +31,7 @@ from grisaille.belief.processes.draws import (
 from grisaille.belief.processes.kernels import (
     Hyperparameters,
     Kernel,
-    Matern,
-    SquaredExponential,
+    Radial,
     logarithms,
 )
 from grisaille.belief.processes.minorants import BandMinorants, can_be_bounded
@@ -116,8 +115,8 @@ class Posterior(Belief):
 
     def predict(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation of each output, (batch, d) to (batch, k) twice."""
-        if isinstance(self.kernel, SquaredExponential | Matern) and states.device.type == "cpu":
-            return self._radial(self.kernel).predict(self.hyperparameters.from_origin(states))
+        if self.kernel._is_radial and states.device.type == "cpu":
+            return self._radial().predict(self.hyperparameters.from_origin(states))
         scaled = self.scale(states)
         cross = self.covariance(self.scaled, scaled)  # (k, n, batch)
         mean = self.hyperparameters.mean[:, None] + (self.weights * cross).sum(1)
@@ -129,11 +128,10 @@ class Posterior(Belief):
     @property
     def with_slopes(self) -> Slopes | None:
         """Predicts with slopes in closed form, for plain kernels of the distance."""
-        return self._sloped if isinstance(self.kernel, SquaredExponential | Matern) else None
+        return self._sloped if self.kernel._is_radial else None
 
     def _sloped(self, states: Array) -> tuple[Array, Array, Array, Array]:
-        assert isinstance(self.kernel, SquaredExponential | Matern)
-        radial, flags = self._radial(self.kernel), self.hyperparameters.logarithmic
+        radial, flags = self._radial(), self.hyperparameters.logarithmic
         if flags is None:
             return radial.with_slopes(states - self.hyperparameters.center.numpy())
         places = self.hyperparameters.from_origin(torch.from_numpy(states)).numpy()
@@ -309,7 +307,7 @@ class Posterior(Belief):
             self.weights = torch.cholesky_solve(residual.T.unsqueeze(-1), factor)  # (k, n, 1)
         self._arrays: RadialPosterior | None = None
 
-    def _radial(self, kernel: SquaredExponential | Matern) -> RadialPosterior:
+    def _radial(self) -> RadialPosterior:
         """The same in arrays."""
         if self._arrays is None:
             sizes, k = self.hyperparameters, self.outputs.shape[1]
@@ -317,7 +315,7 @@ class Posterior(Belief):
             self._arrays = RadialPosterior(
                 [
                     RadialGroup(
-                        kernel,
+                        cast(Radial, self.kernel),
                         outputs,
                         sizes.lengthscale[outputs[0]].numpy(),
                         float(sizes.variance[outputs[0]]),

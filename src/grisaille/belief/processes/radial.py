@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from grisaille.array_types import Array
-from grisaille.belief.processes.kernels import Matern, SquaredExponential
+from grisaille.belief.processes.kernels import Radial
 
 # Rounding may leave a variance barely negative; this part of the kernel variance is its floor, far
 # below any real one.
@@ -50,7 +50,7 @@ class RadialGroup:
         weights: alpha = (K + lambda I)^-1 (y - m), (g, n).
     """
 
-    kernel: SquaredExponential | Matern
+    kernel: Radial
     outputs: list[int]
     lengthscale: Array
     variance: float
@@ -62,7 +62,7 @@ class RadialGroup:
     def moments(self, places: Array) -> tuple[Array, Array]:
         """Means (g, batch) and the deviation (batch,) at places (batch, d) from the origin."""
         distance = cdist(self.scaled, places / self.lengthscale)
-        return self._moments(radial_correlation(self.kernel, distance)[0])[:2]
+        return self._moments(self.kernel._at_distance(distance)[0])[:2]
 
     def with_slopes(self, places: Array) -> tuple[Array, Array, Array, Array]:
         """Means (g, batch), the deviation (batch,), and their slopes (g, batch, d) and (batch, d).
@@ -73,7 +73,7 @@ class RadialGroup:
         """
         scaled = places / self.lengthscale
         distance = cdist(self.scaled, scaled)
-        correlation, rate = radial_correlation(self.kernel, distance)
+        correlation, rate = self.kernel._at_distance(distance)
         mean, deviation, solved = self._moments(correlation)
         rate *= self.variance
         rates = np.empty((len(mean) + 1, *rate.shape))  # (g + 1, n, batch)
@@ -163,24 +163,6 @@ class _Prediction(torch.autograd.Function):
         with np.errstate(all="ignore"):
             slopes = given.reshape(batch, ctx.copies, columns) @ ctx.slopes
         return torch.from_numpy(slopes.reshape(-1, d)), None
-
-
-def radial_correlation(kernel: SquaredExponential | Matern, distance: Array) -> tuple[Array, Array]:
-    """Correlations k(r) at scaled distances r, and k'(r) / r.
-
-    For a Matérn kernel of smoothness 1/2 this is infinite at 0, where the slope counts as 0.
-    """
-    if isinstance(kernel, SquaredExponential):
-        value = np.exp(-0.5 * distance * distance)
-        return value, -value
-    scaled = math.sqrt(2 * kernel.smoothness) * distance
-    decay = np.exp(-scaled)
-    if kernel.smoothness == 0.5:
-        return decay, np.where(distance > 0, -decay / np.maximum(distance, 1e-300), 0.0)
-    if kernel.smoothness == 1.5:
-        return (1 + scaled) * decay, -3 * decay
-    rate = (1 + scaled) * decay
-    return rate + scaled * scaled * decay / 3, (-5 / 3) * rate
 
 
 def _copies(places: Array) -> int:

@@ -34,12 +34,10 @@ from grisaille.belief.processes.draws import (
     normal_numbers,
 )
 from grisaille.belief.processes.kernels import (
-    Branch,
     Composite,
     Hyperparameters,
     Kernel,
-    Linear,
-    Part,
+    as_composite,
 )
 from grisaille.belief.processes.likelihood import (
     NOISE_FREE,
@@ -257,14 +255,6 @@ class SharedPosterior(Posterior):
 
 # --- shared likelihood ----------------------------------------------------------------------------
 # The posterior density of hyper-parameters that many outputs share, with its gradient.
-
-
-def as_composite(kernel: Kernel, inputs: int) -> Composite:
-    """A kernel as one of parts, possibly of a single one."""
-    if isinstance(kernel, Composite):
-        return kernel
-    part = Part(kernel, tuple(range(inputs)), not isinstance(kernel, Linear))
-    return Composite((part,), Branch(False, (0,)))
 
 
 def effective_outputs(outputs: Array) -> float:

@@ -15,7 +15,7 @@ from grisaille.belief.learning import believe, noise_of
 from grisaille.belief.plausible_set import clip_band
 from grisaille.belief.predictions import PREDICTIONS, check_answered
 from grisaille.belief.processes.belief import Belief
-from grisaille.belief.processes.kernels import Composite, Hyperparameters, Kernel
+from grisaille.belief.processes.kernels import Hyperparameters, Kernel, as_composite
 from grisaille.errors import ModelError, counted, printable, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.box_inputs import (
@@ -135,9 +135,8 @@ class LearnedModel:
         return pandas.DataFrame(scales, index=self.output_names, columns=self._scale_names())
 
     def _scale_names(self) -> list[str]:
-        names, kernel = self._number_names, self.kernel
-        if not isinstance(kernel, Composite):
-            return names
+        names = self._number_names
+        kernel = as_composite(self.kernel, len(names))
         if len(set(kernel.columns)) == len(kernel.columns):
             return [names[i] for i in kernel.columns]
         parts = enumerate(kernel.parts, 1)
