@@ -35,24 +35,34 @@ def observed(name, inputs, outputs):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What `learned` was asked to learn from, in order."""
+    """What hyper-parameters were learned from, in order."""
     requests = []
 
-    def spy(kernel, noise, inputs, outputs, lower, upper, surely_noisy):
-        requests.append(
-            {
-                "kernel": kernel,
-                "noise": noise,
-                "inputs": inputs,
-                "outputs": outputs,
-                "lower": lower.tolist(),
-                "upper": upper.tolist(),
-                "surely_noisy": surely_noisy,
-            }
-        )
-        return given(known_kernel(), np.zeros(outputs.shape[1]), *map(np.size, (lower, outputs[0])))
+    class Noted(Data):
+        def __init__(self, kernel, noise, inputs, outputs, lower, upper, surely_noisy):
+            super().__init__(kernel, noise, inputs, outputs, lower, upper, surely_noisy)
+            requests.append(
+                {
+                    "kernel": kernel,
+                    "noise": noise,
+                    "inputs": inputs,
+                    "outputs": outputs,
+                    "lower": lower.tolist(),
+                    "upper": upper.tolist(),
+                    "surely_noisy": surely_noisy,
+                }
+            )
 
-    monkeypatch.setattr(learning, "learned", spy)
+    def known(data):
+        return given(
+            known_kernel(),
+            np.zeros(data.standard.shape[1]),
+            data.unit.shape[1],
+            data.standard.shape[1],
+        )
+
+    monkeypatch.setattr(learning, "Data", Noted)
+    monkeypatch.setattr(learning, "learn", known)
     return requests
 
 

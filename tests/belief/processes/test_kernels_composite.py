@@ -198,3 +198,8 @@ def test_learning_does_not_depend_on_units():
     np.testing.assert_allclose(other.lengthscale, plain.lengthscale.numpy() * scale, rtol=1e-3)
     np.testing.assert_allclose(other.variance, 1e4 * plain.variance.numpy(), rtol=1e-3)
     np.testing.assert_allclose(other.shares, plain.shares, rtol=1e-3)
+
+
+def test_the_variance_of_a_linear_kernel_has_all_digits():
+    state = torch.tensor([[1.0]], dtype=torch.float64)
+    assert float(prior_variance(gs.Linear([0.3], 1.0), state)) == pytest.approx(1 / 0.09, rel=1e-15)

@@ -68,7 +68,8 @@ def prior_variance(kernel: Kernel, states: Tensor) -> Tensor:
         scale, whole, shares = given_sizes(kernel)
         return whole * kernel.diagonal(kernel._scale(states, scale, shares))[0]
     assert kernel.variance is not None
-    return kernel.variance * kernel.diagonal(states / torch.tensor(length_scales(kernel)))
+    scale = torch.tensor(length_scales(kernel), dtype=torch.float64)
+    return kernel.variance * kernel.diagonal(states / scale)
 
 
 # --- likelihood -----------------------------------------------------------------------------------
