@@ -73,11 +73,15 @@ def fingerprints() -> str:
     """Return the lines by which every known problem is recognized.
 
     The norms of drawn functions come from a factorization, whose last digits processors round in
-    their own way: these have seven digits.
+    their own way: these have six digits.
     """
     found = {name: fingerprint(make(0).problem) for name, make in gs.problems.catalogue().items()}
     text = json.dumps(found, indent=1) + "\n"
-    return re.sub(r"(?<=norm_bound )[\d.]+", lambda norm: f"{float(norm[0]):.7g}", text)
+    return re.sub(r"norm_bound (\[[^]]*\]|[\d.]+)", _rounded, text)
+
+
+def _rounded(text: re.Match[str]) -> str:
+    return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.6g}", text[0])
 
 
 def events() -> str:
