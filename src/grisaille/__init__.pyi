@@ -73,12 +73,12 @@ from .study.result import Result as Result
 from .study.result import Status as Status
 from .study.state import Query as Query
 from .study.study import Study as Study
+from .theory.beta import Theory as Theory
 from .theory.guarantee import Guarantee as Guarantee
 from .theory.information_gain import information_gain as information_gain
 from .theory.information_gain import maximum_information_gain as maximum_information_gain
 from .theory.regret_rates import convergence_rate as convergence_rate
 from .theory.regret_rates import information_gain_rate as information_gain_rate
 from .theory.regret_rates import regret_rate as regret_rate
-from .theory.theory import Theory as Theory
 
 __version__: str

@@ -16,7 +16,7 @@ from grisaille.records import Bound, Situation, Suggestion
 from grisaille.reductions.collapse import COLLAPSED, Collapse, collapse
 from grisaille.search.search_problem import Solver
 from grisaille.strategies.optimistic import Optimistic
-from grisaille.theory.theory import Theory
+from grisaille.theory.beta import Theory
 
 
 @dataclass(frozen=True, slots=True)

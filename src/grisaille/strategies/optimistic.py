@@ -42,7 +42,7 @@ from grisaille.strategies.practical.policy import (
     narrowed,
 )
 from grisaille.strategies.strategy import Strategy
-from grisaille.theory.theory import Theory
+from grisaille.theory.beta import Theory
 
 _NO_VERDICT = (
     "the answers so far leave no feasible point, but not surely enough for a verdict: try more "

@@ -30,7 +30,7 @@ from grisaille.proof.certificate import Certificate
 from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
 from grisaille.strategies.optimistic import bands_of
 from grisaille.strategies.strategy import Strategy
-from grisaille.theory.theory import Theory
+from grisaille.theory.beta import Theory
 from grisaille.wrong_names import no_such_attribute
 
 if TYPE_CHECKING:
@@ -468,7 +468,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         def draw() -> Figure:
             from grisaille.views.charts import Course, with_unit
             from grisaille.views.inspection.convergence import convergence
-            from grisaille.views.pictures import draw_convergence
+            from grisaille.views.matplotlib_charts import draw_convergence
 
             problem = self.problem
             costs = {box.name: box.cost for box in problem.boxes}
@@ -514,7 +514,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
             raise ModelError(f"plot_slices(output={shortened(output)}): pass the black box, too")
 
         def draw() -> Figure:
-            from grisaille.views.pictures import draw_box_slices, draw_design_slices
+            from grisaille.views.matplotlib_charts import draw_box_slices, draw_design_slices
 
             if name is None:
                 return draw_design_slices(self._inspection, axes)
@@ -535,7 +535,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         """
 
         def draw() -> Figure:
-            from grisaille.views.pictures import draw_constraints
+            from grisaille.views.matplotlib_charts import draw_constraints
 
             return draw_constraints(self.problem, self.history, self["best_trial"], axes)
 
@@ -564,7 +564,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         name = None if box is None else _name_of("plot_calibration", self.problem, box)
 
         def draw() -> Figure:
-            from grisaille.views.pictures import draw_calibration
+            from grisaille.views.matplotlib_charts import draw_calibration
 
             return draw_calibration(self._inspection, name, output, axes)
 
@@ -585,7 +585,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
         """
 
         def draw() -> Figure:
-            from grisaille.views.pictures import draw_sensitivity
+            from grisaille.views.matplotlib_charts import draw_sensitivity
 
             return draw_sensitivity(self._inspection, axes)
 

@@ -40,7 +40,7 @@ from grisaille.study.result import Result, Status
 from grisaille.study.state import Query, QueryEntry, QueryState, StudyState, TrialEntry, TrialState
 from grisaille.study.study_summary import stored_conclusion
 from grisaille.study.writer import Chain, Decision, Writer
-from grisaille.theory.theory import Theory
+from grisaille.theory.beta import Theory
 
 # --- log access -----------------------------------------------------------------------------------
 # The log of a study as one process uses it: by several threads, and with patience.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.practical import policy
-from grisaille.theory.theory import Theory
+from grisaille.theory.beta import Theory
 
 
 def names(strategy: Optimistic) -> list[str]:

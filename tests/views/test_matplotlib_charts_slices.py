@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import grisaille as gs
 from grisaille.views.inspection.slices import box_slices, design_slices
-from grisaille.views.pictures import draw_box_slices, draw_design_slices
+from grisaille.views.matplotlib_charts import draw_box_slices, draw_design_slices
 from tests.study.study_helpers import QUICK
 from tests.views.inspection.inspection_helpers import inspection_of, two_boxes, with_choice
 from tests.views.picture_helpers import covers_nothing, line

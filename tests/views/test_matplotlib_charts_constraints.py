@@ -7,7 +7,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.records import History, Suggestion, Trial, TrialKind
-from grisaille.views.pictures import draw_constraints
+from grisaille.views.matplotlib_charts import draw_constraints
 from tests.views.picture_helpers import covers_nothing, labels, triangles
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 import grisaille as gs
 from grisaille.views.inspection.influence import box_influence, variable_influence
-from grisaille.views.pictures import draw_sensitivity
+from grisaille.views.matplotlib_charts import draw_sensitivity
 from tests.study.study_helpers import parabola
 from tests.views.inspection.inspection_helpers import inspection_of, two_boxes
 from tests.views.picture_helpers import covers_nothing

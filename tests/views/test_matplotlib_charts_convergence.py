@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import grisaille as gs
 from grisaille.views.charts import Course
 from grisaille.views.inspection.convergence import Convergence
-from grisaille.views.pictures import draw_convergence
+from grisaille.views.matplotlib_charts import draw_convergence
 from tests.study.study_helpers import parabola
 from tests.views.inspection.inspection_helpers import two_boxes, with_choice
 from tests.views.picture_helpers import covers_nothing, labels, line, triangles

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import grisaille as gs
 from grisaille.views.charts import padded, with_unit
-from grisaille.views.pictures import OUTSIDE, mark_outside, panels_for, plain
+from grisaille.views.matplotlib_charts import OUTSIDE, mark_outside, panels_for, plain
 from tests.views.picture_helpers import triangles
 
 

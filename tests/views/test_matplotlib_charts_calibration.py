@@ -8,7 +8,7 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
 import grisaille as gs
-from grisaille.views.pictures import ACCENT, draw_calibration
+from grisaille.views.matplotlib_charts import ACCENT, draw_calibration
 from tests.study.study_helpers import QUICK
 from tests.views.inspection.inspection_helpers import inspection_of, two_boxes, with_choice
 from tests.views.picture_helpers import covers_nothing, triangles
