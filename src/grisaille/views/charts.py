@@ -3,7 +3,8 @@
 Renderers know how a mark looks, not what it shows: `page/svg.py` writes the first paint and the
 report, `matplotlib_charts.py` draws with Matplotlib, and `page.js` zooms into the convergence with
 uPlot. The first paint has no Matplotlib: importing it takes about a second, and one of its pictures
-as SVG longer than the whole page."""
+as SVG longer than the whole page.
+"""
 
 from __future__ import annotations
 
