@@ -461,6 +461,8 @@ class StudyState:
         settings: What the study was created with, as changed since.
         trials, queries: All trials by number, all queries by id.
         changed: Number of the event that last changed problem or strategy; 0 if none did.
+        taken_back: Number of the event that last corrected or retracted an answer, or changed the
+            problem; 0 if none did. Decisions made before it rest on what is no longer true.
         learned: Number of the last event that a result depends on.
         believed: What the latest decision believed of the best trial; None if it was observed
             without noise.
@@ -473,6 +475,7 @@ class StudyState:
         self.position = 0
         self.settings: Data = {}
         self.changed = 0
+        self.taken_back = 0
         self.learned = 0
         self.believed: Believed | None = None
         self.rows_changed = 0
@@ -652,15 +655,19 @@ class StudyState:
             case Moved():
                 self._outcomes.move(details)
             case Corrected():
-                self.believed = None  # it rests on what was wrong
+                self._take_back(event)
                 self._outcomes.correct(details)
             case Retracted():
-                self.believed = None
+                self._take_back(event)
                 self._outcomes.retract(details)
             case Reopened():
                 self._reopened(details)
             case Assembled():
                 self._assembled(event, details)
+
+    def _take_back(self, event: Event) -> None:
+        """Forget what was believed: it rests on what is no longer true."""
+        self.believed, self.taken_back = None, event.number
 
     def _see(self, worker: str | None, event: Event) -> None:
         if worker is not None:
@@ -673,7 +680,7 @@ class StudyState:
         if "problem" not in changed.settings:
             return
         self.changed = self.rows_changed = event.number
-        self.believed = None
+        self._take_back(event)
         for entry in self.trials.values():  # their bounds were for another problem
             suggestion = replace(entry.suggestion, bound=NO_BOUND, optimum=None)
             self._outcomes.with_suggestion(entry, suggestion)

@@ -213,11 +213,13 @@ def _last_bound(state: StudyState, most: float) -> RecordedBound | None:
     """Return the bound of the latest decision that has one; None if there is none.
 
     As in the table of a running study, decisions made while others were pending give none, and a
-    best value refutes a bound above it.
+    best value refutes a bound above it. Decisions that rest on what was corrected since give none.
     """
     most = most + 1e-9 * (1 + abs(most))
     for trial in reversed(state.history().trials):
         asked = trial.suggestion
+        if trial.known < state.taken_back:
+            continue
         if asked.bound.withheld:
             return None
         for bound, certified in ((asked.bound.proved, True), (asked.bound.estimated, False)):
