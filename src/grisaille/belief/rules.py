@@ -47,12 +47,12 @@ class BandRule(Protocol):
 
     @property
     def _exploits(self) -> bool:
-        """Whether some trials exploit what is believed, unless users ask otherwise."""
+        """True if some trials exploit what is believed, unless users ask otherwise."""
         return True
 
     @property
     def _has_regret_bounds(self) -> bool:
-        """Whether lemmas bound the regret of trials by the deviations of Gaussian processes."""
+        """True if lemmas bound the regret of trials by the deviations of Gaussian processes."""
         return True
 
     def _is_bounded(self, program: Program, history: History) -> bool:

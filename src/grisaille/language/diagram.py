@@ -110,7 +110,7 @@ def draw(problem: Problem) -> list[DrawnNode]:
     def call(expression: Call, _reads: Sequence[None]) -> None:
         arguments = [canonical[key_of[a]] for a in expression.arguments]
         shown = zip(arguments, expression.box.argument_labels, strict=True)
-        # Labels reach a black box as indicators, which nobody would draw.
+        # Labels reach a black box as indicators, which no chart shows.
         for argument in (a for a, labels in shown if not labels):
             if _is_formula(argument) and key_of[argument] not in position:
                 name = argument.name or f"w{1 + sum(n.kind == 'white' for n in nodes)}"

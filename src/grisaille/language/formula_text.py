@@ -12,7 +12,7 @@ Text = tuple[str, int]
 """A formula and how tightly it binds."""
 
 ATOMIC = 4
-"""How tightly a name or a call binds."""
+"""The binding strength of a name or a call."""
 
 _BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "@": 2, "**": 3}
 

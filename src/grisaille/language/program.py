@@ -167,7 +167,7 @@ class Program:
 
     @property
     def has_slopes(self) -> bool:
-        """Whether slopes can be carried through all operations."""
+        """Return True if slopes can be carried through all operations."""
         return all(operation.atom.slope is not slopes.unknown for operation in self.operations)
 
     def fold(self, algebra: Algebra[V, V]) -> list[V]:
@@ -323,7 +323,7 @@ class Program:
 
 
 class Dependence(NamedTuple):
-    """How a node depends on the variables that count and on the outputs of black boxes.
+    """The dependence of a node on the variables that count and on the outputs of black boxes.
 
     Attributes:
         reads: True if it depends on any of them.

@@ -1,4 +1,4 @@
-"""What people do with a study on the command line, in forms of a page and on sheets.
+"""The actions of people on a study: on the command line, in forms of a page and on sheets.
 
 An action makes values of what was written, calls the method of `Study` that Python calls, and says
 what came of it. Command line and sheets have lines, pages have sentences.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What came of an answer.
+    """The consequence of an answer.
 
     Attributes:
         trial: Number of its trial.
@@ -153,7 +153,7 @@ def _made_elsewhere(study: Study) -> int:
 
 
 def _why_no_trials(box: str, trials: int, answers: int) -> str:
-    """What the rows are good for that became no trials."""
+    """Say why some rows became no trials."""
     if trials >= answers:
         return ", and the best of them can be the best point"
     return (

@@ -75,12 +75,12 @@ class Belief(Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether it was concluded that answers have no noise."""
+        """True if it was concluded that answers have no noise."""
         return False
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was concluded while learning, in a few words each."""
+        """Conclusions made while learning, in a few words each."""
         return ()
 
     @property
@@ -123,7 +123,7 @@ class Belief(Protocol):
 
     @property
     def patterns(self) -> Tensor | None:
-        """How errors of the outputs go together, (k, patterns); None if they are independent."""
+        """Patterns of the errors of the outputs, (k, patterns); None if they are independent."""
         return None
 
     # --- searches and proofs

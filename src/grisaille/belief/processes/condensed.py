@@ -204,7 +204,7 @@ class CondensedPosterior(Belief):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was concluded while learning, in a few words each."""
+        """Conclusions made while learning, in a few words each."""
         return self.hyperparameters.remarks
 
     def described(self, is_learned: bool) -> str:

@@ -7,7 +7,7 @@ Gaussian process posteriors"):
     f(s) = m + g(s) + k(s)' (K + lambda I)^-1 (y - m - g(X) - e), e ~ N(0, lambda I).
 
 A draw of the prior is a sum of random functions phi_j with normal weights, where the products
-phi_j(s) phi_j(s') have the mean k(s, s'). Each draw has functions of its own. So mean and
+phi_j(s) phi_j(s') have the mean k(s, s'). Functions differ between draws. So mean and
 covariance over draws are exact for any number of them, and a draw of many is nearly normal.
 """
 

@@ -500,7 +500,7 @@ class Leaf:
     position: int
 
     def combine(self, values: Sequence[Tensor]) -> Tensor:
-        """What the part says."""
+        """Text of the part."""
         return values[self.position]
 
     def carriers(self) -> list[int]:

@@ -371,7 +371,7 @@ def given(kernel: Kernel, noise: Array | None, inputs: int, outputs: int) -> Hyp
 
 
 class Data:
-    """What hyper-parameters are learned from. Equal data are learned once (`learn`).
+    """The data that hyper-parameters are learned from. Equal data are learned once (`learn`).
 
     Args:
         kernel: The kernel family.

@@ -212,12 +212,12 @@ class Posterior(Belief):
 
     @property
     def is_exact(self) -> bool:
-        """Whether answers have no noise."""
+        """True if answers have no noise."""
         return not self.hyperparameters.noise.any()
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was concluded while learning, in a few words each."""
+        """Conclusions made while learning, in a few words each."""
         return self.hyperparameters.remarks
 
     def described(self, is_learned: bool) -> str:

@@ -709,7 +709,7 @@ def _seeds(seeds: Any) -> list[int]:
 
 
 def _budget(trials: int, problem: Problem) -> tuple[int, int]:
-    """Points of the initial design, as a strategy of its own would choose, and the rest."""
+    """Points of the initial design, as another strategy would choose, and the rest."""
     initial = initial_points(Situation(problem.searched, History(), 0, remaining=trials), None)
     return initial, trials - initial
 
