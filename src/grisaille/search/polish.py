@@ -49,7 +49,7 @@ class PolishConstants:
         patience: Points in a row without a gain that show a kink. Not measured.
         more_patience: The same for a point that is far from a local optimum: line searches along
             curved limits gain nothing for longer. Not measured.
-        smallest_gain: A smaller gain is none, in local units. Not measured.
+        smallest_gain: The smallest change that counts as a gain, in local units. Not measured.
         least_part: A polish is given up if its gains are less than this part of what is missing to
             the best point. Not measured.
         same: It leads to the best point if it comes this near. Not measured.

@@ -63,9 +63,6 @@ def number_from_plain(plain: float | str | None) -> float | None:
 # --- fields ---------------------------------------------------------------------------------------
 # The types of the fields. Integers are below 2**63, so that every database and language has them.
 
-LAST_MOMENT = 253402300799.0
-"""The end of the year 9999: later moments cannot be shown."""
-
 _MOST = 2**63 - 1
 _LARGEST = float(np.finfo(float).max)
 # Halves of characters can be neither written nor printed.

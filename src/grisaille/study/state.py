@@ -28,7 +28,6 @@ from grisaille.records import (
     first_tested,
 )
 from grisaille.study.events import (
-    LAST_MOMENT,
     Abandoned,
     Asked,
     Assembled,
@@ -54,7 +53,7 @@ from grisaille.study.events import (
     number_from_plain,
 )
 from grisaille.study.identity import learned_of
-from grisaille.study.log.event_log import Data, Event
+from grisaille.study.log.event_log import LAST_MOMENT, Data, Event
 from grisaille.study.trial_tables import TrialData, trial_data
 
 # --- trials and queries ---------------------------------------------------------------------------

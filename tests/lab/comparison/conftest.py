@@ -1,11 +1,13 @@
-"""Made-up runs that several tests of the report share."""
+"""Made-up runs, and a record of those that are made, which several tests share."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from grisaille.lab.comparison import comparison
 from grisaille.lab.comparison.results import Results
+from grisaille.lab.comparison.run import make_run
 from tests.lab.comparison.comparison_helpers import made_up
 
 INF = np.inf
@@ -28,3 +30,17 @@ def results():
     runs = [made_up(*key, [float(v) for v in values]) for key, values in regrets.items()]
     runs.append(made_up("wave", "CUQB", 1, [9.0] * 6, failed=True))
     return Results(tuple(runs), "Optimistic", "LogEI")
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The jobs that were made in this process."""
+    jobs = []
+
+    def noted(settings, maker, factory):
+        run = make_run(settings, maker, factory)
+        jobs.append(run.job)
+        return run
+
+    monkeypatch.setattr(comparison, "make_run", noted)
+    return jobs

@@ -10,7 +10,6 @@ import pytest
 
 import grisaille as gs
 from grisaille.lab.comparison import comparison
-from grisaille.lab.comparison.run import make_run
 from tests.lab.comparison.comparison_helpers import limited, slope
 
 
@@ -50,19 +49,6 @@ QUICK = {"seeds": 2, "trials": 6, "progress": False}
 def compared(folder=None, **options):
     options = {"problems": PROBLEMS, "strategies": STRATEGIES, **QUICK, **options}
     return gs.compare(folder=folder, **options)
-
-
-@pytest.fixture
-def made(monkeypatch):
-    jobs = []
-
-    def noted(settings, maker, factory):
-        run = make_run(settings, maker, factory)
-        jobs.append(run.job)
-        return run
-
-    monkeypatch.setattr(comparison, "make_run", noted)
-    return jobs
 
 
 def test_every_run_is_a_row_with_what_it_came_to():

@@ -10,7 +10,6 @@ import pytest
 import grisaille as gs
 from grisaille.lab.comparison import comparison
 from grisaille.lab.comparison.plan import Job
-from grisaille.lab.comparison.run import make_run
 from tests.lab.comparison.comparison_helpers import (
     Steps,
     folder_of,
@@ -19,20 +18,6 @@ from tests.lab.comparison.comparison_helpers import (
     steps,
     unlucky,
 )
-
-
-@pytest.fixture
-def made(monkeypatch):
-    """The jobs that were made in this process."""
-    jobs = []
-
-    def noted(settings, maker, factory):
-        run = make_run(settings, maker, factory)
-        jobs.append(run.job)
-        return run
-
-    monkeypatch.setattr(comparison, "make_run", noted)
-    return jobs
 
 
 def run(plan, folder, workers=None, **options):

@@ -28,7 +28,7 @@ from grisaille.belief.processes.kernels import (
     is_plain,
 )
 
-# How many random functions a draw of the prior is the sum of.
+# The number of random functions that a draw of the prior adds up.
 _FUNCTIONS = 256
 
 Draws = Callable[[Tensor], Tensor]

@@ -46,7 +46,7 @@ class Kernel:
     lengthscale: tuple[float, ...] | None = None
     variance: float | None = None
 
-    # Whether it is one of the given ones that depend on the distance alone (`Radial`).
+    # True for the given kernels that depend on the distance alone (`Radial`).
     _is_radial: ClassVar[bool] = False
 
     def correlation(self, first: Tensor, second: Tensor) -> Tensor:
@@ -530,7 +530,7 @@ class Branch:
         return [position for member in members for position in member.carriers()]
 
     def members_within(self, multiplies: bool) -> tuple[Branch | Leaf, ...]:
-        """What it is in a sum or product: a restricted sum within a sum is no branch by itself."""
+        """Return its members where they join those of a sum or product around it, else itself."""
         return self.members if self.multiplies == multiplies else (self,)
 
 

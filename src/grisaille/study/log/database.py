@@ -52,9 +52,9 @@ class DatabaseConstants:
         file_pause: Time that SQLite waits for a lock before Python can be interrupted. Not
             measured.
         patience: Time that a transaction on a SQLite file waits for others. Not measured.
-        impatience: The same while somebody waits for this process to end. Not measured.
+        impatience: The same while this process is ending. Not measured.
         connection_pause: Time between looks, in addition to what SQLite waits. Not measured.
-        last: Time that a transaction may take while somebody waits for its end. Not measured.
+        last: Time that a transaction may take while this process is ending. Not measured.
         pause: Time before a busy server is asked again. Not measured.
     """
 

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from grisaille.errors import StorageError
 from grisaille.study.log.event_log import (
+    LAST_MOMENT,
     ConnectionLostError,
     DamagedError,
     Data,
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 # --- event rows -----------------------------------------------------------------------------------
 # Events as rows of a table, each with a checksum that tells whether it is what was recorded.
-
-# The last second of the year 9999, which ends what dates can show.
-_LAST_MOMENT = 253402300799.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def read_row(row: Mapping[str, Any], study: int) -> Event | Damage:
         return Damage(number, "is not what was recorded: its checksum differs")
     if not isinstance(row["kind"], str):
         return Damage(number, f"is of an unknown kind, {row['kind']!r}")
-    if not (isinstance(time, int | float) and 0 <= time <= _LAST_MOMENT):
+    if not (isinstance(time, int | float) and 0 <= time <= LAST_MOMENT):
         return Damage(number, f"has no time, but {time!r}")
     try:
         data = json.loads(row["data"])

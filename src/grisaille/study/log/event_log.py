@@ -54,6 +54,9 @@ class DamagedError(StorageError):
         )
 
 
+LAST_MOMENT = 253402300799.0
+"""The end of the year 9999: later moments cannot be shown."""
+
 Data = Mapping[str, Any]
 """Plain data, as JSON can hold it."""
 

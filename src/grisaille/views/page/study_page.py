@@ -44,7 +44,7 @@ class StudyPageConstants:
 
     Attributes:
         latest: Suggestions by which the time of the next one is judged. Not measured.
-        at_once: Seconds that nobody notices. Not measured.
+        at_once: Delay in seconds that feels immediate. Not measured.
         answers: Answers that are listed; exports have all. Not measured.
         events: Events that are listed. Not measured.
     """
