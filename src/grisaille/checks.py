@@ -173,6 +173,18 @@ def check_amount(
         )
 
 
+def check_confidence(who: str, value: Any, *, optional: bool = False) -> None:
+    """Raise ModelError unless a value is a number between 0 and 1."""
+    if optional and value is None:
+        return
+    if not (is_finite(value) and 0 < value < 1):
+        percent = is_finite(value) and 1 < value < 100
+        hint = f"{float(value) / 100:g}" if percent else "0.95"
+        raise ModelError(
+            f"{who}(confidence={shortened(value)}): pass a number between 0 and 1, such as {hint}"
+        )
+
+
 def check_flag(who: str, name: str, value: object, *, optional: bool = False) -> None:
     """Raise ModelError unless a value is True or False; None may be fine."""
     if not (optional and value is None) and not is_flag(value):

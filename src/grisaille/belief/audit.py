@@ -19,11 +19,12 @@ import torch
 from scipy.special import bdtr, ndtr, ndtri
 
 from grisaille.array_types import Array
-from grisaille.belief.learning import Beliefs, believe, noise_of
+from grisaille.belief.learning import Beliefs, believe, input_range, noise_of
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.posterior import NoFactorError
-from grisaille.belief.rules import BandRule, plausible_set
+from grisaille.belief.rules import CONFIDENCE, BandRule, plausible_set
+from grisaille.belief.simultaneous import Simultaneous, Tested, count_regions, unit_points
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import REFUTED, TESTED, History, Observation, Trial
@@ -50,6 +51,8 @@ _OUTSIDE = 0.025
 # trials of noisy functions with noise=0, 29 of 32 studies are below it (25 below 1e-3), and of
 # functions without noise none of 32, nor any of 32 black boxes of the collection.
 _CHANCE = 0.01
+# Points that show how large deviations are over the range of the inputs.
+_PLACES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +88,35 @@ class Audited(BandRule):
         beta: The half-width in posterior standard deviations.
         widening: A further factor, to doubt what these bands say.
         margin: How many standard deviations further they reach then.
+        confidence: The chance that they hold everywhere at once, for which they may have to be
+            wider; None if they need not.
     """
 
     beta: float
     widening: float = 1.0
     margin: float = 0.0
+    confidence: float | None = None
+
+    @property
+    def _width(self) -> float:
+        """The half-width before the audit."""
+        return self.beta
+
+    @property
+    def _confidence(self) -> float:
+        """The chance that the bands hold at once."""
+        return CONFIDENCE if self.confidence is None else self.confidence
 
     def plausible_set(self, program: Program, history: History) -> PlausibleSet:
         """The plausible set after a history."""
         plausible = plausible_set(program, history, self.beta)
-        errors = standardized_errors(program, history, plausible.beliefs)
-        factors = widening_factors(program, errors, self.beta)
+        tested = audited_answers(program, history, plausible.beliefs)
+        factors = widening_factors(program, {n: t.errors for n, t in tested.items()}, self.beta)
         wider = plausible.scaled({name: self.widening * f for name, f in factors.items()})
-        return wider.widened(self.margin) if self.margin else wider
+        wider = wider.widened(self.margin) if self.margin else wider
+        if self.confidence is None:
+            return wider
+        return Simultaneous(wider, tested, history, self.beta, self.confidence).everywhere()
 
 
 def widening_factors(
@@ -170,7 +189,7 @@ def kernel_complaint(box: BlackBox, factor: float, answers: int) -> str:
 
 
 def standardized_errors(program: Program, history: History, beliefs: Beliefs) -> dict[str, Array]:
-    """Error of every predicted answer in the deviations predicted for it, by black box.
+    """Return the error of every predicted answer in the deviations predicted for it, by black box.
 
     Args:
         program: Whose black boxes.
@@ -181,26 +200,31 @@ def standardized_errors(program: Program, history: History, beliefs: Beliefs) ->
         Absolute values, (answers, k) for each black box. With noise, the deviation is that of an
         answer, noise included.
     """
+    return {n: test.errors for n, test in audited_answers(program, history, beliefs).items()}
+
+
+def audited_answers(program: Program, history: History, beliefs: Beliefs) -> dict[str, Tested]:
+    """Return the audit of each black box: arguments as for `standardized_errors`."""
     noise = {box.name: noise_of(box, beliefs[box.name]) for box in program.boxes}
-    return {box.name: _errors(program, box, history, noise[box.name]) for box in program.boxes}
+    return {box.name: _tested(program, box, history, noise[box.name]) for box in program.boxes}
 
 
-def _errors(program: Program, box: BlackBox, history: History, noise: tuple[float, ...]) -> Array:
-    """The standardized errors of one black box, (answers, k)."""
-    ratios = [np.zeros((0, box.outputs))]
+def _tested(program: Program, box: BlackBox, history: History, noise: tuple[float, ...]) -> Tested:
+    """Return the audit of one black box."""
+    parts = [Tested.none(box.outputs)]
     trials = history.predicted(box.name)
     skipped = (len(trials) // _AT_LEAST - 1) * _AT_LEAST
     chance = _expected_largest(box, noise)
     if skipped > 0:
-        return _latest_errors(program, box, history, trials[skipped], noise) / chance
+        return _latest(program, box, history, trials[skipped], noise).over(chance)
     for trial in trials:
         before = _of(box, history.before(trial).observations())
         if before:
             data = _as_bytes(before), _as_bytes(_of(box, trial.observations))
-            error, then, deviation = _prediction(program, box.name, *data)
-            level = np.maximum(then, noise)
-            ratios.append(error / np.sqrt(deviation**2 + level**2))
-    return np.concatenate(ratios) / chance
+            found = _prediction(program, box.name, *data)
+            level = np.maximum(found.noise, noise)
+            parts.append(found.tested(found.errors / np.sqrt(found.deviation**2 + level**2)))
+    return Tested.joined(parts).over(chance)
 
 
 def _expected_largest(box: BlackBox, noise: tuple[float, ...]) -> float:
@@ -216,10 +240,10 @@ def _expected_largest(box: BlackBox, noise: tuple[float, ...]) -> float:
     return float(ends[0] / ends[1])
 
 
-def _latest_errors(
+def _latest(
     program: Program, box: BlackBox, history: History, first: Trial, noise: tuple[float, ...]
-) -> Array:
-    """The standardized errors of the answers from a trial on, (answers, k).
+) -> Tested:
+    """Return the audit of the answers from a trial on.
 
     They are predicted with what was learned just before that trial, and each from all answers
     before its own trial.
@@ -240,7 +264,8 @@ def _latest_errors(
         error, deviation = (y - mean).abs().numpy(), spread.numpy()
     predicted = {id(trial) for trial in history.predicted(box.name)}
     counts = [id(t) in predicted for t, part in zip(later, parts, strict=True) for _ in part]
-    return np.asarray(error / np.sqrt(deviation**2 + level**2))[counts]
+    found = _Prediction.of(program, box, base, before, error[counts], deviation[counts])
+    return found.tested(found.errors / np.sqrt(found.deviation**2 + level**2))
 
 
 def _of(box: BlackBox, observations: Iterable[Observation]) -> list[Observation]:
@@ -252,18 +277,68 @@ def _as_bytes(observations: list[Observation]) -> bytes:
     return np.array(rows, dtype=float).tobytes()
 
 
+@dataclass(frozen=True, slots=True)
+class _Prediction:
+    """Answers that were predicted from those before them.
+
+    Attributes:
+        errors: Absolute errors, (answers, k).
+        deviation: Standard deviations without the noise of an answer, (answers, k).
+        noise: Standard deviation of the noise as it was believed then, (k,).
+        degrees: How many independent values the answers before told, (k,).
+        regions: In how many regions each output varied independently then, (k,).
+        largest: The largest deviation of each output over the range of the inputs, (k,).
+    """
+
+    errors: Array
+    deviation: Array
+    noise: tuple[float, ...]
+    degrees: Array
+    regions: Array
+    largest: Array
+
+    @classmethod
+    def of(
+        cls,
+        program: Program,
+        box: BlackBox,
+        belief: Belief,
+        before: list[Observation],
+        errors: Array,
+        deviation: Array,
+    ) -> _Prediction:
+        """Return predictions by what was believed after `before`."""
+        inputs = np.array([o.inputs for o in before])
+        unit = unit_points(max(box.inputs, 1), _PLACES)[:, : box.inputs].numpy()
+        lower, upper = input_range(program, box, inputs) if box.inputs else (0.0, 0.0)
+        with torch.no_grad():
+            _, spread = belief.predict(torch.tensor(lower + (upper - lower) * unit))
+        largest = np.maximum(spread.amax(0).numpy(), deviation.max(0, initial=0.0))
+        regions = count_regions(program, box, belief, inputs)
+        noise = noise_of(box, belief)
+        degrees = np.broadcast_to(belief.degrees(len(before)), regions.shape)
+        return cls(errors, deviation, noise, degrees, regions, largest)
+
+    def tested(self, errors: Array) -> Tested:
+        """Return the audit of these answers, with their standardized errors."""
+        many = len(errors)
+        weights = (self.deviation / np.maximum(self.largest, 1e-300)).max(1, initial=0.0)
+        return Tested(
+            errors, np.tile(self.degrees, (many, 1)), np.tile(self.regions, (many, 1)), weights
+        )
+
+
 @lru_cache(maxsize=8192)  # each decision asks again about all earlier answers
-def _prediction(
-    program: Program, name: str, before: bytes, answers: bytes
-) -> tuple[Array, tuple[float, ...], Array]:
-    """Errors (answers, k), noise and deviations of answers, predicted from those before them."""
+def _prediction(program: Program, name: str, before: bytes, answers: bytes) -> _Prediction:
+    """Predict answers from those before them."""
     box = next(b for b in program.boxes if b.name == name)
-    later, surrogate = _observations(box, answers), _belief(program, name, before)
+    earlier, later = _observations(box, before), _observations(box, answers)
+    belief = _belief(program, name, before)
     states = torch.tensor(np.array([o.inputs for o in later]))
     with torch.no_grad():
-        mean, deviation = surrogate.predict(states)
+        mean, deviation = belief.predict(states)
     errors = np.abs(np.array([o.outputs for o in later]) - mean.numpy())
-    return errors, noise_of(box, surrogate), deviation.numpy()
+    return _Prediction.of(program, box, belief, list(earlier), errors, deviation.numpy())
 
 
 @lru_cache(maxsize=8)  # the latest answers of a long study are predicted from the same ones

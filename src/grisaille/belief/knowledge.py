@@ -9,15 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.audit import (
     BoxCalibration,
+    audited_answers,
     kernel_complaint,
     noise_complaint,
-    standardized_errors,
     widening_factors,
 )
 from grisaille.belief.declared_intervals import DeclaredInterval
@@ -33,6 +34,8 @@ from grisaille.belief.learning import (
 from grisaille.belief.plausible_set import PlausibleSet, predicted
 from grisaille.belief.rules import Beta, learned_by, plausible_set, rule_of
 from grisaille.belief.sampled_network import SampledNetwork, normal_samples
+from grisaille.belief.simultaneous import Simultaneous, Tested
+from grisaille.belief.worlds import Worlds
 from grisaille.checks import check_count, has_method, is_finite
 from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
@@ -126,7 +129,7 @@ class Knowledge:
                 "or gs.Declared()"
             )
         self.situation = situation
-        self.rule = rule_of(beta, situation.at_once)
+        self.rule = rule_of(beta)._with_evaluations(situation.at_once)
         self._networks: dict[int, SampledNetwork] = {}
 
     @property
@@ -222,6 +225,50 @@ class Knowledge:
         return self.plausible if right else self.plausible.scaled(wider)
 
     @cached_property
+    def confident(self) -> PlausibleSet:
+        """The plausible set that bounds come from: bands that hold wherever the optimum may be."""
+        if self.rule._width is None:
+            return self.plausible
+        found = self.incumbent
+        best = found.most if found is not None and found.feasible else np.inf
+        return self._simultaneous().where_better(best)
+
+    def everywhere(self, floor: PlausibleSet) -> PlausibleSet:
+        """Return bands at least as wide as others, and so wide that they hold at all points."""
+        return self._simultaneous(floor).everywhere()
+
+    def chance_infeasible(self) -> float:
+        """Return the chance that no point is feasible: the share of draws in which none is.
+
+        0 as soon as a feasible point is known; NaN while a black box without a given kernel has no
+        answer.
+        """
+        found, width = self.incumbent, self.rule._width
+        if found is not None and found.feasible:
+            return 0.0
+        answered = self.history.counts()
+        unknown = [b for b in self.program.boxes if b.is_learned and b.name not in answered]
+        if width is None or unknown or self.situation.problem.causal is not None:
+            return np.nan
+        sizes, allowed = self.history.constraint_sizes(), self.situation.problem.tolerances
+        if not len(sizes):
+            return np.nan
+        bands = self._simultaneous()
+        worlds = Worlds(self.plausible, bands.degrees, bands.factors, self.situation.trial_seed)
+        return worlds.share_infeasible(np.maximum(sizes, 1e-300), 0 * allowed)
+
+    def _simultaneous(self, floor: PlausibleSet | None = None) -> Simultaneous:
+        """Return bands that hold at once, and are no narrower than what one point asks for."""
+        width = self.rule._width
+        assert width is not None
+        if floor is None:
+            largest = {n: float(e.max(initial=0.0)) / width for n, e in self._errors.items()}
+            wider = {n: self.situation.widening * max(1.0, e) for n, e in largest.items()}
+            floor = self.plausible.scaled(wider)
+        tested, confidence = self._tested, self.rule._confidence
+        return Simultaneous(floor, tested, self.history, width, confidence)
+
+    @cached_property
     def calibration(self) -> tuple[BoxCalibration, ...]:
         """How well the bands of each black box predicted its answers."""
         beta = self.rule._width
@@ -255,8 +302,12 @@ class Knowledge:
         return next(filter(None, (row.complaint for row in self.calibration)), "")
 
     @cached_property
+    def _tested(self) -> dict[str, Tested]:
+        return audited_answers(self.program, self.history, self.answered.beliefs)
+
+    @property
     def _errors(self) -> dict[str, Array]:
-        return standardized_errors(self.program, self.history, self.answered.beliefs)
+        return {name: tested.errors for name, tested in self._tested.items()}
 
     @cached_property
     def incumbent(self) -> Incumbent | None:
@@ -273,7 +324,8 @@ class Knowledge:
             return found
         x = self.history.trials[found.position].x
         price = found.most - found.objective
-        return replace(found, upper=self.audited.highest(x) + price)
+        bands = self.audited if self.is_declared else self._simultaneous().at_one_point()
+        return replace(found, upper=bands.highest(x) + price)
 
     @property
     def best(self) -> float | None:

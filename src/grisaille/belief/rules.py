@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 import numpy as np
@@ -26,6 +26,9 @@ from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import Program
 from grisaille.records import History
+
+CONFIDENCE = 0.95
+"""The chance that a bound holds, unless users ask for another one."""
 
 
 class BandRule(Protocol):
@@ -46,6 +49,11 @@ class BandRule(Protocol):
         return None
 
     @property
+    def _confidence(self) -> float:
+        """The chance that all bands of a bound hold at once, where they have a half-width."""
+        return CONFIDENCE
+
+    @property
     def _exploits(self) -> bool:
         """True if some trials exploit what is believed, unless users ask otherwise."""
         return True
@@ -58,6 +66,11 @@ class BandRule(Protocol):
     def _is_bounded(self, program: Program, history: History) -> bool:
         """Return True if all bands are finite, so that there is something to search."""
         return True
+
+    def _with_evaluations(self, at_once: int) -> BandRule:
+        """Return the rule for so many evaluations at once."""
+        del at_once
+        return self
 
     def check(self, program: Program) -> None:
         """Check that the black boxes declare every constant that is needed.
@@ -86,15 +99,26 @@ class Constant(BandRule):
     Attributes:
         beta: The half-width in posterior standard deviations.
         at_once: How many evaluations are made at once: hyper-parameters are learned once for all.
+        confidence: The chance that all bands of a bound hold at once.
     """
 
     beta: float
     at_once: int = 1
+    confidence: float = CONFIDENCE
 
     @property
     def _width(self) -> float:
         """The half-width."""
         return self.beta
+
+    @property
+    def _confidence(self) -> float:
+        """The chance that all bands of a bound hold at once."""
+        return self.confidence
+
+    def _with_evaluations(self, at_once: int) -> Constant:
+        """Return the rule for so many evaluations at once."""
+        return replace(self, at_once=at_once)
 
     def plausible_set(self, program: Program, history: History) -> PlausibleSet:
         """Return the plausible set after a history."""
@@ -106,10 +130,11 @@ class Constant(BandRule):
         return f"{self.beta:g} deviations"
 
 
-def rule_of(beta: Beta, at_once: int = 1) -> BandRule:
-    """Return the rule that a beta is: a number is a `Constant`."""
-    given = has_method(beta, "plausible_set")
-    return cast(BandRule, beta) if given else Constant(cast(float, beta), at_once)
+def rule_of(beta: Beta, confidence: float = CONFIDENCE) -> BandRule:
+    """Return the rule that a beta is: a number is a `Constant`, whose bounds hold with a chance."""
+    if has_method(beta, "plausible_set"):
+        return cast(BandRule, beta)
+    return Constant(cast(float, beta), confidence=confidence)
 
 
 def learned_by(rule: BandRule, boxes: Iterable[BlackBox]) -> list[BlackBox]:

@@ -485,6 +485,7 @@ class Problem:
         strategy: Strategy | None = None,
         evaluation: Literal["separate", "chained"] = "separate",
         seed: int = 0,
+        confidence: float | None = None,
         timeout: float | None = None,
         gap_tol: float | None = None,
         stop_if_infeasible: bool = False,
@@ -509,6 +510,8 @@ class Problem:
             evaluation: "separate" evaluates each black box also at its optimistic state (the
                 paper); "chained" observes only the real chain.
             seed: Makes the run repeatable.
+            confidence: The chance that a shown bound is right; by default that of the strategy,
+                which is 0.95.
             timeout: Seconds after which no new trial starts.
             gap_tol: Stop when best value and bound are this close, in the objective's units. Bands
                 that are a guess are doubted first: the gap must be closed for wider ones, too.
@@ -543,6 +546,7 @@ class Problem:
             strategy=strategy,
             evaluation=evaluation,
             seed=seed,
+            confidence=confidence,
             timeout=timeout,
             gap_tol=gap_tol,
             stop_if_infeasible=stop_if_infeasible,

@@ -60,6 +60,12 @@ class Certificate:
     _blamed: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
+    def confidence(self) -> float | None:
+        """The chance that its bands hold everywhere at once; None if they hold by declaration."""
+        rule = rule_of(self.beta)
+        return None if rule._width is None else rule._confidence
+
+    @property
     def least_violation(self) -> float:
         """Every design point violates some constraint by at least this much, in its units."""
         return min((region.margin for region in self.regions), default=0.0)

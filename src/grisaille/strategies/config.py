@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.processes.kernels import check_kernel
+from grisaille.belief.rules import CONFIDENCE
 from grisaille.checks import check_amounts
 from grisaille.language.problem import Problem
 from grisaille.language.unknowns import refuse_unknowns
@@ -37,6 +38,7 @@ class CONFIG:
         noise: Standard deviation of their noise, one or one per output; None for 0 if the boxes
             inside are free of noise, and else to learn it.
         norm_bound: Bound on their norms, one or one per output; a `Theory` needs it.
+        confidence: As in `Optimistic`.
     """
 
     beta: float | Theory = 2.0
@@ -46,6 +48,7 @@ class CONFIG:
     kernel: Any = None
     noise: ArrayLike | None = None
     norm_bound: ArrayLike | None = None
+    confidence: float = CONFIDENCE
 
     def __post_init__(self) -> None:
         # Checks what they share, and reads the initial design.
@@ -79,7 +82,7 @@ class CONFIG:
 
     @property
     def _optimism(self) -> Optimistic:
-        return Optimistic(self.beta, self.solver, self.initial, self.exploit)
+        return Optimistic(self.beta, self.solver, self.initial, self.exploit, self.confidence)
 
     def _collapse(self, problem: Problem) -> Collapse:
         bound = self.norm_bound

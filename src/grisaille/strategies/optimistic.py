@@ -8,12 +8,12 @@ What the default adds to the paper is in `practical/`, in the order of `practica
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.knowledge import Knowledge
-from grisaille.belief.rules import BandRule, Declared, learned_by, rule_of
-from grisaille.checks import check_flag, check_solver, is_finite
+from grisaille.belief.rules import CONFIDENCE, BandRule, Declared, learned_by, rule_of
+from grisaille.checks import check_confidence, check_flag, check_solver, is_finite
 from grisaille.errors import ModelError, shortened
 from grisaille.language.problem import Problem
 from grisaille.records import Bound, Probe, Refutation, Situation, Suggestion, TrialKind
@@ -72,12 +72,16 @@ class Optimistic:
             And where hyper-parameters are learned, points are chosen with bands half as wide as
             those of the bound, which is then worked out every fourth trial. By default it does,
             but not with a `Theory`, whose theorems are about the algorithm's own points.
+        confidence: The chance that a shown bound is right, for functions like those the kernels
+            describe. It widens the bands of the bound, not those that points are chosen by. With a
+            `Theory` or `Declared()` bands hold by their own constants.
     """
 
     beta: float | Theory | Declared = 2.0
     solver: Solver | None = None
     initial: Any = None
     exploit: bool | None = None
+    confidence: float = CONFIDENCE
 
     def __post_init__(self) -> None:
         given = isinstance(self.beta, Theory | Declared)
@@ -90,6 +94,12 @@ class Optimistic:
         check_solver("Optimistic", "solver", self.solver, solvers, optional=True)
         object.__setattr__(self, "initial", as_initial("Optimistic", self.initial))
         check_flag("Optimistic", "exploit", self.exploit, optional=True)
+        check_confidence("Optimistic", self.confidence)
+        if given and self.confidence != CONFIDENCE:
+            raise ModelError(
+                f"Optimistic(confidence={self.confidence:g}): a {type(self.beta).__name__} says "
+                "itself with which chance its bands hold: leave confidence= out"
+            )
 
     def check(self, problem: Problem) -> None:
         """Every problem but one over interventions will do; a rule asks for its constants."""
@@ -104,7 +114,7 @@ class Optimistic:
         """The next trial: one step of the algorithm, and what the default adds to it."""
         if self._is_still_initial(situation):
             return self._initial(situation)
-        knowledge = Knowledge(situation, self.beta)  # Eq. mean_cov, Def. hpb_int
+        knowledge = Knowledge(situation, self._rule)  # Eq. mean_cov, Def. hpb_int
         plan = self._solve(knowledge)  # x^t and its bound (Alg. 2 line 2; Lemma inst_r)
         for step in self._steps:
             if not plan.is_final:
@@ -119,7 +129,7 @@ class Optimistic:
         situation = replace(situation, pending=())  # only answers count
         if self._is_still_initial(situation):
             return Bound()
-        knowledge = Knowledge(situation, self.beta)
+        knowledge = Knowledge(situation, self._rule)
         if knowledge.contradiction:
             return Bound(reason=knowledge.contradiction, withheld=True)
         if situation.widening > 1 and knowledge.untested:
@@ -131,7 +141,7 @@ class Optimistic:
             return Bound(reason=reason)
         if situation.widening > 1 and knowledge.complaint:
             return Bound(reason=knowledge.complaint)
-        solution = solve_auxiliary(knowledge.audited, knowledge, self.solver)
+        solution = solve_auxiliary(knowledge.confident, knowledge, self.solver)
         if not solution.feasible:
             refutation = doubted_refutation(knowledge, self.solver)
             if refutation is not None or is_refuted(solution):
@@ -142,7 +152,7 @@ class Optimistic:
 
     def incumbent(self, situation: Situation) -> Incumbent | None:
         """The best point tried; None before the first trial."""
-        return Knowledge(situation, self.beta).incumbent
+        return Knowledge(situation, self._rule).incumbent
 
     def learned(self, problem: Problem) -> list[str]:
         """Names of the black boxes whose hyper-parameters are learned."""
@@ -159,7 +169,7 @@ class Optimistic:
         plausible = knowledge.plausible
         solution = solve_auxiliary(plausible, knowledge, self.solver, search)
         bounding: Solution | None = solution
-        if search is not None or knowledge.audited is not plausible:
+        if search is not None or not knowledge.is_declared:
             # The paper's own points come with a bound each; else every fourth one does.
             bounding = bounding_solution(knowledge, self.solver, always=not self._exploits)
         return Plan.of(TrialKind.OPTIMISTIC, knowledge, self.solver, plausible, solution, bounding)
@@ -209,9 +219,25 @@ class Optimistic:
 
     @property
     def _rule(self) -> BandRule:
-        return rule_of(self.beta)
+        return rule_of(self.beta, self.confidence)
 
 
 def bands_of(strategy: Strategy) -> BandRule | None:
     """Return the rule of `Optimistic` that gives its bands; None for other strategies."""
-    return rule_of(strategy.beta) if isinstance(strategy, Optimistic) else None
+    return strategy._rule if isinstance(strategy, Optimistic) else None
+
+
+def with_confidence(strategy: Strategy, confidence: float | None) -> Strategy:
+    """Return the strategy with another confidence of its bounds; the same one for None.
+
+    Raises:
+        ModelError: It has no bounds.
+    """
+    if confidence is None:
+        return strategy
+    if not hasattr(strategy, "confidence"):
+        raise ModelError(
+            f"confidence={confidence:g}: gs.{type(strategy).__name__}() shows no bound that would "
+            "hold with this chance: leave confidence= out, or use gs.Optimistic()"
+        )
+    return cast(Strategy, replace(cast(Any, strategy), confidence=float(confidence)))

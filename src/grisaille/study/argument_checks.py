@@ -10,6 +10,7 @@ from grisaille.array_types import Array
 from grisaille.checks import (
     check_amount,
     check_choice,
+    check_confidence,
     check_count,
     check_flag,
     check_seed,
@@ -34,6 +35,7 @@ def check_study(
     strategy: object,
     seed: object,
     evaluation: object,
+    confidence: object,
     retries: object,
     allow_changes: object,
 ) -> None:
@@ -58,6 +60,7 @@ def check_study(
     if isinstance(name, str) and is_unstorable(name):
         raise ModelError(f"Study(name={shortened(name)}): this name cannot be stored")
     check_settings(strategy, seed, evaluation)
+    check_confidence("", confidence, optional=True)
     check_count("Study", "retries", retries, 0)
     check_flag("Study", "allow_changes", allow_changes)
 

@@ -18,7 +18,13 @@ from grisaille.array_types import Array
 from grisaille.belief.audit import DOUBT
 from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.plausible_set import PlausibleSet
-from grisaille.checks import check_amount, check_count, check_flag, check_function
+from grisaille.checks import (
+    check_amount,
+    check_confidence,
+    check_count,
+    check_flag,
+    check_function,
+)
 from grisaille.errors import AssumptionError, EvaluationError, raised, text_of
 from grisaille.interrupts import Uninterrupted, interruptible
 from grisaille.language.black_box import WrongFormError
@@ -642,16 +648,20 @@ def solve(
     strategy: Strategy | None,
     evaluation: Evaluation,
     seed: int,
+    confidence: float | None,
     **options: Any,
 ) -> Result:
     """See `Problem.solve`; the options are those of `Study.run`."""
     check_settings(strategy, seed, evaluation)
+    check_confidence("", confidence, optional=True)
     RunOptions(**options)  # before a search for points
     fill = partial(with_likely_unknowns, problem, History())
     first = None if x0 is None else points_to_try(problem, x0, "x0", fill)
     if not problem.boxes:
         return solve_without_black_boxes(problem, seed or 0)
-    study = Study(problem, strategy=strategy, evaluation=evaluation, seed=seed)
+    study = Study(
+        problem, strategy=strategy, evaluation=evaluation, seed=seed, confidence=confidence
+    )
     if first is not None:
         study.enqueue(first)
     return study.run(**options)

@@ -21,7 +21,7 @@ from grisaille.records import Failure, History, Observation, Situation, Suggesti
 from grisaille.reductions.linear_equalities import points_to_try
 from grisaille.strategies.causal.mcbo import MCBO
 from grisaille.strategies.initial_design import with_likely_unknowns
-from grisaille.strategies.optimistic import Optimistic
+from grisaille.strategies.optimistic import Optimistic, with_confidence
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.answers import NewRows, remarks_on_answer, remarks_on_rows
 from grisaille.study.argument_checks import (
@@ -88,6 +88,8 @@ class Study:
         evaluation: "separate" evaluates each black box also at its optimistic state (the paper);
             "chained" observes only the real chain. By default as stored, else "separate". Black
             boxes without a function follow the chain anyway, unless declared separable=True.
+        confidence: The chance that a shown bound is right; by default that of the strategy, which
+            is 0.95.
         retries: How often a failed evaluation is tried again.
         allow_changes: Continue a stored study although the problem or the strategy has changed:
             answers are kept, and trials are computed again from them.
@@ -108,14 +110,18 @@ class Study:
         strategy: Strategy | None = None,
         seed: int | None = None,
         evaluation: Literal["separate", "chained"] | None = None,
+        confidence: float | None = None,
         retries: int = 1,
         allow_changes: bool = False,
     ) -> None:
-        check_study(problem, name, storage, strategy, seed, evaluation, retries, allow_changes)
+        check_study(
+            problem, name, storage, strategy, seed, evaluation, confidence, retries, allow_changes
+        )
         self.problem = problem
         self.name = name or "study"
         self.storage = storage or (DEFAULT_STORAGE if name else MEMORY)
-        self.strategy: Strategy = strategy or (MCBO() if problem.causal else Optimistic())
+        default = MCBO() if problem.causal else Optimistic()
+        self.strategy: Strategy = with_confidence(strategy or default, confidence)
         self.strategy.check(problem.searched)
         self._session = Session(problem, self.strategy, self.name, self.storage, int(retries))
         try:

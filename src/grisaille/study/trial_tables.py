@@ -327,7 +327,11 @@ def _rows(result: Any) -> list[tuple[str, str]]:
     low, high = f"{result.lower_bound:.8g}", f"{result.upper_bound:.8g}"
     sure = f"bound {result.assurance}"
     if result.assurance == "certified":
-        sure += " for learned bands" if result.learned else " for bands of constant width"
+        sure += " for learned bands" if result.learned else " for bands of given kernels"
+    confidence = getattr(result.strategy, "confidence", None)
+    if result.assurance in ("certified", "estimated") and confidence is not None:
+        bound = low if problem.sense == 1 else high
+        sure += f"; {100 * confidence:g} %: nothing better than {bound}"
     sure = f" ({sure})"
     if result.assurance == "untested":
         sure = f", {untested(result.learned, result.history)}"

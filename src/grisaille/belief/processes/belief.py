@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,6 +13,11 @@ from grisaille.array_types import Array, Flags
 from grisaille.belief.processes.draws import Draws, chance, normal_numbers
 from grisaille.belief.processes.kernels import Hyperparameters, Kernel
 from grisaille.belief.processes.minorants import BandMinorants
+
+# Pairs of points that show over which distance errors vary, and how near they are, in parts of the
+# range of an input.
+_PAIRS = 64
+_NEAR = 0.01
 
 Slopes = Callable[[Array], tuple[Array, Array, Array, Array]]
 """Means and deviations (batch, k) at states (batch, d), and the slopes (batch, k, d) of both."""
@@ -121,10 +127,52 @@ class Belief(Protocol):
         """
         return None
 
+    def degrees(self, answers: int) -> Array:
+        """Return how many independent values its answers tell of each output, (k,) or (1,).
+
+        Args:
+            answers: How many there are. Without noise, each tells one.
+        """
+        return np.array([float(answers)])
+
     @property
     def patterns(self) -> Tensor | None:
         """Patterns of the errors of the outputs, (k, patterns); None if they are independent."""
         return None
+
+    # --- distances
+
+    def in_lengthscales(self, states: Tensor, lower: Array, upper: Array) -> Tensor:
+        """Return states (batch, d) in coordinates along which outputs vary over about 1.
+
+        A kernel of the distance has length-scales. For others, errors at pairs of near points
+        show over which distance they vary.
+
+        Args:
+            states: (batch, d).
+            lower: (d,), the lower end of the inputs.
+            upper: (d,), the upper end.
+
+        Returns:
+            (k, batch, d).
+        """
+        if self.kernel is not None and self.kernel._is_radial and self.hyperparameters is not None:
+            return self.hyperparameters.scale(self.kernel, states)
+        low, width = torch.tensor(lower), torch.tensor(upper - lower)
+        d = len(low)
+        unit = torch.quasirandom.SobolEngine(d, seed=0).draw(_PAIRS, dtype=torch.float64)
+        step = _NEAR * torch.eye(d, dtype=torch.float64)
+        pairs = torch.stack([(u * (1 - _NEAR) + s) for u in unit for s in (0 * step[0], *step)])
+        points = (low + width * pairs).reshape(_PAIRS, d + 1, d)
+        with torch.no_grad():
+            _, covariance = self.predict_jointly(points)  # (pairs, k, d + 1, d + 1)
+        own = covariance.diagonal(dim1=2, dim2=3).clamp_min(1e-300)
+        scale = (own[:, :, :1] * own[:, :, 1:]).sqrt()
+        correlation = (covariance[:, :, 0, 1:] / scale).median(0).values  # (k, d)
+        # 1 - r = t^2 / 2 at a distance of t length-scales
+        widths = (2 * (1 - correlation)).clamp_min(0).sqrt() / _NEAR
+        place = (states - low) / width.clamp_min(1e-300)
+        return widths.unsqueeze(1) * place
 
     # --- searches and proofs
 

@@ -242,6 +242,12 @@ class Posterior(Belief):
         small = misses <= torch.maximum(_MISS * spread, _MISSES * rounding.sqrt().T)
         return 0.0 if small.all() else float(misses.max())
 
+    def degrees(self, answers: int) -> Array:
+        """Return how many independent values the answers tell: tr (K (K + lambda I)^-1), (k,)."""
+        del answers
+        inverse = torch.cholesky_inverse(self.factor).diagonal(dim1=1, dim2=2)
+        return (1 - self.regularization(self.scaled) * inverse).sum(1).numpy()
+
     def in_turn(self, inputs: Tensor, outputs: Tensor, sizes: Sequence[int]) -> tuple[Array, Array]:
         """Predict later answers, each part of them from all parts before it.
 

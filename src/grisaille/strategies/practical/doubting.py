@@ -47,18 +47,19 @@ def widen_bands(plan: Plan, knowledge: Knowledge) -> Plan:
 
 
 def doubted_refutation(knowledge: Knowledge, solver: Solver | None) -> Refutation | None:
-    """Proof that no point is feasible, also for bands twice as wide as their audit asks for.
+    """Prove that no point is feasible, also for bands twice as wide as their audit asks for.
 
-    There must be a margin of one standard deviation beyond these. Bands that hold by declaration
-    are not doubted. None if there is no proof, if too few answers were predicted (bands that
-    nothing has tested say nothing), or if answers speak against a declared noise.
+    There must be a margin of one standard deviation beyond these, and the bands must hold at all
+    points at once. Bands that hold by declaration are not doubted. None if there is no proof, if
+    too few answers were predicted (bands that nothing has tested say nothing), or if answers speak
+    against a declared noise.
     """
     situation, audited, rule = knowledge.situation, knowledge.audited, knowledge.rule
     if rule._width is not None:
         if knowledge.complaint or any(row.answers < TESTED for row in knowledge.calibration):
             return None
-        audited = audited.scaled(DOUBT).widened(MARGIN)
-        rule = Audited(rule._width, DOUBT * situation.widening, MARGIN)
+        rule = Audited(rule._width, DOUBT * situation.widening, MARGIN, rule._confidence)
+        audited = knowledge.everywhere(audited.scaled(DOUBT).widened(MARGIN))
     solution = try_to_refute(audited, knowledge, solver)
     if solution.proof is None or not is_refuted(solution):
         return None

@@ -288,8 +288,9 @@ def narrowed(knowledge: Knowledge, solver: Solver | None) -> Plan | None:
     """The solution for bands half as wide; None if these allow no feasible point.
 
     Where hyper-parameters are learned, the bands are a guess to begin with. As wide as a bound
-    needs them they explore more than pays. The bound itself comes from the whole bands, and is
-    worked out every fourth trial.
+    needs them they explore more than pays. The bound itself comes from bands that hold everywhere
+    at once, and is worked out every fourth trial. Then the solution for the audited bands may be
+    worth a trial.
     """
     plausible = knowledge.plausible.scaled(POLICY.narrowing)
     solution = solve_auxiliary(plausible, knowledge, solver, MultiStart())
@@ -297,34 +298,45 @@ def narrowed(knowledge: Knowledge, solver: Solver | None) -> Plan | None:
         return None
     bounding = bounding_solution(knowledge, solver)
     plan = Plan.of(TrialKind.NARROWED, knowledge, solver, plausible, solution, bounding)
-    if bounding is None or not _is_worth_exploring(plan, bounding, knowledge):
+    if bounding is None or not _may_explore(plan, knowledge):
         return plan
     audited = knowledge.audited
-    return Plan.of(TrialKind.OPTIMISTIC, knowledge, solver, audited, bounding, bounding)
+    wide = solve_auxiliary(audited, knowledge, solver, MultiStart())
+    if not _is_worth_exploring(wide, knowledge):
+        return plan
+    return Plan.of(TrialKind.OPTIMISTIC, knowledge, solver, audited, wide, bounding)
 
 
 def bounding_solution(
     knowledge: Knowledge, solver: Solver | None, always: bool = False
 ) -> Solution | None:
-    """The solution for the audited bands, which bounds the optimum; None if it is not due."""
+    """Solve for bands that hold at once, which bounds the optimum; None if that is not due."""
     chosen = [t.suggestion for t in knowledge.history if t.suggestion.kind.is_chosen]
     known = any(not suggestion.pending for suggestion in chosen)
     due = always or not known or len(knowledge.history) % POLICY.bound_every == 0
     if knowledge.situation.pending or not due:
         return None
-    return solve_auxiliary(knowledge.audited, knowledge, solver)
+    return solve_auxiliary(knowledge.confident, knowledge, solver)
 
 
-def _is_worth_exploring(plan: Plan, bounding: Solution, knowledge: Knowledge) -> bool:
-    """Whether the solution for the audited bands is worth a trial.
+def _may_explore(plan: Plan, knowledge: Knowledge) -> bool:
+    """Return True if this is the turn of a solution for the audited bands.
 
-    What keeps the bound low is where a better basin may be. While the narrowed bands still gain,
-    every other such solution is tried; once they do not, each one.
+    While the narrowed bands still gain, every other such solution is tried; once they do not, each
+    one.
     """
-    promise = bounding.value if bounding.feasible else None
-    gap = relative_gap(knowledge.history, knowledge.incumbent, promise)
     turn = len(knowledge.history) % (2 * POLICY.bound_every) == 0
-    return GAP.nearly_closed < gap < np.inf and (turn or gap_of(plan, knowledge).is_nearly_closed)
+    return turn or gap_of(plan, knowledge).is_nearly_closed
+
+
+def _is_worth_exploring(wide: Solution, knowledge: Knowledge) -> bool:
+    """Return True if the solution for the audited bands leaves something to gain.
+
+    What keeps the bound low is where a better basin may be.
+    """
+    promise = wide.value if wide.feasible else None
+    gap = relative_gap(knowledge.history, knowledge.incumbent, promise)
+    return GAP.nearly_closed < gap < np.inf
 
 
 def repeat_best(plan: Plan, knowledge: Knowledge) -> Plan:

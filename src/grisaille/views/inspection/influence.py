@@ -118,7 +118,7 @@ def gap_shares(inspection: Inspection) -> dict[str, float]:
 def _optimum(knowledge: Knowledge, factors: dict[str, float]) -> float | None:
     """The optimum of the auxiliary problem with some bands scaled; None without a feasible one."""
     names = [box.name for box in knowledge.program.boxes]
-    bands = knowledge.audited.scaled({name: factors.get(name, 1.0) for name in names})
+    bands = knowledge.confident.scaled({name: factors.get(name, 1.0) for name in names})
     solution = solve_auxiliary(bands, knowledge, None, _SEARCH)
     return solution.value if solution.feasible else None
 
