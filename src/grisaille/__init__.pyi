@@ -27,9 +27,9 @@ from .language.causal.do_operator import exogenous as exogenous
 from .language.causal.do_operator import intervene as intervene
 from .language.causal.do_operator import natural as natural
 from .language.causal.model import CausalModel as CausalModel
+from .language.causal.model import causal_problem as causal_problem
 from .language.causal.model import minimal_interventions as minimal_interventions
-from .language.causal.problem import causal_problem as causal_problem
-from .language.constraint import Constraint as Constraint
+from .language.expression import Constraint as Constraint
 from .language.expression import Expression as Expression
 from .language.problem import Problem as Problem
 from .language.text import named as named

@@ -29,9 +29,9 @@ from grisaille.belief.rules import Beta, learned_by, rule_of
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
-from grisaille.language.loops import Loops
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
+from grisaille.language.unknowns import Loops
 from grisaille.records import History, Situation
 
 # --- value ranges ---------------------------------------------------------------------------------

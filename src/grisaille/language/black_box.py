@@ -28,7 +28,6 @@ from grisaille.errors import (
 )
 from grisaille.language.expression import Call, Expression, Unit, as_expression
 from grisaille.language.operations import Shape
-from grisaille.language.tables import check_distinct, check_order, entry_names, named_values
 from grisaille.language.units import Units, declared_unit, entry_units, plain_numbers
 from grisaille.language.user_function import (
     check_shape_of_slopes,
@@ -39,6 +38,7 @@ from grisaille.language.user_function import (
     name_of,
     output_shape,
 )
+from grisaille.language.values import check_distinct, check_order, entry_names, named_values
 from grisaille.language.variable import Choice, Integer
 
 # --- black box answer -----------------------------------------------------------------------------

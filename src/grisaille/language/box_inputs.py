@@ -14,9 +14,8 @@ from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Algebra, Expression, entries
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
-from grisaille.language.tables import entry_names
 from grisaille.language.unit_check import shown_units
-from grisaille.language.values import Value, ValueKind, readable_inputs
+from grisaille.language.values import Value, ValueKind, entry_names, readable_inputs
 from grisaille.language.variable import Variable
 
 # --- box inputs -----------------------------------------------------------------------------------

@@ -13,15 +13,17 @@ from grisaille.checks import first_strange, is_number, is_one_of, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.operations import Shape
 from grisaille.language.program import Program
-from grisaille.language.tables import (
+from grisaille.language.units import entry_units, plain_numbers
+from grisaille.language.values import (
+    ValueKind,
     check_distinct,
     check_order,
+    design_kinds,
     entry_names,
     named_columns,
     named_values,
+    not_whole,
 )
-from grisaille.language.units import entry_units, plain_numbers
-from grisaille.language.values import ValueKind, design_kinds, not_whole
 from grisaille.language.variable import Variable
 
 # A point counts as outside the bounds if it is by more than this part of their distance.

@@ -8,9 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from grisaille.belief.design_problem import with_tried_parts
 from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.plausible_set import PlausibleSet
-from grisaille.belief.variable_blocks import with_tried_parts
 from grisaille.proof.relaxation import branching_variables, relaxed
 from grisaille.search.certified import Certified
 from grisaille.search.multistart import MultiStart

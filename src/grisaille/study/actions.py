@@ -15,13 +15,19 @@ import numpy as np
 from grisaille.errors import ModelError, counted, shortened
 from grisaille.language.box_inputs import input_kinds, input_names
 from grisaille.language.design_points import names_of_entries
-from grisaille.language.tables import entry_names, named_columns
-from grisaille.language.values import design_kinds
+from grisaille.language.values import (
+    design_kinds,
+    entry_names,
+    named_columns,
+    parsed,
+    table_of,
+    typed_number,
+    typed_value,
+)
 from grisaille.language.variable import Variable
 from grisaille.study.answers import answer_places
 from grisaille.study.state import TrialState
 from grisaille.study.trial_tables import outcome_text
-from grisaille.study.written import parsed, table_of, typed_number, typed_value
 
 if TYPE_CHECKING:
     import pandas

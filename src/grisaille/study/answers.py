@@ -32,9 +32,8 @@ from grisaille.language.box_inputs import (
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
-from grisaille.language.tables import Places
 from grisaille.language.units import entry_units, plain_numbers
-from grisaille.language.values import ValueKind, check_indicators, condensed, expanded
+from grisaille.language.values import Places, ValueKind, check_indicators, condensed, expanded
 from grisaille.records import History, Observation
 from grisaille.study.argument_checks import refusal
 from grisaille.study.events import (

@@ -22,9 +22,9 @@ from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.learning import input_range
 from grisaille.errors import EvaluationError, ModelError, ProtocolError, shortened
 from grisaille.language.box_inputs import input_kinds, shown_inputs
-from grisaille.language.loops import LOOPS, Loops
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, Resolve, split_outputs
+from grisaille.language.unknowns import LOOPS, Loops
 from grisaille.language.values import Value, condensed
 from grisaille.records import Observation, Situation, Suggestion, Trial
 from grisaille.study.answers import ANSWERS, direct_entries, inside_bounds

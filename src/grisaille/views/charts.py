@@ -17,7 +17,7 @@ import numpy as np
 
 from grisaille.array_types import Array, Flags
 from grisaille.errors import ModelError
-from grisaille.language.constraint import TOO_LARGE
+from grisaille.language.expression import TOO_LARGE
 from grisaille.language.problem import Problem
 from grisaille.records import History, Trial, TrialKind
 from grisaille.study.trial_tables import equality_partners

@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.belief.design_problem import design_problem
+from grisaille.belief.design_problem import design_problem, with_tried_parts
 from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.plausible_set import PlausibleSet
-from grisaille.belief.variable_blocks import with_tried_parts
 from grisaille.language.variable import SAME
 from grisaille.records import Situation, TrialKind
 from grisaille.search.multistart import MultiStart

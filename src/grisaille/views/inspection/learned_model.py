@@ -29,8 +29,7 @@ from grisaille.language.box_inputs import (
 )
 from grisaille.language.design_points import check_inside, named_points
 from grisaille.language.problem import Problem
-from grisaille.language.tables import Places, entry_names
-from grisaille.language.values import expanded
+from grisaille.language.values import Places, entry_names, expanded
 from grisaille.markup import labelled
 from grisaille.records import History
 from grisaille.reductions.interventions import mechanism_history

@@ -34,9 +34,9 @@ from grisaille.errors import (
     ProtocolError,
     StorageError,
 )
+from grisaille.language.values import decoded
 from grisaille.study.actions import FORMS, Form
 from grisaille.study.study import Study
-from grisaille.study.written import decoded
 from grisaille.views.charts import plain
 from grisaille.views.page.guard import Guard, Rules
 from grisaille.views.page.learned_parts import Learned

@@ -15,9 +15,8 @@ from grisaille.belief.predictions import Predictor
 from grisaille.errors import GrisailleError, ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
-from grisaille.language.tables import entry_names
 from grisaille.language.units import unit_of_entry
-from grisaille.language.values import design_kinds
+from grisaille.language.values import design_kinds, entry_names
 from grisaille.records import History
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.one_thread import one_thread
