@@ -14,8 +14,7 @@ from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.proof.relaxation import branching_variables, relaxed
 from grisaille.search.certified import Certified
 from grisaille.search.multistart import MultiStart
-from grisaille.search.proof import Proof, ProofStatus
-from grisaille.search.search_problem import SearchProblem, Solution, Solver
+from grisaille.search.search_problem import Proof, ProofStatus, SearchProblem, Solution, Solver
 from grisaille.strategies.practical.gap import spread_of
 
 # While trials are pending, others wait for a suggestion, and many are made between answers.

@@ -26,7 +26,7 @@ from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.reductions.collapse import COLLAPSED, Collapse, collapse, unknown_outputs
 from grisaille.search.polytope import Polytope
 from grisaille.search.search_problem import Solution
-from grisaille.strategies.acquisition_search import settled, spreads
+from grisaille.strategies.acquisition import settled, spreads
 from grisaille.strategies.initial_design import (
     as_initial,
     check_design,

@@ -42,8 +42,8 @@ from grisaille.reductions.linear_equalities import points_to_try
 from grisaille.reductions.reduction import border
 from grisaille.search.certified import Certified
 from grisaille.search.multistart import MultiStart
-from grisaille.search.proof import ProofStatus
-from grisaille.strategies.acquisition_search import settled
+from grisaille.search.search_problem import ProofStatus
+from grisaille.strategies.acquisition import settled
 from grisaille.strategies.initial_design import with_likely_unknowns
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy

@@ -22,7 +22,7 @@ from grisaille.language.variable import SAME
 from grisaille.records import Situation, TrialKind
 from grisaille.search.multistart import MultiStart
 from grisaille.search.search_problem import SearchProblem, Solution, Solver, nearby
-from grisaille.strategies.acquisition_search import settled
+from grisaille.strategies.acquisition import settled
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan
