@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.belief.learning import accepted, input_range
-from grisaille.belief.logarithmic_inputs import in_logarithms, logarithmic_inputs
+from grisaille.belief.learning import accepted, in_logarithms, input_range, logarithmic_inputs
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.processes.kernels import logarithms
 from grisaille.language.black_box import BlackBox

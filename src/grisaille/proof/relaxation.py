@@ -25,7 +25,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.belief.design_problem import whole_entries
-from grisaille.belief.logarithmic_inputs import learned_in_logarithm
+from grisaille.belief.learning import learned_in_logarithm
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.processes.minorants import Quadratics, least_of
 from grisaille.language import operations

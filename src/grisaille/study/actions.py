@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.errors import ModelError, counted, shortened
-from grisaille.language.box_inputs import input_kinds, input_names
+from grisaille.language.black_box import input_kinds
+from grisaille.language.box_inputs import input_names
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.values import (
     design_kinds,

@@ -18,17 +18,14 @@ from grisaille.array_types import Array
 from grisaille.belief.learning import believe, input_range, noise_of
 from grisaille.checks import attribute_of, first_strange, is_finite, real_numbers
 from grisaille.errors import EvaluationError, ModelError, counted, shortened
-from grisaille.language.black_box import BlackBox
-from grisaille.language.box_inputs import (
-    argument_sources,
+from grisaille.language.black_box import (
+    BlackBox,
     input_kinds,
-    input_names,
-    input_units,
-    known_inputs,
     known_outputs,
     output_names,
     value_count,
 )
+from grisaille.language.box_inputs import input_names, input_units, known_inputs
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
@@ -206,7 +203,7 @@ def inside_bounds(program: Program, points: Array) -> Array:
 
 def direct_entries(program: Program, call: BoxCall) -> list[int | None]:
     """For each value that a call takes, the design entry that it is; None if it is computed."""
-    return _all_entries(program, argument_sources(call.box, call.arguments))
+    return _all_entries(program, call.sources)
 
 
 def _all_entries(program: Program, expressions: Sequence[Expression]) -> list[int | None]:

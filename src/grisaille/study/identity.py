@@ -16,7 +16,8 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.errors import ProtocolError, printable
-from grisaille.language.box_inputs import input_kinds, input_names
+from grisaille.language.black_box import input_kinds
+from grisaille.language.box_inputs import input_names
 from grisaille.language.diagram import draw
 from grisaille.language.fingerprint import difference, fingerprint, learned_boxes
 from grisaille.language.problem import Problem

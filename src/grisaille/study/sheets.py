@@ -27,7 +27,7 @@ from grisaille.errors import (
     shortened,
     warn,
 )
-from grisaille.language.box_inputs import input_kinds, shown_inputs
+from grisaille.language.black_box import input_kinds, shown_inputs
 from grisaille.language.problem import Problem
 from grisaille.language.values import (
     ValueKind,

@@ -25,8 +25,7 @@ from grisaille.views.cli.arguments import (
     typed_inputs,
 )
 from grisaille.views.cli.exit_codes import DONE, MISTAKE, NOTHING, report, say
-from grisaille.views.cli.open_studies import make_study, open_study
-from grisaille.views.cli.problem_file import load
+from grisaille.views.cli.open_studies import load, make_study, open_study
 from grisaille.views.cli.stored import table
 
 if TYPE_CHECKING:

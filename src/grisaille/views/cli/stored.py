@@ -27,7 +27,7 @@ from grisaille.views.cli.exit_codes import DONE, FAILURE, NOTHING
 from grisaille.views.cli.open_studies import open_study
 
 if TYPE_CHECKING:
-    from grisaille.study.log.database_log import Damage
+    from grisaille.study.log.database import Damage
     from grisaille.study.recovery import Recovery
     from grisaille.views.cli.arguments import Commands
 

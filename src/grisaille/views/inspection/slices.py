@@ -9,7 +9,7 @@ import numpy as np
 
 from grisaille.array_types import Array, Flags
 from grisaille.errors import ModelError, shortened
-from grisaille.language.box_inputs import input_kinds
+from grisaille.language.black_box import input_kinds
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.units import unit_of_entry
 from grisaille.language.values import ValueKind, condensed, design_kinds
