@@ -28,6 +28,7 @@ from grisaille.belief.processes.kernels import (
     check_kernel,
     compiled,
     is_plain,
+    logarithms,
     own_kernels,
 )
 from grisaille.belief.processes.likelihood import Data, given, learn, prior_variance
@@ -82,7 +83,25 @@ def in_logarithms(values: Array, flags: Flags) -> Array:
     return np.where(flags, np.log(np.maximum(np.where(flags, values, 1.0), 1e-300)), values)
 
 
-# --- Inputs that count by their logarithm ---------------------------------------------------------
+class InputMeasure:
+    """The coordinates that distances between inputs of a black box are measured in.
+
+    Args:
+        program: The problem's.
+        box: The black box.
+    """
+
+    def __init__(self, program: Program, box: BlackBox) -> None:
+        self._flags = logarithmic_inputs(program, box)
+
+    def of(self, inputs: Tensor) -> Tensor:
+        """Return inputs (..., d) in these coordinates: logarithms, or their own units."""
+        return logarithms(inputs, torch.tensor(self._flags)) if self._flags.any() else inputs
+
+    def widths(self, lower: Array, upper: Array) -> Array:
+        """Return the widths (d,) of ranges between inputs."""
+        return in_logarithms(upper, self._flags) - in_logarithms(lower, self._flags)
+
 
 Beliefs = dict[str, Belief]
 """A belief about each black box, by name."""

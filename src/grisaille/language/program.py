@@ -132,6 +132,11 @@ class Program:
         )
 
     @property
+    def decisions(self) -> list[Variable]:
+        """The variables that are chosen, not determined by equations."""
+        return [v for v in self.variables if not v.is_unknown]
+
+    @property
     def unknowns(self) -> list[Unknown]:
         """The variables that equations determine."""
         return [v for v in self.variables if isinstance(v, Unknown)]

@@ -484,3 +484,20 @@ def _flat(parts: list[Tensor]) -> Tensor:
 def _nothing(call: BoxCall, states: Tensor) -> Tensor:
     """A resolver for what reads no answer: whatever reads one has no value."""
     return states.new_full((len(states), call.box.outputs), torch.nan)
+
+
+def completed(problem: Problem, x: Array, resolve: Resolve) -> Array:
+    """Return design points (points, n), with unknowns that are NaN where loops are closed.
+
+    The search starts in the middle between the bounds; nothing else is known of them.
+    """
+    loops, program = Loops(problem), problem.program
+    middle = (program.lower + program.upper) / 2
+    return np.array(
+        [
+            loops.closed(np.where(np.isnan(point), middle, point), resolve)
+            if np.isnan(point).any()
+            else point
+            for point in x
+        ]
+    )

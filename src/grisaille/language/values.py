@@ -275,6 +275,28 @@ class ValueKind:
             raise not_whole(name, value)
         return float(value)
 
+    def typed(self, text: str, name: str) -> float | str:
+        """Return the label or the number that a person typed.
+
+        Raises:
+            ModelError: It is not a number, but should be one.
+        """
+        return text.strip() if self.labels else typed_number(text, name)
+
+    def parsed(self, text: str, what: str) -> Any:
+        """Return what a text is as JSON; a label may stand without quotes.
+
+        Args:
+            text: The text.
+            what: What it was typed for, for messages.
+        """
+        is_bare = bool(self.labels) and not text.strip().startswith('"')
+        return text.strip() if is_bare else parsed(text, what)
+
+    def held(self, numbers: Array) -> Array:
+        """Return numbers along a range, rounded to those that stand for values."""
+        return np.unique(np.rint(numbers)) if self.labels or self.is_whole else numbers
+
     def members(self, lower: float, upper: float) -> str:
         """What it can be, as a set: `{A, B, C}`, `{3, ..., 12}`; empty for plain numbers."""
         if self.labels:
@@ -368,8 +390,6 @@ def check_indicators(kinds: Sequence[ValueKind], inputs: Array, who: str) -> Non
             f"({', '.join(map(repr, labels))}): pass that, or the label itself"
         )
 
-
-# --- Text that people wrote -----------------------------------------------------------------------
 
 # --- tables ---------------------------------------------------------------------------------------
 # CSV files as people and spreadsheets write them.
@@ -542,11 +562,6 @@ def typed_number(text: str, name: str) -> float:
         what = "nothing was typed" if not plain else f"{shortened(text.strip())} is not a number"
         raise ModelError(f"{name}: {what}; type a number such as 0.25, and send again")
     return value
-
-
-def typed_value(text: str, name: str, is_label: bool) -> float | str:
-    """A label or a number as people type it."""
-    return text.strip() if is_label else typed_number(text, name)
 
 
 def cell_text(cell: Any) -> str:

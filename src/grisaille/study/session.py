@@ -301,7 +301,7 @@ class Session:
                     self.changes = recompute(writer)
 
         stored = self.state().settings
-        self._chain.loops.check(evaluation or stored.get("evaluation"))
+        self._chain.check(evaluation or stored.get("evaluation"))
         # Usually there is nothing to write, and reading is enough.
         if not (stored and check_same_study(stored, settings_now(stored), allow_changes)):
             self.write(record)

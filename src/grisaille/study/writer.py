@@ -89,6 +89,10 @@ class Chain:
         self._inputs: dict[int, Program] = {}
         self.loops = Loops(problem)
 
+    def check(self, evaluation: str | None) -> None:
+        """Raise ModelError if the problem cannot be evaluated this way."""
+        self.loops.check(evaluation)
+
     def ready(self, x: Array, answers: Answers) -> dict[int, Array]:
         """Inputs of the calls that can be evaluated next, by call.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -32,7 +31,6 @@ from grisaille.belief.processes.kernels import (
     Hyperparameters,
     Kernel,
     Radial,
-    logarithms,
 )
 from grisaille.belief.processes.minorants import BandMinorants, can_be_bounded
 from grisaille.belief.processes.radial import LEAST_VARIANCE as LEAST_VARIANCE
@@ -131,13 +129,12 @@ class Posterior(Belief):
         return self._sloped if self.kernel._is_radial else None
 
     def _sloped(self, states: Array) -> tuple[Array, Array, Array, Array]:
-        radial, flags = self._radial(), self.hyperparameters.logarithmic
-        if flags is None:
+        radial, rates = self._radial(), self.hyperparameters.slopes_from_origin(states)
+        if rates is None:
             return radial.with_slopes(states - self.hyperparameters.center.numpy())
         places = self.hyperparameters.from_origin(torch.from_numpy(states)).numpy()
         mean, deviation, by_mean, by_deviation = radial.with_slopes(places)
-        rates = np.where(flags.numpy(), 1 / states, 1.0)[:, None]
-        return mean, deviation, by_mean * rates, by_deviation * rates
+        return mean, deviation, by_mean * rates[:, None], by_deviation * rates[:, None]
 
     def predict_jointly(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means (batch, q, k) and covariances (batch, k, q, q) at (batch, q, d)."""
@@ -182,13 +179,12 @@ class Posterior(Belief):
     def of_logarithms(self, flags: Flags) -> Posterior:
         """Return the same posterior as a function of the logarithms that it was learned in."""
         del flags
-        logged = self.hyperparameters.logarithmic
-        if logged is None:
+        hyperparameters, inputs = self.hyperparameters.of_logarithms(self.inputs)
+        if hyperparameters is self.hyperparameters:
             return self
         same = copy(self)
         same._arrays = None
-        same.inputs = logarithms(self.inputs, logged)
-        same.hyperparameters = replace(self.hyperparameters, logarithmic=None)
+        same.inputs, same.hyperparameters = inputs, hyperparameters
         return same
 
     def on(self, device: torch.device) -> Posterior:

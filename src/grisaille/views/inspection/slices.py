@@ -191,8 +191,7 @@ def _positions(kind: ValueKind, low: float, high: float, is_logarithmic: bool) -
         return np.arange(len(kind.labels), dtype=float)
     if is_logarithmic:
         return np.clip(np.geomspace(low, high, SLICES.points), low, high)
-    positions = np.linspace(low, high, SLICES.points)
-    return np.unique(np.rint(positions)) if kind.is_whole else positions
+    return kind.held(np.linspace(low, high, SLICES.points))
 
 
 def _nearness(

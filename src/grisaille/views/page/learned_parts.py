@@ -323,9 +323,7 @@ def contour_of(inspection: Inspection, first: int, second: int) -> Chart:
     grids = []
     for entry in (first, second):
         low, high = space.lower[entry], space.upper[entry]
-        grid = np.linspace(low, high, LEARNED.grid)
-        whole = kinds[entry].is_whole or bool(kinds[entry].labels)
-        grids.append(np.unique(np.rint(grid)) if whole else grid)
+        grids.append(kinds[entry].held(np.linspace(low, high, LEARNED.grid)))
     points = np.tile(best, (len(grids[0]) * len(grids[1]), 1))
     columns, rows = np.meshgrid(*grids)
     points[:, first], points[:, second] = columns.ravel(), rows.ravel()
