@@ -26,9 +26,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.array_types import Array
-from grisaille.checks import attribute_of, is_finite, is_number, is_one_of, is_whole
+from grisaille.checks import (
+    attribute_of,
+    first_strange,
+    is_finite,
+    is_number,
+    is_one_of,
+    is_whole,
+    real_numbers,
+)
 from grisaille.errors import ModelError, counted, cut, shortened, text_of
 from grisaille.language.operations import Shape
+from grisaille.language.units import plain_numbers
 from grisaille.language.variable import Variable, no_such_label
 
 if TYPE_CHECKING:
@@ -275,6 +284,15 @@ class ValueKind:
             raise not_whole(name, value)
         return float(value)
 
+    @property
+    def has_digits(self) -> bool:
+        """True for numbers, of which people may write fewer digits."""
+        return not self.labels
+
+    def may_be(self, value: Any) -> bool:
+        """Return False for what should be a number, but is not a finite one."""
+        return bool(self.labels) or is_finite(value)
+
     def typed(self, text: str, name: str) -> float | str:
         """Return the label or the number that a person typed.
 
@@ -389,6 +407,125 @@ def check_indicators(kinds: Sequence[ValueKind], inputs: Array, who: str) -> Non
             f"{who}: a choice is one number per label, 1 for the chosen one and 0 for the others "
             f"({', '.join(map(repr, labels))}): pass that, or the label itself"
         )
+
+
+# --- rows -----------------------------------------------------------------------------------------
+# Rows that users pass to functions.
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Reads rows that a user passes, as the flat numbers that they stand for.
+
+    Attributes:
+        who: The function that was called, for messages.
+        places: The places of the columns.
+        kinds: The kind of each.
+    """
+
+    who: str
+    places: Places
+    kinds: Sequence[ValueKind]
+
+    def rows(self, given: Any, what: str) -> Array:
+        """Return values that were passed on their own, one row each.
+
+        Args:
+            given: A table, an array, a list, or one row.
+            what: What the values are, for messages.
+        """
+        width, places = len(self.kinds), self.places
+        columns = places.named(given, self.who)
+        if columns is not None:
+            return self.chosen(columns)
+        given = plain_numbers(given, places.units, places.shown, self._fault)
+        if any(kind.labels for kind in self.kinds):
+            return self._rows_with_labels(given)
+        array = self._numbers(f"the {what} are", given)
+        if array.ndim <= 1 and (width == 1 or array.size == width):
+            array = array.reshape(-1, width)
+        if array.ndim != 2 or array.shape[1] != width:
+            raise self._fault(
+                f"{what} have shape {array.shape}, but {places.what} has {width} {what}: pass one "
+                f"row per answer, {width} columns"
+            )
+        return array
+
+    def chosen(self, columns: Mapping[Any, Any]) -> Array:
+        """Return some columns of a table, side by side."""
+        names = self.places.columns(columns, self.who)
+        given = [
+            plain_numbers(columns[name], [unit], [f"column {name!r}"], self._fault)
+            for name, unit in zip(names, self.places.units, strict=True)
+        ]
+        parts = zip(names, given, self.kinds, strict=True)
+        found = [self._column(name, numbers, kind) for name, numbers, kind in parts]
+        for name, column in zip(names, found, strict=True):
+            if column.ndim != 1:
+                raise self._fault(
+                    f"column {shortened(name)} has shape {column.shape}: each row must hold one "
+                    "number"
+                )
+            if len(column) != len(found[0]):
+                raise self._fault(
+                    f"column {shortened(names[0])} has {counted(len(found[0]), 'row')}, but "
+                    f"{shortened(name)} has {len(column)}: pass one number of each per answer"
+                )
+        return expanded(self.kinds, np.column_stack(found))
+
+    def _rows_with_labels(self, given: Any) -> Array:
+        """Return rows that hold labels, or the numbers that stand for them."""
+        table, flat = np.array(given, dtype=object), sum(kind.width for kind in self.kinds)
+        if table.ndim == 1 and table.size in (len(self.kinds), flat):
+            table = table[None]
+        if table.ndim == 2 and table.shape[1] == flat:
+            numbers = self._numbers("the inputs are", table.tolist())
+            check_indicators(self.kinds, numbers, self.who)
+            return numbers
+        if table.ndim != 2 or table.shape[1] != len(self.kinds):
+            raise self._fault(
+                f"inputs have shape {table.shape}, but {self.places.what} has {len(self.kinds)} "
+                f"inputs: pass one row per answer, {len(self.kinds)} columns"
+            )
+        columns = zip(self.places.shown, table.T.tolist(), self.kinds, strict=True)
+        parts = [self._column(name, column, kind) for name, column, kind in columns]
+        return expanded(self.kinds, np.column_stack(parts))
+
+    def _column(self, name: Any, given: Any, kind: ValueKind) -> Array:
+        """Return a column as numbers: labels as their positions."""
+        if not kind.labels and not kind.is_whole:
+            return np.atleast_1d(self._numbers(f"column {shortened(name)} is", given))
+        if not kind.labels:
+            given = self._numbers(f"column {shortened(name)} is", given)
+        several = not isinstance(given, str)
+        entries = np.atleast_1d(np.array(given, object)).tolist() if several else [given]
+        try:
+            return np.array([kind.number(value, str(name)) for value in entries])
+        except ModelError as error:
+            raise self._fault(str(error)) from error
+
+    def _numbers(self, which: str, given: Any) -> Array:
+        try:
+            return real_numbers(given)
+        except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
+            raise self._fault(
+                f"{which} not all numbers, there is {shortened(first_strange(given))}: pass "
+                "numbers, and leave out what has no value"
+            ) from error
+
+    def _fault(self, text: str) -> ModelError:
+        return ModelError(f"{self.who}: {text}")
+
+
+def flat_values(parts: Sequence[Any]) -> list[Any]:
+    """Return numbers and labels in a row, from values and arrays; empty if they are others."""
+    found: list[Any] = []
+    for part in parts:
+        try:
+            found += [part] if isinstance(part, str) else np.ravel(real_numbers(part)).tolist()
+        except (TypeError, ValueError):
+            return []
+    return found
 
 
 # --- tables ---------------------------------------------------------------------------------------
