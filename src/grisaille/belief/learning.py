@@ -18,7 +18,6 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.belief.processes.belief import Belief
-from grisaille.belief.processes.condensed import CondensedPosterior, telling_rows, typical_rows
 from grisaille.belief.processes.kernels import (
     Hyperparameters,
     Kernel,
@@ -34,10 +33,13 @@ from grisaille.belief.processes.kernels import (
 from grisaille.belief.processes.likelihood import Data, given, learn, prior_variance
 from grisaille.belief.processes.noise import repeats_earlier
 from grisaille.belief.processes.posterior import (
+    CondensedPosterior,
     ConstantProcess,
     ModelSurrogate,
     NoFactorError,
     Posterior,
+    telling_rows,
+    typical_rows,
 )
 from grisaille.belief.processes.shared import SharedPosterior, learn_together
 from grisaille.checks import has_method

@@ -5,7 +5,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.records import History
-from grisaille.theory.lipschitz import Source, known_slopes, lipschitz
+from grisaille.theory.amplification import Source, known_slopes, lipschitz
 
 pytestmark = pytest.mark.slow
 
