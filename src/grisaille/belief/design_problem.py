@@ -89,7 +89,7 @@ def whole_entries(program: Program, entries: int) -> tuple[Tensor | None, Tensor
     return flags[0], flags[1]
 
 
-# --- Blocks of variables --------------------------------------------------------------------------
+# --- blocks of variables --------------------------------------------------------------------------
 
 # With fewer design entries than this, a search moves all of them at once.
 _MANY = 15

@@ -547,7 +547,7 @@ def join(parts: Sequence[Any], arrange: Any) -> Expression:
     return Operation(operations.join, expressions)._relaid(lambda flat: flat[layout])
 
 
-# --- NumPy's functions ----------------------------------------------------------------------------
+# --- numpy functions ------------------------------------------------------------------------------
 
 _ATOM_OF_UFUNC: dict[Any, operations.Atom] = {
     function: atom
@@ -724,7 +724,7 @@ _RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
 }
 
 
-# --- Constraints: relations between expressions ---------------------------------------------------
+# --- constraints ----------------------------------------------------------------------------------
 
 EQUALITY_TOLERANCE = 1e-4
 """By how much the two sides of an equality may differ, if nothing else is said."""

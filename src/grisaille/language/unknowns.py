@@ -179,7 +179,7 @@ def refuse_unknowns(who: str, variables: Iterable[Variable]) -> None:
         )
 
 
-# --- Closing loops --------------------------------------------------------------------------------
+# --- closing loops --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ from grisaille.language.variable import Variable, no_such_label
 if TYPE_CHECKING:
     import pandas
 
+# --- columns of tables ----------------------------------------------------------------------------
+
 # How many names a message lists.
 _MOST_LISTED = 12
 
@@ -224,7 +226,7 @@ def listed(names: Iterable[Any]) -> str:
     return shown + (f" and {more} more" if more > 0 else "")
 
 
-# --- Tables ---------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 Value = float | int | str
 """What people read and write: a number, a whole number or a label."""
@@ -528,7 +530,7 @@ def flat_values(parts: Sequence[Any]) -> list[Any]:
     return found
 
 
-# --- tables ---------------------------------------------------------------------------------------
+# --- text of tables -------------------------------------------------------------------------------
 # CSV files as people and spreadsheets write them.
 
 _SEPARATORS = (",", ";", "\t")
@@ -678,7 +680,7 @@ def _column(cells: Sequence[str]) -> list[Any]:
     return list(cells) if None in numbers else numbers
 
 
-# --- numbers and labels ---------------------------------------------------------------------------
+# --- text of values -------------------------------------------------------------------------------
 
 
 def number_in(text: str) -> float | None:

@@ -599,8 +599,6 @@ class PlausibleRelaxation:
         return rounded(self.plausible.search_problem(), points)
 
 
-# --- Bounds over a batch of regions ---------------------------------------------------------------
-
 # --- separable quadratics -------------------------------------------------------------------------
 # Sums of separable quadratics in the branching variables, and their minima over regions.
 

@@ -443,7 +443,7 @@ def _cross_flat_coordinates(
     return starts, len(jumps) + len(ends)
 
 
-# --- Whole numbers: points to screen, starts, and moves to neighbours -----------------------------
+# --- whole numbers --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -675,7 +675,7 @@ def _whole_part(problem: SearchProblem, point: Tensor) -> bytes:
     return point[problem.whole].to(torch.int64).numpy().tobytes()
 
 
-# --- Steps: the point to try near a solution ------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------
 
 # How many of the points around a solution are worth a search of what has no steps.
 _SEARCHED = 3

@@ -364,7 +364,7 @@ def in_region(
     return torch.cat([torch.tensor(drawn), points[:, len(region.lower) :]], 1)
 
 
-# --- The interface of a global search: a relaxation, and a proof ----------------------------------
+# --- relaxation and proof -------------------------------------------------------------------------
 
 
 class NoRelaxation(Exception):  # noqa: N818 - an answer, not an error

@@ -104,7 +104,7 @@ def spreads(history: History) -> tuple[float, Tensor]:
     return float(found[0]), torch.tensor(found[1:])
 
 
-# --- A user's own acquisition function ------------------------------------------------------------
+# --- own acquisition ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Acquisition(Strategy):
         return str(attribute_of(self.function, "__name__") or type(self.function).__name__)
 
 
-# --- Expected improvement: of a known function (EI-CF), and of a network (EI-FN) ------------------
+# --- expected improvement -------------------------------------------------------------------------
 
 # Widths of the smoothing of max(improvement, 0) and of the feasibility of a draw, in spreads of
 # what was seen: those of BoTorch's acquisition functions in logarithms.
@@ -376,7 +376,7 @@ def check_drawn(who: str, problem: Problem) -> None:
         )
 
 
-# --- CUQB: optimism by quantiles of the composite function ----------------------------------------
+# --- quantile bound -------------------------------------------------------------------------------
 
 
 class SampledQuantiles:

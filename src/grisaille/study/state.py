@@ -787,7 +787,7 @@ class StudyState:
             self._outcomes.finish(entry, made)
 
 
-# --- The trials and the cost that are left --------------------------------------------------------
+# --- budget ---------------------------------------------------------------------------------------
 
 DEFAULT_TRIALS = 50
 """How many trials a run makes if it is given no limit."""

@@ -714,7 +714,7 @@ def _draw_slices(slices: Sequence[Slice], unit: str | None, noun: str, given: An
     return panels.figure
 
 
-# --- Figures that a notebook shows, and how they are saved ----------------------------------------
+# --- notebook figure ------------------------------------------------------------------------------
 
 # A notebook gets twice the dots that it shows per inch, for screens that are that fine.
 _SHARPNESS = 2

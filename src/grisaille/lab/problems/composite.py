@@ -199,8 +199,6 @@ def sinusoidal() -> KnownProblem:
     )
 
 
-# --- Networks -------------------------------------------------------------------------------------
-
 # --- networks -------------------------------------------------------------------------------------
 # Nested problems: networks of black boxes, whose last output is maximized.
 
@@ -318,7 +316,7 @@ def sellar() -> KnownProblem:
     )
 
 
-# --- Curves and fields, to be fitted to measurements ----------------------------------------------
+# --- curves and fields ----------------------------------------------------------------------------
 
 FIELD_PLACES = np.linspace(0, 2.5, 50)
 """Where the field of the environmental model is observed."""

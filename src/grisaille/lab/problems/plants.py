@@ -127,7 +127,7 @@ def _formulate(noise: float | None) -> Problem:
     )
 
 
-# --- A reactor and a separator with a recycle and a purge -----------------------------------------
+# --- recycle loop ---------------------------------------------------------------------------------
 
 FEED = np.array([10.0, 0.5])
 """Of A and of the inert."""
@@ -204,7 +204,7 @@ def recycle_loop() -> KnownProblem:
     )
 
 
-# --- The Williams-Otto reactor --------------------------------------------------------------------
+# --- williams-otto --------------------------------------------------------------------------------
 
 FEED_A = 1.8275
 """Feed of A in kg/s."""
@@ -266,8 +266,6 @@ def williams_otto() -> KnownProblem:
         kind=Structure.CONSTRAINED,
     )
 
-
-# --- Mixtures: a flash of three components, and a blend of four solvents --------------------------
 
 # --- flash drum -----------------------------------------------------------------------------------
 # A flash of three components: the balance of Rachford and Rice is known, equilibria are not.

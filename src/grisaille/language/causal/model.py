@@ -196,8 +196,6 @@ def _number(name: str, value: Any) -> float:
     return float(array.item())
 
 
-# --- The system: real, or simulated from its mechanisms -------------------------------------------
-
 # --- model ----------------------------------------------------------------------------------------
 
 Rows = Mapping[str, Array]
@@ -381,7 +379,7 @@ def _still_read(problem: Problem, members: Sequence[Do]) -> bool:
     return all(member.variable in read for member in members)
 
 
-# --- The problem over interventions ---------------------------------------------------------------
+# --- problem over interventions -------------------------------------------------------------------
 
 
 def causal_problem(

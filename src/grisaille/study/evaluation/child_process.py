@@ -394,7 +394,7 @@ def _exception(pickled: bytes | None, kind: str, text: str, story: str) -> Excep
     return error
 
 
-# --- A pool of child processes --------------------------------------------------------------------
+# --- child pool -----------------------------------------------------------------------------------
 
 
 class ChildPool:

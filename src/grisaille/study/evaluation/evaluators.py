@@ -75,7 +75,7 @@ def _unpacked(payload: bytes, timeout: float | None) -> RemoteCall:
     return RemoteCall(function, arguments, timeout)
 
 
-# --- Calls that travel to another process ---------------------------------------------------------
+# --- evaluators -----------------------------------------------------------------------------------
 
 
 class Evaluators(Protocol):
@@ -235,7 +235,7 @@ def _workers_of(executor: Any) -> int:
     )
 
 
-# --- Dask clusters, whose workers and scheduler may be lost ---------------------------------------
+# --- dask -----------------------------------------------------------------------------------------
 
 # How long the scheduler may take to answer, in seconds.
 _PATIENCE = 10.0

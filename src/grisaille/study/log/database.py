@@ -792,7 +792,7 @@ def _close(process: int, engine: sa.Engine, file: DatabaseFile | None) -> None:
         file.close()
 
 
-# --- Workers that are alive, by their heartbeats --------------------------------------------------
+# --- workers --------------------------------------------------------------------------------------
 
 # A lock of this many seconds may have delayed heartbeats. A turn of a study with 2,000 rows of six
 # outputs takes 0.015 s, and a lease is 60 s: shorter locks make no heartbeat late.
@@ -883,8 +883,6 @@ def now(connection: sa.Connection) -> float:
         return float(connection.execute(clock).scalar_one())
     return time.time()
 
-
-# --- The log of a study ---------------------------------------------------------------------------
 
 # --- event rows -----------------------------------------------------------------------------------
 # Events as rows of a table, each with a checksum that tells whether it is what was recorded.
