@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from grisaille.errors import StorageError
 from grisaille.study.log import heartbeat_script
-from grisaille.study.log.database import WORKERS, Database
+from grisaille.study.log.database import WORKERS, Database, excuse
 from grisaille.study.log.event_log import Log, MemoryLog, Worker
 from grisaille.study.log.heartbeat import Heartbeat, this_host, this_worker
 from tests.study.evaluation.evaluation_helpers import is_gone, pids_in
@@ -277,11 +277,11 @@ def test_a_lock_that_kept_heartbeats_out_is_not_held_against_workers(tmp_path):
 
     assert are_alive() == [False, False]  # unless something was locked
     with database.exclusive() as connection:
-        database.excuse(connection, 139.0)  # the last heartbeat was 11 s before this lock
+        excuse(connection, 139.0)  # the last heartbeat was 11 s before this lock
     assert are_alive() == [True, False]
     later(database, "punctual", 40.0)
     with database.exclusive() as connection:
-        database.excuse(connection, 39.0)
+        excuse(connection, 39.0)
     assert are_alive() == [False, False]  # it had time for a heartbeat between two locks
     database.close()
 
