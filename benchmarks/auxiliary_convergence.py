@@ -28,7 +28,7 @@ from benchmarks.histories import clustered_history
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
 from grisaille.belief.rules import plausible_set
-from grisaille.lab.problems.listing import catalogue
+from grisaille.lab.problems import catalogue
 from grisaille.language.problem import Problem
 from grisaille.search.local_search import linearize
 from grisaille.search.multistart import MultiStart

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 import grisaille as gs
-from grisaille.lab.problems import networks, recycle
+from grisaille.lab.problems import composite, plants
 
 Array = np.ndarray
 
@@ -59,14 +59,14 @@ def converged_sellar(calls: Counter[str]) -> gs.Problem:
     def agree(x: float, z: Array) -> Array:
         def come_back(y1: Array) -> Array:
             calls.update(["first_discipline", "second_discipline"])
-            y2 = networks.second_discipline(z, y1[0])
-            return np.array([networks.first_discipline(z, x, y2)])
+            y2 = composite.second_discipline(z, y1[0])
+            return np.array([composite.first_discipline(z, x, y2)])
 
         y1 = converge(come_back, np.array([10.0]), np.array([125.0]))
         if y1[0] < 0:
             raise RuntimeError("the answers of the disciplines do not agree")
         calls["second_discipline"] += 1
-        return np.array([y1[0], networks.second_discipline(z, y1[0])])
+        return np.array([y1[0], composite.second_discipline(z, y1[0])])
 
     x = gs.Variable("x", lower=0, upper=10)
     z = gs.Variable("z", 2, lower=[-10, 0], upper=10)
@@ -81,14 +81,14 @@ def converged_recycle_loop(calls: Counter[str]) -> gs.Problem:
     """The flowsheet with its recycle converged; the recycled inert is known."""
 
     def plant(temperature: float, reflux: float, purge: float) -> Array:
-        inert = recycle.FEED[1] / purge  # into the separator
+        inert = plants.FEED[1] / purge  # into the separator
         found = []
 
         def come_back(recycled: Array) -> Array:
             calls.update(["reactor", "separator"])
-            stream = np.array([recycle.FEED[0] + recycled[0], inert])
-            left, product, waste = recycle.react(stream, temperature)
-            recovery = recycle.recover(reflux, left + inert)
+            stream = np.array([plants.FEED[0] + recycled[0], inert])
+            left, product, waste = plants.react(stream, temperature)
+            recovery = plants.recover(reflux, left + inert)
             found[:] = [left, product, waste, recovery]
             return np.array([(1 - purge) * recovery * left])
 
@@ -100,7 +100,7 @@ def converged_recycle_loop(calls: Counter[str]) -> gs.Problem:
     purge = gs.Variable("purge", lower=0.02, upper=0.4)
     plant_box = gs.BlackBox(plant, outputs=["A", "P", "W", "recovery"], noise=0)
     y = plant_box(temperature, reflux, purge)
-    overhead = y["recovery"] * y["A"] + recycle.FEED[1] / purge
+    overhead = y["recovery"] * y["A"] + plants.FEED[1] / purge
     vapour = (1 + reflux) * overhead
     purity = y["P"] / (y["P"] + y["W"] + (1 - y["recovery"]) * y["A"])
     return gs.Problem(

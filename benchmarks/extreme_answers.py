@@ -33,8 +33,8 @@ import grisaille as gs
 from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result, write_rows
 from grisaille.adapters.export import export_csv, export_json, export_observations_csv
-from grisaille.views.page.app import Pages
 from grisaille.views.page.guard import Rules
+from grisaille.views.page.serving import Pages
 from grisaille.views.page.studies import RunningStudies
 from grisaille.views.page.study_page import StudyPage
 

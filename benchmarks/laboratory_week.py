@@ -32,7 +32,7 @@ from scipy.optimize import minimize
 
 import grisaille as gs
 from benchmarks.results_folder import write_result
-from grisaille.study.written import read_sheet
+from grisaille.language.values import read_sheet
 from grisaille.views.cli import main as grisaille
 
 QUESTIONS = 30

@@ -23,7 +23,7 @@ from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result
 from benchmarks.run_cases import print_row
 from grisaille.lab.problems import catalogue
-from grisaille.lab.problems.mixtures import PRICES, solubility, viscosity
+from grisaille.lab.problems.plants import PRICES, solubility, viscosity
 
 METHODS = ["default", "LogEI"]
 NEAR = 1.0

@@ -37,9 +37,9 @@ from benchmarks.parallel_jobs import run_jobs
 from benchmarks.results_folder import Row, write_result
 from benchmarks.run_cases import print_row
 from grisaille.lab.problems import catalogue
+from grisaille.lab.problems.composite import coupled
 from grisaille.lab.problems.known_problem import KnownProblem
-from grisaille.lab.problems.networks import coupled
-from grisaille.lab.problems.recycle import recycle_of
+from grisaille.lab.problems.plants import recycle_of
 from grisaille.records import Trial
 
 BROKEN = 2e-3

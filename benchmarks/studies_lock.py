@@ -32,9 +32,8 @@ import grisaille as gs
 from benchmarks.results_folder import write_result
 from benchmarks.studies_setup import server_for
 from benchmarks.study_internals import shorten_leases
-from grisaille.study.log import schema
-from grisaille.study.log.database import Database
-from grisaille.study.log.worker_table import now
+from grisaille.study.log.database import WORKERS as WORKER_TABLE
+from grisaille.study.log.database import Database, now
 
 WORKERS = 4
 TRIALS = 12
@@ -80,7 +79,7 @@ def longest_silence(storage: str, folder: Path, lease: float) -> float:
             time.sleep(lease / 10)
             process = process or (first.read_text() if first.exists() else "")
             if process:
-                table = schema.WORKERS.c
+                table = WORKER_TABLE.c
                 mine = sa.select(table.seen).where(table.process == int(process))
                 with database.reading() as connection:
                     seen = connection.execute(mine).scalar()

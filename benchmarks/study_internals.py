@@ -12,9 +12,9 @@ from typing import Any
 
 import grisaille as gs
 from grisaille.study import session
-from grisaille.study.budget import Limits
-from grisaille.study.log import heartbeat, worker_table
-from grisaille.study.log.database_log import DatabaseLog
+from grisaille.study.log import database, heartbeat
+from grisaille.study.log.database import DatabaseLog
+from grisaille.study.state import Limits
 from grisaille.study.writer import Decision
 
 
@@ -65,7 +65,7 @@ def shorten_leases(lease: float, from_thread: bool) -> None:
     session.Heartbeat = partial(heartbeat.Heartbeat, lease=lease)  # type: ignore[assignment, misc]
     session.SESSION = replace(session.SESSION, look_every=lease / 10)
     # Others cannot look for its process: only heartbeats count.
-    worker_table.this_host = lambda: f"elsewhere, beside {os.getpid()}"
+    database.this_host = lambda: f"elsewhere, beside {os.getpid()}"
     if from_thread:
         heartbeat._start_process = lambda *_: None
 

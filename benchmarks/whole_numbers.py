@@ -27,7 +27,7 @@ from grisaille.belief.rules import plausible_set
 from grisaille.language.program import BoxCall
 from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation
-from grisaille.search.proof import ProofStatus
+from grisaille.search.search_problem import ProofStatus
 
 GAP = 1e-3
 # Points of the continuous variable, and how often the grid is refined around the best of them.

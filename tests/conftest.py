@@ -69,7 +69,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def _empty(address: str) -> None:
     from sqlalchemy import create_engine
 
-    from grisaille.study.log.schema import METADATA
+    from grisaille.study.log.database import METADATA
 
     engine = create_engine(address)
     METADATA.drop_all(engine)

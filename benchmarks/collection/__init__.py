@@ -10,8 +10,7 @@ from functools import partial
 from benchmarks.collection.development import ENTRIES as _DEVELOPMENT
 from benchmarks.collection.entry import Entry
 from benchmarks.collection.held_out import ENTRIES as _HELD_OUT
-from grisaille.lab.problems import KnownProblem
-from grisaille.lab.problems.listing import Maker
+from grisaille.lab.problems import KnownProblem, Maker
 
 
 def development() -> tuple[Entry, ...]:

@@ -82,8 +82,7 @@ def _compare(options: argparse.Namespace) -> int:
     from benchmarks.versions import versions
     from grisaille.lab.comparison.comparison import make_missing_runs, runs_of, write_report
     from grisaille.lab.comparison.plan import by_reason, make_plan
-    from grisaille.lab.comparison.results import Results
-    from grisaille.lab.comparison.run import RunJson
+    from grisaille.lab.comparison.run import Results, RunJson
     from grisaille.lab.comparison.run_folder import RunFolder
 
     problems = _pick("problem", _problems(options.collection), options.problems)

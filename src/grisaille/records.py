@@ -19,7 +19,7 @@ from grisaille.errors import counted
 from grisaille.language.problem import Problem
 from grisaille.markup import joined, small, table
 from grisaille.metrics import merits, violations
-from grisaille.search.proof import RefutedRegion
+from grisaille.search.search_problem import RefutedRegion
 
 TESTED = 5
 """How many answers of a learned black box must have been predicted before its bands are believed.

@@ -9,9 +9,14 @@ import torch
 import grisaille as gs
 from grisaille.belief import learning
 from grisaille.belief.learning import believe, contradiction, milestone
-from grisaille.belief.processes.condensed import CondensedPosterior, typical_rows
 from grisaille.belief.processes.likelihood import Data, given, learn
-from grisaille.belief.processes.posterior import ModelSurrogate, NoFactorError, Posterior
+from grisaille.belief.processes.posterior import (
+    CondensedPosterior,
+    ModelSurrogate,
+    NoFactorError,
+    Posterior,
+    typical_rows,
+)
 from grisaille.errors import ModelError
 from grisaille.records import History, Observation
 from tests.belief.belief_helpers import history_at, known_kernel, random_design

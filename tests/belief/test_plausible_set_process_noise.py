@@ -9,7 +9,7 @@ from grisaille.belief.plausible_set import SAMPLES, PlausibleSet, constant_width
 from grisaille.belief.rules import plausible_set
 from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation
-from grisaille.search.proof import NoRelaxation
+from grisaille.search.search_problem import NoRelaxation
 
 KERNEL = gs.SquaredExponential(lengthscale=1.5, variance=1.0)
 

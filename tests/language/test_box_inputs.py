@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import grisaille as gs
-from grisaille.language.box_inputs import (
-    argument_sources,
-    input_kinds,
-    input_number_names,
-    shown_inputs,
-    value_names,
-)
+from grisaille.language.black_box import input_kinds, input_number_names, shown_inputs, value_names
 from grisaille.language.values import ValueKind
 
 LABELS = ("A", "B", "C")
@@ -44,6 +38,6 @@ def test_inputs_are_shown_with_label_and_whole_number():
 
 
 def test_the_choice_is_found_behind_its_indicators():
-    box, choice, problem = called()
+    _, choice, problem = called()
     (call,) = problem.program.calls
-    assert argument_sources(box, call.arguments)[1] is choice
+    assert call.sources[1] is choice

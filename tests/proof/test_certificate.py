@@ -16,7 +16,7 @@ from grisaille.proof.certificate import Certificate, _is_partition
 from grisaille.proof.relaxation import PlausibleRelaxation
 from grisaille.records import History
 from grisaille.search.branch_and_bound import Limits, branch_and_bound
-from grisaille.search.proof import ProofStatus
+from grisaille.search.search_problem import ProofStatus
 from tests.belief.belief_helpers import history_at, known_kernel, plausible_set
 
 pytestmark = pytest.mark.slow

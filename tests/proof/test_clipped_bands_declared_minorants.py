@@ -17,7 +17,7 @@ from grisaille.proof.clipped_bands import center_and_half, cut
 from grisaille.proof.relaxation import PlausibleRelaxation
 from tests.belief.belief_helpers import history_at, random_design
 from tests.proof.proof_helpers import black_box, bump, scalar, wave
-from tests.proof.test_regions import assert_sound
+from tests.proof.test_relaxation_regions import assert_sound
 
 
 def interval_of(outputs=1, inputs=2, answers=5, seed=0, **options) -> DeclaredInterval:

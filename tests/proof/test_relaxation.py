@@ -8,7 +8,7 @@ import torch
 
 import grisaille as gs
 from grisaille.proof.relaxation import PlausibleRelaxation, relaxed
-from grisaille.search.proof import NoRelaxation
+from grisaille.search.search_problem import NoRelaxation
 from tests.belief.belief_helpers import Fixed, fixed_set, history_at, plausible_set
 from tests.proof.proof_helpers import (
     black_box,

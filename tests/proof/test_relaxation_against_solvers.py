@@ -14,7 +14,7 @@ from grisaille.belief.rules import plausible_set
 from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation
 from grisaille.search.certified import Certified
-from grisaille.search.proof import Proof, ProofStatus
+from grisaille.search.search_problem import Proof, ProofStatus
 
 MODULES = {"scip": "pyscipopt", "maingo": "maingopy"}
 GAP = 1e-3

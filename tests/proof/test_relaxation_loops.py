@@ -8,7 +8,7 @@ import grisaille as gs
 from grisaille.belief.rules import plausible_set
 from grisaille.proof.relaxation import relaxed
 from grisaille.records import History, Observation
-from grisaille.search.proof import ProofStatus
+from grisaille.search.search_problem import ProofStatus
 from tests.theory.theory_helpers import KnownNorm
 
 NORM = 1.0

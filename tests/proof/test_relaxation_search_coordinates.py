@@ -12,7 +12,7 @@ from grisaille.language.expression import Call
 from grisaille.language.program import Program
 from grisaille.proof.relaxation import PlausibleRelaxation, in_search_coordinates, relaxed
 from grisaille.search.certified import Certified
-from grisaille.search.proof import ProofStatus
+from grisaille.search.search_problem import ProofStatus
 from tests.belief.belief_helpers import history_at, plausible_set
 from tests.proof.proof_helpers import (
     decades,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from grisaille.search import branch_and_bound as module
 from grisaille.search.branch_and_bound import Limits, branch_and_bound
-from grisaille.search.proof import ProofStatus
+from grisaille.search.search_problem import ProofStatus
 from tests.search.relaxation_helpers import (
     PROBLEMS,
     Lipschitz,

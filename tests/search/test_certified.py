@@ -8,7 +8,7 @@ import math
 import pytest
 
 import grisaille as gs
-from grisaille.search.proof import NoRelaxation, ProofStatus
+from grisaille.search.search_problem import NoRelaxation, ProofStatus
 from tests.search.relaxation_helpers import PROBLEMS, brute_force, free, torn, valley
 from tests.search.search_helpers import no_hints, search_problem
 

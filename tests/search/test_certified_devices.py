@@ -10,7 +10,7 @@ from grisaille.language.enclosures.interval import outward
 from grisaille.proof.relaxation import relaxed
 from grisaille.search.certified import usable_device
 from tests.proof.proof_helpers import PROBLEMS, prepared
-from tests.proof.test_regions import band_in_three_variables
+from tests.proof.test_relaxation_regions import band_in_three_variables
 from tests.search.search_helpers import no_hints
 
 

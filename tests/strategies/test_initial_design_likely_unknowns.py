@@ -5,7 +5,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.lab.problems import catalogue
-from grisaille.lab.problems.recycle import FEED, react, recover
+from grisaille.lab.problems.plants import FEED, react, recover
 from grisaille.records import History
 from grisaille.strategies.initial_design import with_likely_unknowns
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.study import answers, corrections
+from grisaille.study import answers, writer
 from grisaille.study.state import StudyState
 from tests.study.study_helpers import nested, parabola
 
@@ -224,10 +224,8 @@ def test_rows_that_are_retracted_together_are_looked_through_once(monkeypatch):
     study, calls = gs.Study(nested(noise=0), strategy=CHANCE), []
     study.observe("first", [[0.5, 0.5], [-0.25, 1.0], [0.0, 0.0]], [[0.75, 0.25]] * 3)
     study.observe("first", [[0.1, 0.5]], [[0.35, 0.25]])
-    assembled = corrections.assembled
-    monkeypatch.setattr(
-        corrections, "assembled", lambda *args: calls.append(True) or assembled(*args)
-    )
+    assembled = writer.assembled
+    monkeypatch.setattr(writer, "assembled", lambda *args: calls.append(True) or assembled(*args))
     study.retract("2")
     assert list(study.answers()["id"]) == ["3/1"]
     assert len(calls) == 1

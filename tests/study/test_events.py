@@ -12,7 +12,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.study.events import KINDS
-from grisaille.study.log.database_log import Damage
+from grisaille.study.log.database import Damage
 from grisaille.study.log.event_log import DamagedError, Event
 from grisaille.study.recovery import recover
 from grisaille.study.state import StudyState

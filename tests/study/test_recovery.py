@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import grisaille as gs
-from grisaille.study.log.database import Database
-from grisaille.study.log.database_log import Damage
+from grisaille.study.log.database import Damage, Database
 from grisaille.study.recovery import recover
 from grisaille.study.state import TrialState
 from tests.study.stored.make_study import open_study

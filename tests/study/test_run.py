@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import grisaille as gs
-from grisaille.study.evaluation.child_pool import ChildPool
+from grisaille.study.evaluation.child_process import ChildPool
 from tests.study.study_helpers import QUICK
 from tests.study.test_run_runner import boxed
 

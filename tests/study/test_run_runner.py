@@ -14,8 +14,7 @@ import pytest
 
 import grisaille as gs
 from grisaille import problems
-from grisaille.study.budget import Limits
-from grisaille.study.state import TrialState
+from grisaille.study.state import Limits, TrialState
 from grisaille.views.progress import Progress
 from tests.study.study_helpers import QUICK, decisions, nested, parabola
 

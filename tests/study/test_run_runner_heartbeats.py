@@ -13,8 +13,8 @@ import pytest
 
 import grisaille as gs
 from grisaille.study import session
-from grisaille.study.budget import Limits
-from grisaille.study.log import worker_table
+from grisaille.study.log import database
+from grisaille.study.state import Limits
 from tests.study.study_helpers import QUICK
 from tests.study.test_run_runner import boxed
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 WORKER = """
 import ctypes, functools, pathlib, sqlite3, sys, time
 import grisaille as gs
-from grisaille.study.log import heartbeat, worker_table
+from grisaille.study.log import database, heartbeat
 from grisaille.study import session
 from tests.study.study_helpers import QUICK
 from tests.study.test_run_runner import boxed
@@ -83,7 +83,7 @@ def test_a_worker_that_holds_the_interpreter_lock_for_several_leases_keeps_its_q
 ):
     worker = start_worker(tmp_path, "holds the interpreter lock")
     # As if the worker ran on another machine: only its heartbeats count.
-    monkeypatch.setattr(worker_table, "this_host", lambda: "elsewhere")
+    monkeypatch.setattr(database, "this_host", lambda: "elsewhere")
     calls: list[float] = []
     study = open_study(tmp_path, lambda x: calls.append(x) or x**2)
     assert study.run(1, progress=False).nit == 1

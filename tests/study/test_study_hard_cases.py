@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.study.budget import Limits
 from grisaille.study.events import Asked
 from grisaille.study.log.database import Database
+from grisaille.study.state import Limits
 from grisaille.study.writer import Writer
 from tests.study.study_helpers import QUICK, answer, parabola
 from tests.study.test_run_runner import boxed

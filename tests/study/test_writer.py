@@ -7,7 +7,7 @@ import pytest
 
 import grisaille as gs
 from grisaille.errors import EvaluationError, ModelError
-from grisaille.language.loops import LOOPS
+from grisaille.language.unknowns import LOOPS
 from grisaille.views.cli import main
 from grisaille.views.page.facts import StudyFacts, constraint_rows
 

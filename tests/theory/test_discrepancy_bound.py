@@ -8,8 +8,8 @@ import torch
 
 import grisaille as gs
 from grisaille.belief.rules import plausible_set
+from grisaille.theory.amplification import Source
 from grisaille.theory.guarantee import discrepancy_bounds
-from grisaille.theory.lipschitz import Source
 from tests.theory.theory_helpers import KERNELS, KnownNorm, box, true_outputs
 
 pytestmark = pytest.mark.slow
@@ -208,7 +208,7 @@ def test_without_declaration_constants_are_estimated_from_the_posterior_and_say_
     g = gs.BlackBox(lambda y: 2 * y, name="g", noise=0)
     problem = gs.Problem(minimize=g(f(x)))
     result = problem.solve(8, strategy=gs.Optimistic(exploit=False, initial=4), progress=False)
-    from grisaille.theory.lipschitz import known_slopes, lipschitz
+    from grisaille.theory.amplification import known_slopes, lipschitz
 
     surrogates = plausible_set(problem.program, result.history, 2.0).beliefs
     estimate = lipschitz(problem.program, f, surrogates["f"], result.history)

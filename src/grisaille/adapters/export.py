@@ -15,9 +15,10 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.errors import ProtocolError
-from grisaille.language.values import Value, kinds_from_plain, readable
+from grisaille.language.values import Value, readable
 from grisaille.records import Observation
 from grisaille.study.events import number_to_plain, to_plain, values_to_plain
+from grisaille.study.identity import stored_entries
 from grisaille.study.log.event_log import Data
 from grisaille.study.state import QueryEntry, StudyState, TrialEntry, probe_of
 from grisaille.study.trial_tables import distinct_names
@@ -119,7 +120,7 @@ def export_json(state: StudyState) -> dict[str, Any]:
         "strategy": settings["strategy"],
         "seed": settings["seed"],
         "evaluation": settings["evaluation"],
-        "variables": _variables_to_plain(settings),
+        "variables": [entry.plain for entry in stored_entries(settings)],
         "constraints": list(settings["constraints"]),
         **({"labels": labels} if labels else {}),
         "boxes": [_box_to_plain(name, box) for name, box in settings["boxes"].items()],
@@ -130,22 +131,6 @@ def export_json(state: StudyState) -> dict[str, Any]:
             for o in state.elsewhere()
         ],
     }
-
-
-def _variables_to_plain(settings: Data) -> list[dict[str, Any]]:
-    """The entries of a design point with their bounds, and with their steps if they have some."""
-    nothing = [0] * len(settings["entries"])
-    steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
-    kinds = kinds_from_plain(settings.get("kinds"), len(settings["entries"]))
-    columns = (settings["entries"], settings["lower"], settings["upper"], steps, flags, kinds)
-    return [
-        {"name": name, "lower": low, "upper": high}
-        | ({"step": step} if step else {})
-        | ({"log": True} if logarithmic else {})
-        | ({"whole": True} if kind.is_whole else {})
-        | ({"labels": list(kind.labels)} if kind.labels else {})
-        for name, low, high, step, logarithmic, kind in zip(*columns, strict=True)
-    ]
 
 
 def _box_to_plain(name: str, box: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,7 +170,7 @@ def _trial_to_plain(state: StudyState, trial: TrialEntry) -> dict[str, Any]:
 
 def _point(state: StudyState, x: Array) -> list[Value]:
     """A design point with its labels; as it is, if the problem had other variables then."""
-    kinds = kinds_from_plain(state.settings.get("kinds"), len(state.settings["entries"]))
+    kinds = [entry.kind for entry in stored_entries(state.settings)]
     return readable(kinds, x) if len(kinds) == len(x) else list(x.tolist())
 
 

@@ -16,8 +16,9 @@ from grisaille.checks import is_count, is_finite, is_number, real_numbers, tuple
 from grisaille.errors import EvaluationError, ModelError, shortened
 from grisaille.language.black_box import check_size
 from grisaille.language.problem import Problem
-from grisaille.language.values import ValueKind, kinds_from_plain, readable
+from grisaille.language.values import ValueKind, readable
 from grisaille.study.argument_checks import check_range
+from grisaille.study.identity import StoredEntry, stored_entries
 from grisaille.study.state import TrialEntry, TrialState
 from grisaille.study.study import Study
 from grisaille.study.writer import Chain, ChainAnswers
@@ -105,7 +106,7 @@ class Generator:
         self._entries: list[str] = list(settings["entries"])
         self._lower = np.array(settings["lower"], dtype=float)
         self._upper = np.array(settings["upper"], dtype=float)
-        self._kinds = kinds_from_plain(settings.get("kinds"), len(self._entries))
+        self._kinds = [entry.kind for entry in stored_entries(settings)]
         self._names = name_calls(study.problem, self._entries)
         self._chain = Chain(study.problem)
         self._handed_out: set[int] = set()
@@ -126,19 +127,15 @@ class Generator:
             from gest_api.vocs import VOCS
         except ImportError as error:
             raise ModelError("a VOCS needs the package gest-api: pip install gest-api") from error
-        bounds = zip(self._entries, self._lower.tolist(), self._upper.tolist(), strict=True)
-        ranges = {name: [low, high] for name, low, high in bounds}
-        values = {
-            name: set(kind.labels or range(int(ranges[name][0]), int(ranges[name][1]) + 1))
-            for name, kind in zip(self._entries, self._kinds, strict=True)
-            if kind.labels or kind.is_whole
-        }
+        entries = stored_entries(self.study.state.settings)
         return VOCS(
             variables={
-                name: values.get(name, ends) for name, ends in ranges.items() if ends[0] < ends[1]
+                entry.name: entry.fold(set, _whole_numbers, _ends)
+                for entry in entries
+                if entry.lower < entry.upper
             },
             # A VOCS has no variable whose bounds are equal.
-            constants={name: ends[0] for name, ends in ranges.items() if ends[0] == ends[1]},
+            constants={e.name: float(e.lower) for e in entries if e.lower == e.upper},
             observables=self.observables,
         )
 
@@ -328,6 +325,14 @@ class Generator:
         return found
 
 
+def _whole_numbers(lower: int, upper: int) -> set[Any]:
+    return set(range(lower, upper + 1))
+
+
+def _ends(entry: StoredEntry) -> list[float]:
+    return [float(entry.lower), float(entry.upper)]
+
+
 def _has_id(result: Mapping[str, Any]) -> bool:
     """Whether a result belongs to a suggested point; in a table, others have an empty cell."""
     given = result.get("_id")
@@ -336,7 +341,9 @@ def _has_id(result: Mapping[str, Any]) -> bool:
 
 def _entry(value: Any, name: str, kind: ValueKind) -> float:
     """A design entry: a number, or the position of a label; NaN for None."""
-    return kind.number(value, name) if kind.labels and value is not None else _number(value, name)
+    if kind.has_digits or value is None:
+        return _number(value, name)
+    return kind.number(value, name)
 
 
 def _number(value: Any, name: str) -> float:

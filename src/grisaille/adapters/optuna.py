@@ -12,8 +12,9 @@ from typing import Any
 
 from grisaille.adapters.export import settings_of
 from grisaille.errors import ModelError, ProtocolError, StorageError, shortened
-from grisaille.language.values import Value, kinds_from_plain
+from grisaille.language.values import Value
 from grisaille.study.events import number_to_plain
+from grisaille.study.identity import StoredEntry, stored_entries
 from grisaille.study.log.address import masked, masked_in
 from grisaille.study.state import StudyState, TrialEntry
 
@@ -139,30 +140,23 @@ def _frozen(optuna: Any, state: StudyState, trial: TrialEntry) -> Any:
 
 
 def _distributions(optuna: Any, settings: Any) -> dict[str, Any]:
-    """What Optuna is to know of each entry: labels, or bounds, steps and whether it is logarithmic.
+    """Return what Optuna is to know of each entry of a design point."""
+    known = optuna.distributions
 
-    Optuna knows no steps of a logarithm: such an entry has no steps there.
-    """
-    nothing = [0] * len(settings["entries"])
-    steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
-    made = {}
-    kinds = kinds_from_plain(settings.get("kinds"), len(settings["entries"]))
-    columns = (settings["entries"], settings["lower"], settings["upper"], steps, flags, kinds)
-    for entry, low, high, step, logarithmic, kind in zip(*columns, strict=True):
-        if kind.labels:
-            made[entry] = optuna.distributions.CategoricalDistribution(kind.labels)
-            continue
-        if kind.is_whole:
-            made[entry] = optuna.distributions.IntDistribution(int(low), int(high))
-            continue
-        options: dict[str, Any] = {"log": True} if logarithmic else {}
-        if step and not logarithmic:
-            options["step"] = step
-            # Optuna wants the last step as upper bound, in decimal numbers.
-            count = math.floor((high - low) / step + 1e-9)
-            high = float(Decimal(str(low)) + count * Decimal(str(step)))
-        made[entry] = optuna.distributions.FloatDistribution(low, high, **options)
-    return made
+    def numbers(entry: StoredEntry) -> Any:
+        # Optuna knows no steps of a logarithm: such an entry has no steps there.
+        if entry.is_log or not entry.step:
+            options = {"log": True} if entry.is_log else {}
+            return known.FloatDistribution(entry.lower, entry.upper, **options)
+        # Optuna wants the last step as upper bound, in decimal numbers.
+        count = math.floor((entry.upper - entry.lower) / entry.step + 1e-9)
+        last = float(Decimal(str(entry.lower)) + count * Decimal(str(entry.step)))
+        return known.FloatDistribution(entry.lower, last, step=entry.step)
+
+    return {
+        entry.name: entry.fold(known.CategoricalDistribution, known.IntDistribution, numbers)
+        for entry in stored_entries(settings)
+    }
 
 
 def _fits(distribution: Any, value: Value) -> bool:

@@ -2,6 +2,8 @@
 
 Hyper-parameters are learned without a warm start, at counts that grow by 5 % (`milestone`), so that
 a resumed study learns what an unbroken one would.
+
+Inputs of black boxes that count by their logarithm: those that are variables over decades.
 """
 
 from __future__ import annotations
@@ -15,30 +17,29 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array, Flags
-from grisaille.belief.logarithmic_inputs import (
-    in_logarithms,
-    learned_in_logarithm,
-    logarithmic_inputs,
-)
 from grisaille.belief.processes.belief import Belief
-from grisaille.belief.processes.condensed import CondensedPosterior, telling_rows, typical_rows
 from grisaille.belief.processes.kernels import (
     Hyperparameters,
     Kernel,
     Linear,
     Matern,
+    SquaredExponential,
     check_kernel,
     compiled,
     is_plain,
+    logarithms,
     own_kernels,
 )
 from grisaille.belief.processes.likelihood import Data, given, learn, prior_variance
 from grisaille.belief.processes.noise import repeats_earlier
 from grisaille.belief.processes.posterior import (
+    CondensedPosterior,
     ConstantProcess,
     ModelSurrogate,
     NoFactorError,
     Posterior,
+    telling_rows,
+    typical_rows,
 )
 from grisaille.belief.processes.shared import SharedPosterior, learn_together
 from grisaille.checks import has_method
@@ -48,6 +49,61 @@ from grisaille.language.expression import Algebra, Call, Expression, Operation, 
 from grisaille.language.program import Program
 from grisaille.records import History
 from grisaille.reductions.linear_equalities import Bounded
+
+
+def logarithmic_inputs(program: Program, box: BlackBox) -> Flags:
+    """Return which inputs of a black box are entries with `log=True` in every call, (d,)."""
+    logarithmic = program.space.logarithmic
+    if not logarithmic.any():
+        return np.zeros(box.inputs, dtype=bool)
+    calls = (
+        [e for a in c.arguments for e in program.design_entries(a)]
+        for c in program.calls
+        if c.box is box
+    )
+    flags = [[e is not None and bool(logarithmic[e]) for e in inputs] for inputs in calls]
+    return np.asarray(np.logical_and.reduce(np.array(flags, dtype=bool)))
+
+
+def learned_in_logarithm(program: Program, box: BlackBox) -> Flags:
+    """Which inputs a black box is learned in the logarithm of, (d,).
+
+    A kernel with hyper-parameters, a linear or composite kernel, a Lipschitz constant, and a kernel
+    or model of the user's own are about inputs in the user's units, and are used as they are. A
+    direction is the same for logarithms.
+    """
+    own_units = not box.is_learned or box.model is not None or box.lipschitz is not None
+    radial = box.kernel is None or isinstance(box.kernel, SquaredExponential | Matern)
+    flags = logarithmic_inputs(program, box)
+    return np.zeros_like(flags) if own_units or not radial else flags
+
+
+def in_logarithms(values: Array, flags: Flags) -> Array:
+    """Inputs (..., d) with the logarithm of those that are flagged."""
+    if not flags.any():
+        return values
+    return np.where(flags, np.log(np.maximum(np.where(flags, values, 1.0), 1e-300)), values)
+
+
+class InputMeasure:
+    """The coordinates that distances between inputs of a black box are measured in.
+
+    Args:
+        program: The problem's.
+        box: The black box.
+    """
+
+    def __init__(self, program: Program, box: BlackBox) -> None:
+        self._flags = logarithmic_inputs(program, box)
+
+    def of(self, inputs: Tensor) -> Tensor:
+        """Return inputs (..., d) in these coordinates: logarithms, or their own units."""
+        return logarithms(inputs, torch.tensor(self._flags)) if self._flags.any() else inputs
+
+    def widths(self, lower: Array, upper: Array) -> Array:
+        """Return the widths (d,) of ranges between inputs."""
+        return in_logarithms(upper, self._flags) - in_logarithms(lower, self._flags)
+
 
 Beliefs = dict[str, Belief]
 """A belief about each black box, by name."""

@@ -17,10 +17,9 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.declared_intervals import DeclaredInterval
-from grisaille.belief.design_problem import between, design_problem, design_region
+from grisaille.belief.design_problem import between, blocks_of, design_problem, design_region
 from grisaille.belief.learning import Beliefs, accepted, disturbance, returned, value_bound
 from grisaille.belief.processes.belief import Belief
-from grisaille.belief.variable_blocks import blocks_of
 from grisaille.errors import AssumptionError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import (

@@ -29,9 +29,9 @@ from grisaille.belief.rules import Beta, learned_by, rule_of
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.expression import Expression
-from grisaille.language.loops import Loops
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
+from grisaille.language.unknowns import completed
 from grisaille.records import History, Situation
 
 # --- value ranges ---------------------------------------------------------------------------------
@@ -305,20 +305,8 @@ class Predictor:
         return program
 
     def closed(self, x: Array) -> Array:
-        """Design points (points, n), with unknowns that are NaN where predictions close the loops.
-
-        The search starts in the middle between the bounds; nothing else is known of them.
-        """
-        loops, program = Loops(self.problem), self.problem.program
-        middle = (program.lower + program.upper) / 2
-        return np.array(
-            [
-                loops.closed(np.where(np.isnan(point), middle, point), self.middle_of)
-                if np.isnan(point).any()
-                else point
-                for point in x
-            ]
-        )
+        """Return design points (points, n), with predictions in place of NaN."""
+        return completed(self.problem, x, self.middle_of)
 
     def middle_of(self, call: BoxCall, states: Tensor) -> Tensor:
         """The middle of a call's band at states (batch, inputs)."""

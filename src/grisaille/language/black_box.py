@@ -28,7 +28,6 @@ from grisaille.errors import (
 )
 from grisaille.language.expression import Call, Expression, Unit, as_expression
 from grisaille.language.operations import Shape
-from grisaille.language.tables import check_distinct, check_order, entry_names, named_values
 from grisaille.language.units import Units, declared_unit, entry_units, plain_numbers
 from grisaille.language.user_function import (
     check_shape_of_slopes,
@@ -38,6 +37,15 @@ from grisaille.language.user_function import (
     is_symbolic,
     name_of,
     output_shape,
+)
+from grisaille.language.values import (
+    Value,
+    ValueKind,
+    check_distinct,
+    check_order,
+    entry_names,
+    named_values,
+    readable_inputs,
 )
 from grisaille.language.variable import Choice, Integer
 
@@ -647,3 +655,57 @@ def black_box(fn: Callable[..., Any], /, **options: Any) -> BlackBox:
     Takes the options of `BlackBox`.
     """
     return BlackBox(fn, **options)
+
+
+# --- Values that go in and come out ---------------------------------------------------------------
+
+
+def input_kinds(box: BlackBox) -> list[ValueKind]:
+    """The kind of each value that a black box takes, all arguments side by side."""
+    kinds: list[ValueKind] = []
+    parts = zip(box.argument_shapes or (), box.argument_labels, box.argument_is_whole, strict=True)
+    for shape, labels, is_whole in parts:
+        kinds += [ValueKind(labels)] if labels else [ValueKind((), is_whole)] * int(np.prod(shape))
+    return kinds
+
+
+def value_names(box: BlackBox, names: Sequence[str]) -> list[str]:
+    """A name for each value of a black box whose arguments are called so."""
+    arguments = zip(names, box.argument_shapes or (), box.argument_labels, strict=False)
+    return [
+        entry
+        for name, shape, labels in arguments
+        for entry in entry_names(name, () if labels else shape)
+    ]
+
+
+def input_number_names(box: BlackBox, names: Sequence[str]) -> list[str]:
+    """A name for each input number, from those of the values: `catalyst=A` for each label."""
+    return [
+        f"{name}={label}" if label else name
+        for name, kind in zip(names, input_kinds(box), strict=True)
+        for label in kind.labels or [""]
+    ]
+
+
+def shown_inputs(box: BlackBox, inputs: Array) -> list[Value]:
+    """Flat inputs as people read them."""
+    return readable_inputs(input_kinds(box), inputs)
+
+
+def value_count(box: BlackBox) -> int:
+    """How many values a black box takes: numbers and labels."""
+    return len(input_kinds(box))
+
+
+def output_names(box: BlackBox) -> list[str]:
+    """What the outputs of a black box are called, in tables and on paper."""
+    return list(box.output_names) or entry_names(
+        box.name, () if box.outputs == 1 else (box.outputs,)
+    )
+
+
+def known_outputs(box: BlackBox) -> dict[str, set[int]]:
+    """The place of every name that an output of a black box may be called by."""
+    names = [*enumerate(output_names(box)), *enumerate(entry_names("output", (box.outputs,)))]
+    return {spelled: {place} for place, n in reversed(names) for spelled in (f"{box.name}.{n}", n)}

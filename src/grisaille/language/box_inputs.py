@@ -7,67 +7,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from grisaille.array_types import Array
-from grisaille.language.black_box import BlackBox
+from grisaille.language.black_box import BlackBox, value_count, value_names
 from grisaille.language.expression import Algebra, Expression, entries
 from grisaille.language.problem import Problem
-from grisaille.language.program import Program
-from grisaille.language.tables import entry_names
 from grisaille.language.unit_check import shown_units
-from grisaille.language.values import Value, ValueKind, readable_inputs
+from grisaille.language.values import entry_names
 from grisaille.language.variable import Variable
-
-# --- box inputs -----------------------------------------------------------------------------------
-# The inputs of a black box, value by value: what they are called, and which variables they are.
-
-
-def input_kinds(box: BlackBox) -> list[ValueKind]:
-    """The kind of each value that a black box takes, all arguments side by side."""
-    kinds: list[ValueKind] = []
-    parts = zip(box.argument_shapes or (), box.argument_labels, box.argument_is_whole, strict=True)
-    for shape, labels, is_whole in parts:
-        kinds += [ValueKind(labels)] if labels else [ValueKind((), is_whole)] * int(np.prod(shape))
-    return kinds
-
-
-def value_names(box: BlackBox, names: Sequence[str]) -> list[str]:
-    """A name for each value of a black box whose arguments are called so."""
-    arguments = zip(names, box.argument_shapes or (), box.argument_labels, strict=False)
-    return [
-        entry
-        for name, shape, labels in arguments
-        for entry in entry_names(name, () if labels else shape)
-    ]
-
-
-def input_number_names(box: BlackBox, names: Sequence[str]) -> list[str]:
-    """A name for each input number, from those of the values: `catalyst=A` for each label."""
-    return [
-        f"{name}={label}" if label else name
-        for name, kind in zip(names, input_kinds(box), strict=True)
-        for label in kind.labels or [""]
-    ]
-
-
-def shown_inputs(box: BlackBox, inputs: Array) -> list[Value]:
-    """Flat inputs as people read them."""
-    return readable_inputs(input_kinds(box), inputs)
-
-
-def argument_sources(box: BlackBox, arguments: Sequence[Expression]) -> list[Expression]:
-    """The expressions that a black box was called with: choices where their indicators stand."""
-    return [
-        _choice(argument) if labels else argument
-        for argument, labels in zip(arguments, box.argument_labels, strict=True)
-    ]
-
-
-def _choice(indicators: Expression) -> Expression:
-    """The choice behind its indicators: the only variable that they read."""
-    return next(iter(Program([indicators]).reads))
-
 
 # --- input names ----------------------------------------------------------------------------------
 # Names of the inputs and outputs of a black box, and all names they are known by.
@@ -105,23 +50,10 @@ def known_inputs(problem: Problem, box: BlackBox) -> dict[str, set[int]]:
 def input_units(problem: Problem, box: BlackBox) -> list[str | None]:
     """The unit of each input, as variables and outputs declare it; None where calls differ."""
     calls = [call for call in problem.program.calls if call.box is box]
-    sources = [argument_sources(box, call.arguments) for call in calls]
+    sources = [call.sources for call in calls]
     found = [[unit for source in own for unit in shown_units(source)] for own in sources]
     units = zip(*found, strict=True) if found else [(None,)] * value_count(box)
     return [own[0] if len(set(own)) == 1 else None for own in units]
-
-
-def output_names(box: BlackBox) -> list[str]:
-    """What the outputs of a black box are called, in tables and on paper."""
-    return list(box.output_names) or entry_names(
-        box.name, () if box.outputs == 1 else (box.outputs,)
-    )
-
-
-def known_outputs(box: BlackBox) -> dict[str, set[int]]:
-    """The place of every name that an output of a black box may be called by."""
-    names = [*enumerate(output_names(box)), *enumerate(entry_names("output", (box.outputs,)))]
-    return {spelled: {place} for place, n in reversed(names) for spelled in (f"{box.name}.{n}", n)}
 
 
 def names_by_source(problem: Problem, box: BlackBox) -> list[str]:
@@ -136,7 +68,7 @@ def names_by_source(problem: Problem, box: BlackBox) -> list[str]:
 def _sources(problem: Problem, box: BlackBox) -> list[list[str | None]]:
     """For each call, the variables and outputs that the inputs are; None for what is computed."""
     calls = [call for call in problem.program.calls if call.box is box]
-    called = [argument_sources(box, call.arguments) for call in calls]
+    called = [call.sources for call in calls]
     return [[n for a in arguments for n in _source_names(a)] for arguments in called]
 
 
@@ -169,12 +101,7 @@ def input_namings(problem: Problem, box: BlackBox) -> list[list[str]]:
     for call in problem.program.calls:
         if call.box is not box:
             continue
-        variables = [a for a in argument_sources(box, call.arguments) if isinstance(a, Variable)]
+        variables = [a for a in call.sources if isinstance(a, Variable)]
         if len(variables) == len(call.arguments):
             namings.append(value_names(box, [v.name for v in variables]))
     return [naming for naming in namings if len(set(naming)) == value_count(box)]
-
-
-def value_count(box: BlackBox) -> int:
-    """How many values a black box takes: numbers and labels."""
-    return len(input_kinds(box))

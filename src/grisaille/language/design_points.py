@@ -13,15 +13,17 @@ from grisaille.checks import first_strange, is_number, is_one_of, real_numbers
 from grisaille.errors import ModelError, shortened
 from grisaille.language.operations import Shape
 from grisaille.language.program import Program
-from grisaille.language.tables import (
+from grisaille.language.units import entry_units, plain_numbers
+from grisaille.language.values import (
+    ValueKind,
     check_distinct,
     check_order,
+    design_kinds,
     entry_names,
     named_columns,
     named_values,
+    not_whole,
 )
-from grisaille.language.units import entry_units, plain_numbers
-from grisaille.language.values import ValueKind, design_kinds, not_whole
 from grisaille.language.variable import Variable
 
 # A point counts as outside the bounds if it is by more than this part of their distance.
@@ -55,7 +57,7 @@ def own_points(program: Program, x: Any, who: str) -> Array:
 
     Nobody knows the value of an unknown beforehand. Where all unknowns are left out, they are NaN.
     """
-    decisions = [v for v in program.variables if not v.is_unknown]
+    decisions = program.decisions
     leaves_out = len(decisions) < len(program.variables) and not _has_unknowns(program, x, who)
     if not leaves_out or not decisions:
         return design_points(program, x, who)
@@ -72,14 +74,14 @@ def _has_unknowns(program: Program, x: Any, who: str) -> bool:
         x = x[0]
     named = _named_columns(_by_name(x), who)
     if named is not None:
-        unknowns = [v for v in program.variables if v.is_unknown]
+        unknowns = program.unknowns
         names = {*names_of_entries(unknowns), *(v.name for v in unknowns)}
         return any(is_one_of(name, names) for name in named)
     try:
         shape = np.shape(np.array(x, dtype=object))
     except ValueError:  # rows of different lengths, which are refused later
         return True
-    decisions = sum(v.size for v in program.variables if not v.is_unknown)
+    decisions = sum(v.size for v in program.decisions)
     return (shape[-1] if shape else 1) != decisions
 
 

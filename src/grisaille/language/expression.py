@@ -1,27 +1,28 @@
-"""Expressions: constants, known operations and black-box calls.
+"""Expressions: constants, known operations and black-box calls, and relations between them.
 
 An expression is immutable and has a NumPy shape. Operators and NumPy functions applied to one
-record a new expression (`numpy_functions` has the table); nothing is computed here.
+record a new expression, and comparisons record a constraint; nothing is computed here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import ArrayLike, NDArray
 
-from grisaille.checks import is_whole, real_numbers
+from grisaille.checks import is_number, is_one_of, is_whole, real_numbers
 from grisaille.errors import ModelError, NoSuchEntryError, shortened, text_of
 from grisaille.language import operations
 from grisaille.language.operations import Atom, Shape
+from grisaille.markup import code
 
 if TYPE_CHECKING:
     from grisaille.language.black_box import BlackBox
-    from grisaille.language.constraint import Constraint
     from grisaille.language.variable import Variable
 
 A = TypeVar("A")
@@ -245,12 +246,10 @@ class Expression:
 
     # --- relations -------------------------------------------------------------------------
     def __le__(self, other: Any) -> Constraint:
-        from grisaille.language.constraint import Constraint
 
         return Constraint(as_expression(self), as_expression(other))
 
     def __ge__(self, other: Any) -> Constraint:
-        from grisaille.language.constraint import Constraint
 
         return Constraint(as_expression(other), as_expression(self), flipped=True)
 
@@ -261,7 +260,6 @@ class Expression:
         raise ModelError(STRICT)
 
     def __eq__(self, other: object) -> Any:
-        from grisaille.language.constraint import Constraint
 
         return Constraint(as_expression(self), as_expression(other), is_equality=True)
 
@@ -306,12 +304,10 @@ class Expression:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from grisaille.language.numpy_functions import apply_ufunc
 
         return apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
-        from grisaille.language.numpy_functions import apply_function
 
         return apply_function(function, args, kwargs)
 
@@ -468,7 +464,6 @@ def as_expression(value: Any) -> Expression:
                 f"{value!r} == {value.labels[0]!r}, which is 1 or 0, or pass it to a black box"  # type: ignore[attr-defined]
             )
         return value
-    from grisaille.language.constraint import Constraint
 
     if isinstance(value, Constraint):
         raise is_relation(value)
@@ -550,3 +545,363 @@ def join(parts: Sequence[Any], arrange: Any) -> Expression:
         shapes = ", ".join(str(e.shape) for e in expressions)
         raise ModelError(f"shapes {shapes} cannot be joined: {error}") from error
     return Operation(operations.join, expressions)._relaid(lambda flat: flat[layout])
+
+
+# --- numpy functions ------------------------------------------------------------------------------
+
+_ATOM_OF_UFUNC: dict[Any, operations.Atom] = {
+    function: atom
+    for atom in operations.ATOMS
+    for function in atom.numpy
+    if isinstance(function, np.ufunc)
+}
+
+_RECORD_UFUNC: dict[Any, Callable[..., Any]] = {
+    np.positive: lambda a: a,
+    np.floor_divide: lambda a, b: as_expression(a) // b,
+    np.remainder: lambda a, b: as_expression(a) % b,
+    np.less_equal: lambda a, b: as_expression(a) <= b,
+    np.greater_equal: lambda a, b: as_expression(a) >= b,
+    np.less: lambda a, b: as_expression(a) < b,
+    np.greater: lambda a, b: as_expression(a) > b,
+    np.equal: lambda a, b: as_expression(a) == b,
+    np.not_equal: lambda a, b: as_expression(a) != b,
+}
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
+    """Record a NumPy ufunc such as `np.exp`."""
+    if method != "__call__":
+        raise ModelError(
+            f"np.{ufunc.__name__}.{method} cannot be recorded on an expression: use np.sum, "
+            "np.prod, np.max or np.min, or gs.white_box"
+        )
+    if options:
+        raise ModelError(
+            f"np.{ufunc.__name__} with {', '.join(options)}= cannot be recorded on an expression: "
+            "leave it out (an array a that is changed by a += y: write a = a + y)"
+        )
+    if ufunc in _ATOM_OF_UFUNC:
+        return operate(_ATOM_OF_UFUNC[ufunc], *inputs)
+    if ufunc in _RECORD_UFUNC:
+        return _RECORD_UFUNC[ufunc](*inputs)
+    raise _unknown(ufunc)
+
+
+def apply_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Record any other NumPy function such as `np.sum`."""
+    if function not in _RECORD_FUNCTION:
+        raise _unknown(function)
+    try:
+        return _RECORD_FUNCTION[function](*args, **kwargs)
+    except TypeError as error:
+        reason = text_of(error).split("() ", 1)[-1]  # Python names the function of our table first
+        raise ModelError(
+            f"{_numpy_name(function)} was given arguments that cannot be recorded on an "
+            f"expression: {reason}"
+        ) from error
+
+
+def _numpy_name(function: Any) -> str:
+    """How a user writes a NumPy function: `np.sum`, `np.linalg.inv`."""
+    name = str(function.__name__)
+    module = getattr(function, "__module__", None)
+    if module is None:  # ufuncs may have no module, and those of SciPy are not NumPy's
+        module = "numpy" if getattr(np, name, None) is function else "scipy.special"
+    return f"{module.replace('numpy', 'np', 1)}.{name}"
+
+
+def _unknown(function: Any) -> ModelError:
+    name = _numpy_name(function)
+    if name in _INSTEAD:
+        return ModelError(f"{name} cannot be recorded on an expression: {_INSTEAD[name]}")
+    short = name.rpartition(".")[2]
+    return ModelError(
+        f"{name} cannot be recorded on an expression: use operators and the NumPy functions listed "
+        "in docs/language.md, or wrap your own function with gs.white_box, as in "
+        f"gs.white_box(lambda a: {name}(a, ...), name={short!r})(x)"
+    )
+
+
+_ROUNDED = "write np.floor(a + 0.5), or declare a gs.Integer"
+_ENTRIES = "constraints of arrays count entry by entry, so pass them to subject_to as they are"
+# What to write where a few operations do what a function of NumPy does.
+_INSTEAD = {
+    "np.round": _ROUNDED,
+    "np.around": _ROUNDED,
+    "np.rint": _ROUNDED,
+    "np.trunc": "write np.sign(a) * np.floor(np.abs(a))",
+    "np.exp2": "write 2**a",
+    "np.cbrt": "write np.sign(a) * np.abs(a) ** (1 / 3)",
+    "np.std": "write np.sqrt(np.mean((a - np.mean(a)) ** 2))",
+    "np.var": "write np.mean((a - np.mean(a)) ** 2)",
+    "np.diff": "write a[1:] - a[:-1]",
+    "np.append": "write np.concatenate([a, b])",
+    "np.outer": "write a.reshape(-1, 1) * b.reshape(1, -1)",
+    "np.heaviside": "write np.where(a >= 0, 1, 0)",
+    "np.all": f"{_ENTRIES}; in a condition, write (a <= 1) & (b <= 1)",
+    "np.any": "write (a <= 1) | (b <= 1)",
+    "np.logical_and": "write (a <= 1) & (b <= 1)",
+    "np.logical_or": "write (a <= 1) | (b <= 1)",
+}
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Expression:
+    if not isinstance(condition, Constraint):
+        raise ModelError(
+            f"np.where needs a comparison such as y <= 0 as its condition, got "
+            f"{shortened(condition)}"
+        )
+    if condition.is_equality:
+        raise is_equality_as_condition(condition)
+    return operate(operations.where, condition.body, yes, no)
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    raised = a if low is None else operate(operations.maximum, a, low)
+    return raised if high is None else operate(operations.minimum, raised, high)
+
+
+def _dot(a: Any, b: Any) -> Expression:
+    left, right = as_expression(a), as_expression(b)
+    if left.ndim > 1 and right.ndim > 2:
+        raise ModelError(
+            f"np.dot of shapes {left.shape} and {right.shape} cannot be recorded: use @ for a "
+            "stack of matrix products"
+        )
+    return left @ right if left.shape and right.shape else left * right
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None) -> Expression:
+    value = as_expression(x)
+    if value.ndim == 0:
+        return abs(value)
+    of_matrix = value.ndim > 1 if axis is None else np.ndim(axis) > 0 and len(axis) > 1
+    if of_matrix and ord is not None and not is_one_of(ord, ("fro",)):
+        raise ModelError(
+            f"np.linalg.norm of a matrix with ord={shortened(ord)} cannot be recorded: only the "
+            "Frobenius norm can; for norms of its rows or columns pass axis=1 or axis=0"
+        )
+    order = ord if is_number(ord) else None  # whatever else it is may compare in its own way
+    if ord is None or of_matrix or order == 2:
+        return reduce(operations.norm, value, axis)
+    if order == 1:
+        return reduce(operations.total, abs(value), axis)
+    if order == np.inf:
+        return reduce(operations.largest, abs(value), axis)
+    raise ModelError(
+        f"np.linalg.norm with ord={shortened(ord)} cannot be recorded: use 1, 2 or np.inf"
+    )
+
+
+def _reducing(atom: operations.Atom) -> Callable[..., Expression]:
+    return lambda a, axis=None: reduce(atom, a, axis)
+
+
+_RECORD_FUNCTION: dict[Any, Callable[..., Any]] = {
+    function: _reducing(atom)
+    for atom in operations.ATOMS
+    for function in atom.numpy
+    if function not in _ATOM_OF_UFUNC
+} | {
+    np.mean: lambda a, axis=None: as_expression(a).mean(axis),
+    np.clip: _clip,
+    np.where: _where,
+    np.dot: _dot,
+    np.linalg.norm: _norm,
+    np.stack: lambda arrays, axis=0: join(list(arrays), partial(np.stack, axis=axis)),
+    np.concatenate: lambda arrays, axis=0: join(list(arrays), partial(np.concatenate, axis=axis)),
+    np.hstack: lambda parts: join(list(parts), np.hstack),
+    np.vstack: lambda parts: join(list(parts), np.vstack),
+    np.reshape: lambda a, shape: a.reshape(shape),
+    np.ravel: lambda a: a.ravel(),
+    np.transpose: lambda a: a.T,
+    np.squeeze: lambda a: a._relaid(np.squeeze),
+    np.shape: lambda a: a.shape,
+    np.size: lambda a: a.size,
+    np.ndim: lambda a: a.ndim,
+}
+
+
+# --- constraints ----------------------------------------------------------------------------------
+
+EQUALITY_TOLERANCE = 1e-4
+"""By how much the two sides of an equality may differ, if nothing else is said."""
+TOO_LARGE = " (too large)"
+"""What the first of its two inequalities adds to the name of an equality."""
+
+
+class Constraint:
+    """A relation `left <= right` or `left == right`: a constraint of a problem.
+
+    An inequality is also the condition of `np.where`: `a & b` holds where both hold, `a | b` where
+    one holds.
+
+    Attributes:
+        left: The side that must not be larger.
+        right: The side that must not be smaller.
+        flipped: Whether it was written `right >= left`.
+        name: What it is called in texts and tables; None if it is written as a formula.
+        unit: Its declared unit; None if there is none.
+        tolerance: By how much `left` may be larger all the same; or, in an equality, differ.
+        is_equality: Whether both sides must be equal. A problem takes it as two inequalities.
+        is_half: Whether it is one of these two.
+        is_exact: Whether it has no tolerance at all, not even the default one for rounding.
+        lenience: By how much it may be missed beyond its tolerance in a trial that still counts as
+            feasible. Searches, bounds and proofs do not use it.
+        body: `left - right - tolerance`, at most 0 where an inequality counts as met.
+    """
+
+    __slots__ = (
+        "body",
+        "flipped",
+        "is_equality",
+        "is_exact",
+        "is_half",
+        "left",
+        "lenience",
+        "name",
+        "right",
+        "tolerance",
+        "unit",
+    )
+
+    def __init__(
+        self,
+        left: Expression,
+        right: Expression,
+        flipped: bool = False,
+        name: str | None = None,
+        unit: Unit = None,
+        tolerance: float | None = None,
+        is_equality: bool = False,
+        is_half: bool = False,
+        is_exact: bool = False,
+        lenience: float = 0.0,
+    ) -> None:
+        self.left = left
+        self.right = right
+        self.flipped = flipped
+        self.name = name
+        self.unit = unit
+        self.is_equality = is_equality
+        self.is_half = is_half
+        self.is_exact = is_exact
+        self.lenience = lenience
+        if tolerance is None:
+            tolerance = EQUALITY_TOLERANCE if is_equality else 0.0
+        self.tolerance = tolerance
+        if _is_zero(right):
+            body = left
+        else:  # not `left - right`, which refuses infinite bounds
+            body = -right if _is_zero(left) else Operation(operations.subtract, (left, right))
+        self.body = body - tolerance if tolerance else body
+
+    @property
+    def residual(self) -> Expression:
+        """`left - right`, without any tolerance."""
+        return self.left - self.right
+
+    def halves(self) -> tuple[Constraint, Constraint]:
+        """An equality as two inequalities, which are met if the sides differ by the tolerance."""
+        own = self.describe() if self.name is None else self.name
+        common = {"is_equality": False, "is_half": True}
+        return (
+            self.replaced(name=f"{own}{TOO_LARGE}", **common),
+            self.replaced(
+                left=self.right,
+                right=self.left,
+                flipped=True,
+                name=f"{own} (too small)",
+                **common,
+            ),
+        )
+
+    def __and__(self, other: Constraint) -> Constraint:
+        return self._combined(operations.maximum, "&", other)
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return self._combined(operations.minimum, "|", other)
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __iter__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} counts entry by entry: pass it as it is, without all(), any() or list()"
+        )
+
+    def _combined(self, atom: Atom, sign: str, other: Any) -> Constraint:
+        if not isinstance(other, Constraint):
+            raise ModelError(
+                f"({self!r}) {sign} {shortened(other)}: both sides must be comparisons of "
+                f"expressions, each in parentheses, such as (y <= 1) {sign} (z >= 0)"
+            )
+        for one in (self, other):
+            if one.is_equality:
+                raise is_equality_as_condition(one)
+        return Constraint(operate(atom, self.body, other.body), Constant(0.0))
+
+    def __bool__(self) -> NoReturn:
+        raise ModelError(
+            f"{self!r} has no truth value before it is evaluated: write 0 <= y <= 1 as two "
+            "constraints, 'a and b' as a & b, and np.where(y <= 0, a, b) instead of if"
+        )
+
+    __array_function__ = Expression.__array_function__
+
+    def __array_ufunc__(self, *_args: Any, **_options: Any) -> NoReturn:
+        raise is_relation(self)
+
+    def replaced(self, **parts: Any) -> Constraint:
+        """The same constraint with other parts, such as `left=` or `tolerance=`."""
+        own = {name: getattr(self, name) for name in self.__slots__ if name != "body"}
+        return Constraint(**(own | parts))
+
+    @property
+    def labels(self) -> list[str]:
+        """One text for each entry: the name or the formula, with the index in an array."""
+        own, gap, comma = (
+            (self.describe(), "  ", ", ") if self.name is None else (self.name, "", ",")
+        )
+        return [
+            f"{own}{gap}[{comma.join(map(str, index))}]" if index else own
+            for index in np.ndindex(self.body.shape)
+        ]
+
+    def describe(self, write: Callable[[Expression], str] = repr) -> str:
+        """The relation in the direction it was written in, its sides as `write` writes them."""
+        if self.is_equality:
+            return f"{write(self.left)} == {write(self.right)}"
+        if self.flipped:
+            return f"{write(self.right)} >= {write(self.left)}"
+        return f"{write(self.left)} <= {write(self.right)}"
+
+    def __repr__(self) -> str:
+        return self.describe() if self.name is None else f"{self.name}: {self.describe()}"
+
+    def _repr_html_(self) -> str:
+        return code(repr(self))
+
+
+def is_equality_as_condition(constraint: Constraint) -> ModelError:
+    """What is wrong with an equality where a condition is needed."""
+    return ModelError(
+        f"{constraint!r} is an equality, which numbers hardly ever meet exactly: as a condition, "
+        "write abs(a - b) <= tolerance"
+    )
+
+
+def is_never_met(constraint: Constraint) -> bool:
+    """Return whether a side is an infinite constant that the other side can never reach."""
+    left, right = (
+        np.zeros(()) if side._known is None else side._known
+        for side in (constraint.left, constraint.right)
+    )
+    if constraint.is_equality:
+        return bool(np.isinf(left).any() or np.isinf(right).any())
+    return bool((left == np.inf).any() or (right == -np.inf).any())
+
+
+def _is_zero(expression: Expression) -> bool:
+    return not expression.shape and expression._known is not None and expression._known == 0

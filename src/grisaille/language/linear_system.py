@@ -12,8 +12,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array, Flags
 from grisaille.errors import ModelError
-from grisaille.language.constraint import Constraint
-from grisaille.language.expression import Expression
+from grisaille.language.expression import Constraint, Expression
 from grisaille.language.program import BoxCall, Program, linear_nodes
 from grisaille.language.variable import Variable
 

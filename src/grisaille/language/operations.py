@@ -240,7 +240,7 @@ arctan2 = elementwise(
 where = elementwise(
     "where", _where, (), slopes.where, known.where, units.CHOSEN, texts.where,
     continuous=False,
-    gaps={"numpy": "np.where takes a comparison, which `numpy_functions` takes apart"},
+    gaps={"numpy": "np.where takes a comparison, which `expression` takes apart"},
 )
 negative = elementwise(
     "negative", torch.neg, np.negative, (lambda a, v: -1.0,), known.negative, units.SAME,
@@ -347,7 +347,7 @@ smallest = reduction(
 norm = reduction(
     "norm", lambda value, axes: torch.linalg.vector_norm(value, dim=axes), (),
     slopes.norm, units.TOTAL,
-    gaps=_LOWERED | {"numpy": "np.linalg.norm has orders, which `numpy_functions` takes apart"},
+    gaps=_LOWERED | {"numpy": "np.linalg.norm has orders, which `expression` takes apart"},
 )
 
 matmul = Atom(

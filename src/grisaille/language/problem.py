@@ -16,13 +16,14 @@ from grisaille.checks import argument, check_amount, check_name, tuple_of
 from grisaille.errors import ModelError, shortened
 from grisaille.language import operations
 from grisaille.language.black_box import BlackBox
-from grisaille.language.constraint import Constraint, is_never_met
 from grisaille.language.expression import (
     Algebra,
     Constant,
+    Constraint,
     Expression,
     Operation,
     as_expression,
+    is_never_met,
     operate,
 )
 from grisaille.language.linear_system import check_linear_constraints

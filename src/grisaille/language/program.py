@@ -71,6 +71,12 @@ class BoxCall:
         """Whether its inputs are known exactly once the variables are chosen."""
         return not self.upstream
 
+    @property
+    def sources(self) -> list[Expression]:
+        """The expressions that the user called it with: choices where their indicators stand."""
+        shown = zip(self.arguments, self.box.argument_labels, strict=True)
+        return [next(iter(Program([a]).reads)) if labels else a for a, labels in shown]
+
 
 Resolve = Callable[[BoxCall, Tensor], Tensor]
 """`(call, states of shape (batch, inputs)) -> outputs of shape (batch, outputs)`."""
@@ -124,6 +130,11 @@ class Program:
         self.equality_tolerances = (
             np.zeros(rows) if equality_tolerances is None else equality_tolerances
         )
+
+    @property
+    def decisions(self) -> list[Variable]:
+        """The variables that are chosen, not determined by equations."""
+        return [v for v in self.variables if not v.is_unknown]
 
     @property
     def unknowns(self) -> list[Unknown]:

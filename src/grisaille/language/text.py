@@ -16,8 +16,7 @@ import numpy as np
 from grisaille.array_types import Array
 from grisaille.checks import check_name, is_flag
 from grisaille.errors import ModelError
-from grisaille.language.constraint import Constraint
-from grisaille.language.expression import Algebra, Expression, Unit, as_expression
+from grisaille.language.expression import Algebra, Constraint, Expression, Unit, as_expression
 from grisaille.language.formula_text import ATOMIC, Text
 from grisaille.language.units import declared_unit, unit_text
 from grisaille.language.variable import Variable

@@ -19,8 +19,7 @@ import numpy as np
 
 from grisaille.errors import ModelError
 from grisaille.language.black_box import BlackBox
-from grisaille.language.constraint import Constraint
-from grisaille.language.expression import Algebra, Expression, Operation, Unit
+from grisaille.language.expression import Algebra, Constraint, Expression, Operation, Unit
 from grisaille.language.operations import Shape
 from grisaille.language.program import Program
 from grisaille.language.text import formula, unnamed

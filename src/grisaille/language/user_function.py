@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from grisaille.checks import attribute_of, check_name, is_count
 from grisaille.errors import ModelError, counted, shortened
-from grisaille.language.constraint import Constraint
-from grisaille.language.expression import Expression
+from grisaille.language.expression import Constraint, Expression
 from grisaille.language.operations import Shape
 
 Box = TypeVar("Box", covariant=True)

@@ -17,8 +17,7 @@ from grisaille.markup import labelled
 from grisaille.proof.relaxation import PlausibleRelaxation
 from grisaille.records import History
 from grisaille.search.branch_and_bound import Limits, branch_and_bound
-from grisaille.search.proof import ProofStatus, RefutedRegion, Regions
-from grisaille.search.search_problem import rounded
+from grisaille.search.search_problem import ProofStatus, RefutedRegion, Regions, rounded
 
 
 @dataclass(frozen=True, slots=True)

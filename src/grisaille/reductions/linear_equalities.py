@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from grisaille.array_types import Array, Flags
 from grisaille.errors import ModelError
 from grisaille.language import operations
-from grisaille.language.constraint import Constraint
 from grisaille.language.design_points import own_points
-from grisaille.language.expression import Constant, Expression, Operation
+from grisaille.language.expression import Constant, Constraint, Expression, Operation
 from grisaille.language.linear_system import (
     LinearRows,
     LinearSystem,
@@ -33,8 +32,8 @@ from grisaille.language.linear_system import (
 )
 from grisaille.language.problem import DEFAULT_TOLERANCE, Problem, reduced_by, rewritten
 from grisaille.language.program import Program, substituted
-from grisaille.language.tables import entry_names
 from grisaille.language.text import labelled
+from grisaille.language.values import entry_names
 from grisaille.language.variable import DesignSpace, Integer, Unknown, Variable
 from grisaille.records import Failure, History, Pending, Probe, Situation, Suggestion, Trial
 

@@ -22,7 +22,7 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from grisaille.search.proof import Proof, ProofStatus, RefutedRegion, Regions, Relaxation
+from grisaille.search.search_problem import Proof, ProofStatus, RefutedRegion, Regions, Relaxation
 
 # --- multipliers ----------------------------------------------------------------------------------
 # A small pool of Lagrangian multipliers and Farkas rays, learned where they are missing.

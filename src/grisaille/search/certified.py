@@ -15,8 +15,14 @@ from grisaille.errors import ModelError, shortened
 from grisaille.search.branch_and_bound import BRANCH_AND_BOUND, Limits, branch_and_bound
 from grisaille.search.multistart import MultiStart, search_from
 from grisaille.search.polish import with_stationarity
-from grisaille.search.proof import NoRelaxation, Proof
-from grisaille.search.search_problem import SearchProblem, Solution, Solver, sampled_scale
+from grisaille.search.search_problem import (
+    NoRelaxation,
+    Proof,
+    SearchProblem,
+    Solution,
+    Solver,
+    sampled_scale,
+)
 
 # --- devices --------------------------------------------------------------------------------------
 # The device where tensors are made during a proof: the processor, or another one of PyTorch.

@@ -8,14 +8,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from grisaille.belief.design_problem import with_tried_parts
 from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.plausible_set import PlausibleSet
-from grisaille.belief.variable_blocks import with_tried_parts
 from grisaille.proof.relaxation import branching_variables, relaxed
 from grisaille.search.certified import Certified
 from grisaille.search.multistart import MultiStart
-from grisaille.search.proof import Proof, ProofStatus
-from grisaille.search.search_problem import SearchProblem, Solution, Solver
+from grisaille.search.search_problem import Proof, ProofStatus, SearchProblem, Solution, Solver
 from grisaille.strategies.practical.gap import spread_of
 
 # While trials are pending, others wait for a suggestion, and many are made between answers.

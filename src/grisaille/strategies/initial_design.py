@@ -26,10 +26,9 @@ from grisaille.language.linear_system import (
     LinearSystem,
     linear_restrictions,
 )
-from grisaille.language.loops import Loops
 from grisaille.language.problem import Problem
 from grisaille.language.program import Program
-from grisaille.language.unknowns import unknown_entries
+from grisaille.language.unknowns import Loops, unknown_entries
 from grisaille.language.values import Value
 from grisaille.records import History, Situation, Suggestion, Trial, TrialKind, taken_designs
 from grisaille.reductions.linear_equalities import points_to_try

@@ -16,7 +16,7 @@ from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.processes.likelihood import NOISE_FREE
 from grisaille.checks import check_count
 from grisaille.errors import ModelError
-from grisaille.language.constraint import Constraint
+from grisaille.language.expression import Constraint
 from grisaille.language.linear_system import linear_rows
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
@@ -26,7 +26,7 @@ from grisaille.records import Bound, Situation, Suggestion, TrialKind
 from grisaille.reductions.collapse import COLLAPSED, Collapse, collapse, unknown_outputs
 from grisaille.search.polytope import Polytope
 from grisaille.search.search_problem import Solution
-from grisaille.strategies.acquisition_search import settled, spreads
+from grisaille.strategies.acquisition import settled, spreads
 from grisaille.strategies.initial_design import (
     as_initial,
     check_design,

@@ -10,8 +10,7 @@ from grisaille.array_types import Array
 from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.records import NO_BOUND, Bound, Suggestion, TrialKind
-from grisaille.search.proof import ProofStatus
-from grisaille.search.search_problem import Solution, Solver
+from grisaille.search.search_problem import ProofStatus, Solution, Solver
 
 
 @dataclass(frozen=True, slots=True)

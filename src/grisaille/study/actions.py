@@ -13,15 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.errors import ModelError, counted, shortened
-from grisaille.language.box_inputs import input_kinds, input_names
+from grisaille.language.black_box import input_kinds
+from grisaille.language.box_inputs import input_names
 from grisaille.language.design_points import names_of_entries
-from grisaille.language.tables import entry_names, named_columns
-from grisaille.language.values import design_kinds
+from grisaille.language.values import (
+    ValueKind,
+    design_kinds,
+    entry_names,
+    named_columns,
+    table_of,
+    typed_number,
+)
 from grisaille.language.variable import Variable
 from grisaille.study.answers import answer_places
 from grisaille.study.state import TrialState
 from grisaille.study.trial_tables import outcome_text
-from grisaille.study.written import parsed, table_of, typed_number, typed_value
 
 if TYPE_CHECKING:
     import pandas
@@ -181,7 +187,7 @@ def _trial_of(study: Study, name: str) -> str:
 def _point(words: list[str], variables: Sequence[Variable]) -> dict[str, Any]:
     """A point, from words such as `T=350`; a label may stand without quotes, `catalyst=B`."""
     point: dict[str, Any] = {}
-    choices = {v.name for v in variables if v.labels}
+    kinds = {v.name: kind for v in variables for kind in design_kinds([v])}
     scalars = {name for v in variables for name in entry_names(v.name, v.shape)}
     for word in words:
         name, sign, text = word.partition("=")
@@ -189,9 +195,9 @@ def _point(words: list[str], variables: Sequence[Variable]) -> dict[str, Any]:
             raise ModelError(f"enqueue: {shortened(word)} is not NAME=VALUE, such as T=350")
         if name.strip() in point:
             raise ModelError(f"enqueue: {shortened(name.strip())} has two values: give one")
-        is_label = name.strip() in choices and not text.strip().startswith('"')
         what = f"the value of {shortened(name.strip())}"
-        point[name.strip()] = value = text.strip() if is_label else parsed(text, what)
+        kind = kinds.get(name.strip(), ValueKind())
+        point[name.strip()] = value = kind.parsed(text, what)
         if isinstance(value, list) and name.strip() in scalars:
             raise ModelError(
                 f"enqueue: {shortened(word)} has several values, but {name.strip()} is one: give "
@@ -280,10 +286,10 @@ def _observe(study: Study, form: Form) -> str:
 
 
 def _enqueue(study: Study, form: Form) -> str:
-    variables = [v for v in study.problem.variables if not v.is_unknown]
+    variables = study.problem.program.decisions
     names, kinds = names_of_entries(variables), design_kinds(variables)
     point = {
-        name: typed_value(form.get(f"x:{name}", ""), name, bool(kind.labels))
+        name: kind.typed(form.get(f"x:{name}", ""), name)
         for name, kind in zip(names, kinds, strict=True)
     }
     numbers = study.enqueue([point] if len(point) > 1 else point)
@@ -339,5 +345,5 @@ def _inputs(study: Study, box: str, form: Form) -> dict[str, float | str]:
     ):
         text = form.get(f"s:{place}", "").strip()
         if text:
-            found[name] = typed_value(text, name, bool(kind.labels))
+            found[name] = kind.typed(text, name)
     return found

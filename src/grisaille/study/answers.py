@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,25 +16,29 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.learning import believe, input_range, noise_of
-from grisaille.checks import attribute_of, first_strange, is_finite, real_numbers
+from grisaille.checks import attribute_of, is_finite
 from grisaille.errors import EvaluationError, ModelError, counted, shortened
-from grisaille.language.black_box import BlackBox
-from grisaille.language.box_inputs import (
-    argument_sources,
+from grisaille.language.black_box import (
+    BlackBox,
     input_kinds,
-    input_names,
-    input_units,
-    known_inputs,
     known_outputs,
     output_names,
     value_count,
 )
+from grisaille.language.box_inputs import input_names, input_units, known_inputs
 from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall, Program, split_outputs
-from grisaille.language.tables import Places
 from grisaille.language.units import entry_units, plain_numbers
-from grisaille.language.values import ValueKind, check_indicators, condensed, expanded
+from grisaille.language.values import (
+    Places,
+    RowReader,
+    ValueKind,
+    check_indicators,
+    condensed,
+    expanded,
+    flat_values,
+)
 from grisaille.records import History, Observation
 from grisaille.study.argument_checks import refusal
 from grisaille.study.events import (
@@ -207,7 +211,7 @@ def inside_bounds(program: Program, points: Array) -> Array:
 
 def direct_entries(program: Program, call: BoxCall) -> list[int | None]:
     """For each value that a call takes, the design entry that it is; None if it is computed."""
-    return _all_entries(program, argument_sources(call.box, call.arguments))
+    return _all_entries(program, call.sources)
 
 
 def _all_entries(program: Program, expressions: Sequence[Expression]) -> list[int | None]:
@@ -425,7 +429,7 @@ def settable(problem: Problem, box: BlackBox, inputs: Array) -> Array:
     rounded = []
     for place, value in enumerate(condensed(kinds, inputs).tolist()):
         read = [entry for own in entries if (entry := own[place]) is not None]
-        if kinds[place].labels or any(program.space.steps[entry] for entry in read):
+        if not kinds[place].has_digits or any(program.space.steps[entry] for entry in read):
             rounded.append(value)  # it can be set as it is
         elif calls and len(read) == len(calls):
             low = max(float(program.lower[entry]) for entry in read)
@@ -474,14 +478,14 @@ def observed_rows(
     who = f"observe({box.name!r})"
     x_kinds, y_kinds = input_kinds(box), [ValueKind()] * box.outputs
     if outputs is not None:
-        x = _table(box, "inputs", inputs, input_places(problem, box), x_kinds)
-        y = _table(box, "outputs", outputs, output_places(box), y_kinds)
+        x = RowReader(who, input_places(problem, box), x_kinds).rows(inputs, "inputs")
+        y = RowReader(who, output_places(box), y_kinds).rows(outputs, "outputs")
     else:
         places = answer_places(problem, box)
         columns = places.named(inputs, who)
         if columns is None:
             columns = _numbered(box, inputs, places)
-        both = _chosen(box, columns, places, [*x_kinds, *y_kinds])
+        both = RowReader(who, places, [*x_kinds, *y_kinds]).chosen(columns)
         x, y = both[:, : box.inputs], both[:, box.inputs :]
     if len(x) != len(y):
         raise ModelError(f"{who}: {len(x)} rows of inputs, but {len(y)} rows of outputs")
@@ -520,15 +524,15 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
         for place, name in places.found(named, shown).items():
             cell = named[name] if isinstance(given, Mapping) else _only(named[name])
             value = plain_numbers(cell, [places.units[place]], [name], fault)
-            if not (kinds[place].labels or is_finite(value)):
+            if not kinds[place].may_be(value):
                 raise fault(f"{name} is {shortened(value)}: pass a finite number")
             done[place] = kinds[place].number(value, name)
         return expanded(kinds, done)
     given = plain_numbers(given, places.units, places.shown, fault)
     parts = given if isinstance(given, tuple | list) else [given]
-    found = _flat_values(parts)
+    found = flat_values(parts)
     if len(found) == len(kinds) and all(
-        kind.labels or is_finite(value) for kind, value in zip(kinds, found, strict=True)
+        kind.may_be(value) for kind, value in zip(kinds, found, strict=True)
     ):
         values = [k.number(v, name) for k, v, name in zip(kinds, found, places.shown, strict=True)]
         return expanded(kinds, np.array(values, dtype=float))
@@ -546,17 +550,6 @@ def inputs_done(problem: Problem, box: BlackBox, asked: Array, given: Any) -> Ar
 def _only(column: Any) -> Any:
     """Return the value of a column with one row; anything else as it is."""
     return column[0] if np.shape(column) == (1,) else column
-
-
-def _flat_values(parts: Sequence[Any]) -> list[Any]:
-    """Numbers and labels in a row, from values and arrays; empty if that is not what they are."""
-    found: list[Any] = []
-    for part in parts:
-        try:
-            found += [part] if isinstance(part, str) else np.ravel(real_numbers(part)).tolist()
-        except (TypeError, ValueError):
-            return []
-    return found
 
 
 def input_places(problem: Problem, box: BlackBox) -> Places:
@@ -605,108 +598,6 @@ def _numbered(box: BlackBox, given: Any, places: Places) -> dict[str, Any]:
             f"names, but {places.all}: pass one for each, in this order"
         )
     return {name: given[number] for name, number in zip(places.shown, columns, strict=True)}
-
-
-def _table(
-    box: BlackBox,
-    what: str,
-    given: Any,
-    places: Places,
-    kinds: Sequence[ValueKind],
-) -> Array:
-    """Inputs or outputs that were passed on their own, one row per answer, flat."""
-    width = len(kinds)
-    columns = places.named(given, f"observe({box.name!r})")
-    if columns is not None:
-        return _chosen(box, columns, places, kinds)
-    given = plain_numbers(given, places.units, places.shown, _fault(box))
-    if any(kind.labels for kind in kinds):
-        return _rows_with_labels(box, given, places, kinds)
-    array = _numbers(box, f"the {what} are", given)
-    if array.ndim <= 1 and (width == 1 or array.size == width):
-        array = array.reshape(-1, width)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise ModelError(
-            f"observe({box.name!r}): {what} have shape {array.shape}, but black box {box.name!r} "
-            f"has {width} {what}: pass one row per answer, {width} columns"
-        )
-    return array
-
-
-def _rows_with_labels(
-    box: BlackBox, given: Any, places: Places, kinds: Sequence[ValueKind]
-) -> Array:
-    """Inputs that hold labels, or the numbers that stand for them, one row per answer, flat."""
-    table = np.array(given, dtype=object)
-    if table.ndim == 1 and table.size in (len(kinds), box.inputs):
-        table = table[None]
-    if table.ndim == 2 and table.shape[1] == box.inputs:
-        numbers = _numbers(box, "the inputs are", table.tolist())
-        check_indicators(kinds, numbers, f"observe({box.name!r})")
-        return numbers
-    if table.ndim != 2 or table.shape[1] != len(kinds):
-        raise ModelError(
-            f"observe({box.name!r}): inputs have shape {table.shape}, but black box {box.name!r} "
-            f"has {len(kinds)} inputs: pass one row per answer, {len(kinds)} columns"
-        )
-    columns = zip(places.shown, table.T.tolist(), kinds, strict=True)
-    parts = [_column(box, name, column, kind) for name, column, kind in columns]
-    return expanded(kinds, np.column_stack(parts))
-
-
-def _chosen(
-    box: BlackBox, columns: Mapping[Any, Any], places: Places, kinds: Sequence[ValueKind]
-) -> Array:
-    """Some columns of a table, side by side, as the flat numbers that they stand for."""
-    names = places.columns(columns, f"observe({box.name!r})")
-    given = [
-        plain_numbers(columns[name], [unit], [f"column {name!r}"], _fault(box))
-        for name, unit in zip(names, places.units, strict=True)
-    ]
-    parts = zip(names, given, kinds, strict=True)
-    found = [_column(box, name, numbers, kind) for name, numbers, kind in parts]
-    for name, column in zip(names, found, strict=True):
-        if column.ndim != 1:
-            raise ModelError(
-                f"observe({box.name!r}): column {shortened(name)} has shape {column.shape}: each "
-                "row must hold one number"
-            )
-        if len(column) != len(found[0]):
-            raise ModelError(
-                f"observe({box.name!r}): column {shortened(names[0])} has "
-                f"{counted(len(found[0]), 'row')}, but {shortened(name)} has {len(column)}: pass "
-                "one number of each per answer"
-            )
-    return expanded(kinds, np.column_stack(found))
-
-
-def _column(box: BlackBox, name: Any, given: Any, kind: ValueKind) -> Array:
-    """A column of a table as numbers: labels as their positions."""
-    if not kind.labels and not kind.is_whole:
-        return np.atleast_1d(_numbers(box, f"column {shortened(name)} is", given))
-    numbers = given if kind.labels else _numbers(box, f"column {shortened(name)} is", given)
-    try:
-        return np.array([kind.number(value, str(name)) for value in _column_entries(numbers)])
-    except ModelError as error:
-        raise ModelError(f"observe({box.name!r}): {error}") from error
-
-
-def _fault(box: BlackBox) -> Callable[[str], ModelError]:
-    return lambda text: ModelError(f"observe({box.name!r}): {text}")
-
-
-def _column_entries(column: Any) -> list[Any]:
-    return [column] if isinstance(column, str) else np.atleast_1d(np.array(column, object)).tolist()
-
-
-def _numbers(box: BlackBox, which: str, given: Any) -> Array:
-    try:
-        return real_numbers(given)
-    except (TypeError, ValueError, RuntimeError) as error:  # the last is PyTorch's
-        raise ModelError(
-            f"observe({box.name!r}): {which} not all numbers, there is "
-            f"{shortened(first_strange(given))}: pass numbers, and leave out what has no value"
-        ) from error
 
 
 # --- answers table --------------------------------------------------------------------------------

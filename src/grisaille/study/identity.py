@@ -5,27 +5,30 @@ from __future__ import annotations
 import platform
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.errors import ProtocolError, printable
-from grisaille.language.box_inputs import input_kinds, input_names
+from grisaille.language.black_box import input_kinds
+from grisaille.language.box_inputs import input_names
 from grisaille.language.diagram import draw
 from grisaille.language.fingerprint import difference, fingerprint, learned_boxes
 from grisaille.language.problem import Problem
 from grisaille.language.units import unit_of_entry
-from grisaille.language.values import design_kinds, kinds_to_plain
+from grisaille.language.values import ValueKind, design_kinds, kinds_from_plain, kinds_to_plain
 from grisaille.records import Suggestion
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.log.event_log import Data
 from grisaille.study.trial_tables import design_names
+
+T = TypeVar("T")
 
 # --- identity -------------------------------------------------------------------------------------
 # The settings that identify a study, and how they may differ from the stored ones.
@@ -81,6 +84,79 @@ def learned_of(settings: Data) -> list[str]:
     """Return the black boxes of a study whose bands are learned from answers, as recorded."""
     by_declaration = "Declared()" in settings.get("strategy", "")
     return [] if by_declaration else learned_boxes(settings.get("problem", []))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """An entry of a design point, as the settings of a study have it.
+
+    Attributes:
+        name: Its name.
+        lower: Its least value.
+        upper: Its greatest value.
+        step: The length of its steps; 0 if it has none.
+        is_log: True if it is searched in the logarithm.
+        kind: Its kind.
+    """
+
+    name: str
+    lower: float
+    upper: float
+    step: float
+    is_log: bool
+    kind: ValueKind
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Itself as JSON can hold it, without what is usual."""
+        return (
+            {"name": self.name, "lower": self.lower, "upper": self.upper}
+            | ({"step": self.step} if self.step else {})
+            | ({"log": True} if self.is_log else {})
+            | ({"whole": True} if self.kind.is_whole else {})
+            | ({"labels": list(self.kind.labels)} if self.kind.labels else {})
+        )
+
+    def range_text(self, unit: str) -> str:
+        """Return what it may be, in a few words.
+
+        Args:
+            unit: Follows the range.
+        """
+        members = self.kind.members(self.lower, self.upper)
+        if members:
+            return f"{members}{unit}"
+        text = f"[{self.lower:g}, {self.upper:g}]{unit}"
+        text += f" in steps of {self.step:g}" if self.step else ""
+        return text + (" in the logarithm" if self.is_log else "")
+
+    def fold(
+        self,
+        texts: Callable[[tuple[str, ...]], T],
+        integers: Callable[[int, int], T],
+        numbers: Callable[[StoredEntry], T],
+    ) -> T:
+        """Return what it is to another tool.
+
+        Args:
+            texts: Makes it from the texts to choose from.
+            integers: Makes it from the least and the greatest of integers.
+            numbers: Makes it from an entry of other numbers.
+        """
+        if self.kind.labels:
+            return texts(self.kind.labels)
+        if self.kind.is_whole:
+            return integers(int(self.lower), int(self.upper))
+        return numbers(self)
+
+
+def stored_entries(settings: Data) -> list[StoredEntry]:
+    """Return the entries of a design point, from the settings of a study."""
+    names = settings.get("entries", [])
+    ends, nothing = (settings.get("lower", []), settings.get("upper", [])), [0] * len(names)
+    steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
+    columns = (names, *ends, steps, flags, kinds_from_plain(settings.get("kinds"), len(names)))
+    return [StoredEntry(*column) for column in zip(*columns, strict=True)]
 
 
 def labels_to_store(problem: Problem) -> dict[str, Any] | None:

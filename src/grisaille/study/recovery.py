@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grisaille.study.events import Abandoned, Changed, Observed, Suggested, Told
-from grisaille.study.log.database_log import Damage
+from grisaille.study.log.database import Damage
 from grisaille.study.log.event_log import DamagedError, Data, Event
 from grisaille.study.state import StudyState, TrialState
 

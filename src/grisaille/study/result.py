@@ -64,7 +64,7 @@ def _name_of(who: str, problem: Problem, box: str | BlackBox) -> str:
 
 def _drawn(who: str, path: Path, draw: Callable[[], Figure]) -> Figure:
     """Draw a picture, and save it if there is a path."""
-    from grisaille.views.notebook_figure import check_path, save_figure
+    from grisaille.views.matplotlib_charts import check_path, save_figure
 
     check_path(who, path)
     figure = draw()

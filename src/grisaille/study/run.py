@@ -48,20 +48,31 @@ from grisaille.reductions.linear_equalities import points_to_try
 from grisaille.reductions.reduction import border
 from grisaille.search.certified import Certified
 from grisaille.search.multistart import MultiStart
-from grisaille.search.proof import ProofStatus
-from grisaille.strategies.acquisition_search import settled
+from grisaille.search.search_problem import ProofStatus
+from grisaille.strategies.acquisition import settled
 from grisaille.strategies.initial_design import with_likely_unknowns
 from grisaille.strategies.optimistic import Optimistic
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.argument_checks import check_functions, check_range, check_settings
-from grisaille.study.budget import DEFAULT_TRIALS, Limits, left
-from grisaille.study.evaluation.dask_client import NotEvaluatedError
-from grisaille.study.evaluation.evaluators import Evaluators, check_executor, evaluators_for
+from grisaille.study.evaluation.evaluators import (
+    Evaluators,
+    NotEvaluatedError,
+    check_executor,
+    evaluators_for,
+)
 from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
 from grisaille.study.session import Session
-from grisaille.study.state import Query, QueryEntry, StudyState, TrialState
+from grisaille.study.state import (
+    DEFAULT_TRIALS,
+    Limits,
+    Query,
+    QueryEntry,
+    StudyState,
+    TrialState,
+    left,
+)
 from grisaille.study.study import Study
 from grisaille.study.writer import Chain, Writer
 from grisaille.views.progress import Progress, show_progress

@@ -21,8 +21,6 @@ from grisaille.language.problem import Problem
 from grisaille.records import Bound, Situation, Suggestion, Trial
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.border import bound_of, suggestion_of
-from grisaille.study.budget import Limits, left
-from grisaille.study.corrections import recompute
 from grisaille.study.events import Asked, Changed, Concluded, Created
 from grisaille.study.identity import check_same_study, is_changed, refuse_changed, settings_of
 from grisaille.study.log.event_log import (
@@ -37,9 +35,18 @@ from grisaille.study.log.heartbeat import HEARTBEAT, Heartbeat, this_worker
 from grisaille.study.one_thread import one_thread
 from grisaille.study.progress_summary import ProgressSummary
 from grisaille.study.result import Result, Status
-from grisaille.study.state import Query, QueryEntry, QueryState, StudyState, TrialEntry, TrialState
+from grisaille.study.state import (
+    Limits,
+    Query,
+    QueryEntry,
+    QueryState,
+    StudyState,
+    TrialEntry,
+    TrialState,
+    left,
+)
 from grisaille.study.study_summary import stored_conclusion
-from grisaille.study.writer import Chain, Decision, Writer
+from grisaille.study.writer import Chain, Decision, Writer, recompute
 from grisaille.theory.beta import Theory
 
 # --- log access -----------------------------------------------------------------------------------
@@ -294,7 +301,7 @@ class Session:
                     self.changes = recompute(writer)
 
         stored = self.state().settings
-        self._chain.loops.check(evaluation or stored.get("evaluation"))
+        self._chain.check(evaluation or stored.get("evaluation"))
         # Usually there is nothing to write, and reading is enough.
         if not (stored and check_same_study(stored, settings_now(stored), allow_changes)):
             self.write(record)

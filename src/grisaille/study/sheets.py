@@ -27,15 +27,23 @@ from grisaille.errors import (
     shortened,
     warn,
 )
-from grisaille.language.box_inputs import input_kinds, shown_inputs
+from grisaille.language.black_box import input_kinds, shown_inputs
 from grisaille.language.problem import Problem
-from grisaille.language.values import ValueKind, condensed, expanded, readable
+from grisaille.language.values import (
+    ValueKind,
+    cell_numbers,
+    cell_text,
+    cell_value,
+    condensed,
+    expanded,
+    readable,
+    shown_value,
+)
 from grisaille.study.actions import failed_words, tell
 from grisaille.study.answers import FAILED, FIRST, BoxColumns, settable, sheet_columns
 from grisaille.study.events import Told
 from grisaille.study.state import Query, QueryEntry, QueryState
 from grisaille.study.trial_tables import design_names
-from grisaille.study.written import cell_numbers, cell_text, cell_value, shown_value
 
 if TYPE_CHECKING:
     import pandas

@@ -32,8 +32,6 @@ from grisaille.study.argument_checks import (
     id_of,
 )
 from grisaille.study.border import suggestion_of
-from grisaille.study.budget import Limits, spent
-from grisaille.study.corrections import correct, no_answer, observe, retract
 from grisaille.study.events import Changed
 from grisaille.study.identity import labels_to_store, replay_remark, shown_to_store
 from grisaille.study.log.address import masked
@@ -41,9 +39,17 @@ from grisaille.study.log.event_log import Event
 from grisaille.study.one_thread import one_thread
 from grisaille.study.result import Result, Status
 from grisaille.study.session import MEMORY, Session
-from grisaille.study.state import Query, QueryEntry, StudyState, TrialEntry
+from grisaille.study.state import Limits, Query, QueryEntry, StudyState, TrialEntry, spent
 from grisaille.study.trial_tables import outcome_text
-from grisaille.study.writer import ChainAnswers, Decision, Writer
+from grisaille.study.writer import (
+    ChainAnswers,
+    Decision,
+    Writer,
+    correct,
+    no_answer,
+    observe,
+    retract,
+)
 
 if TYPE_CHECKING:
     import pandas

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grisaille.records import History, Untested, untested
-from grisaille.study.budget import spent
 from grisaille.study.events import Believed, Concluded, number_to_plain, to_plain, values_to_plain
 from grisaille.study.identity import learned_of
-from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialState
+from grisaille.study.state import QueryEntry, QueryState, StudyState, TrialState, spent
 
 if TYPE_CHECKING:
     from grisaille.records import Trial

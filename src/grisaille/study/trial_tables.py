@@ -11,8 +11,8 @@ import numpy as np
 
 from grisaille.array_types import Array
 from grisaille.errors import counted, printable
-from grisaille.language.constraint import TOO_LARGE
 from grisaille.language.design_points import names_of_entries
+from grisaille.language.expression import TOO_LARGE
 from grisaille.language.problem import DEFAULT_TOLERANCE, Problem
 from grisaille.language.units import unit_text
 from grisaille.language.unknowns import names_at_bounds

@@ -18,10 +18,18 @@ from grisaille.errors import ModelError, shortened
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
 from grisaille.records import History, Observation, TrialKind
-from grisaille.theory.amplification import Form, closed_amplification, loops_of
+from grisaille.theory.amplification import (
+    Form,
+    KnownSlopes,
+    Lipschitz,
+    Source,
+    closed_amplification,
+    known_slopes,
+    lipschitz,
+    loops_of,
+)
 from grisaille.theory.beta import Round, Theory, refuse_steps
 from grisaille.theory.information_gain import largest_variance, maximum_information_gain
-from grisaille.theory.lipschitz import KnownSlopes, Lipschitz, Source, known_slopes, lipschitz
 
 # --- guarantee ------------------------------------------------------------------------------------
 

@@ -8,16 +8,18 @@ as SVG longer than the whole page.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from grisaille.array_types import Array, Flags
 from grisaille.errors import ModelError
-from grisaille.language.constraint import TOO_LARGE
+from grisaille.language.expression import TOO_LARGE
 from grisaille.language.problem import Problem
 from grisaille.records import History, Trial, TrialKind
 from grisaille.study.trial_tables import equality_partners
@@ -33,6 +35,10 @@ Shape = Literal["dot", "cross", "square", "diamond"]
 """The shape of a point: crosses mark trouble, and diamonds the best point."""
 
 Direction = Literal["x", "y"]
+
+
+Place = tuple[float, float]
+"""A place in a chart or a drawing of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +61,47 @@ class Axis:
     is_whole: bool = False
     names: tuple[str, ...] = ()
 
+    def parts(self, values: Array) -> Array:
+        """Return where numbers lie: 0 at the beginning of the axis, 1 at its end."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.is_logarithmic:
+                above = np.log(np.maximum(values, 0.0) / self.low)
+                return np.asarray(above / np.log(self.high / self.low))
+            return (values - self.low) / (self.high - self.low)
+
+    def ticks(self, count: int) -> list[tuple[float, str]]:
+        """Return about `count` numbers to write along the axis, with their texts."""
+        if self.names:
+            return [(float(place), name) for place, name in enumerate(self.names)]
+        numbers = self._decades(count) if self.is_logarithmic else self._round_numbers(count)
+        return [(number, f"{number:.6g}") for number in numbers]
+
+    def _round_numbers(self, count: int) -> list[float]:
+        """Return multiples of 1, 2 or 5 times a power of ten."""
+        span = self.high - self.low
+        power = 10.0 ** math.floor(math.log10(span / count))
+        step = next(f * power for f in (1, 2, 5, 10) if span / (f * power) <= count + 1)
+        if self.is_whole:
+            step = max(step, 1.0)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [round(k * step, 12 - math.floor(math.log10(step))) for k in range(first, last + 1)]
+
+    def _decades(self, count: int) -> list[float]:
+        """Return powers of ten, every few if there are many; round numbers if less than two."""
+        first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+        if last - first < 1:
+            return self._round_numbers(count)
+        step = max(1, math.ceil((last - first) / count))
+        return [10.0**k for k in range(first, last + 1, step)]
+
+
+def _corners(run: Sequence[Place]) -> list[Place]:
+    """Return the corners of a line that keeps each value until the next one."""
+    kept = [run[0], *(point for before, point in pairwise(run) if point[1] != before[1])]
+    ends = [*(a for a, _ in kept[1:]), run[-1][0]]
+    pairs = zip(kept, ends, strict=True)
+    return [corner for (a, b), end in pairs for corner in ((a, b), (end, b))]
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Line:
@@ -65,6 +112,10 @@ class Line:
     y: Array
     label: str = ""
     is_stepped: bool = False
+
+    def traced(self, run: list[Place]) -> list[Place]:
+        """Return a part of it with the corners that it has."""
+        return _corners(run) if self.is_stepped else run
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -77,6 +128,10 @@ class Area:
     upper: Array
     label: str = ""
     is_stepped: bool = False
+
+    def traced(self, run: list[Place]) -> list[Place]:
+        """Return a part of it with the corners that it has."""
+        return _corners(run) if self.is_stepped else run
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

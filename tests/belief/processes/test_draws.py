@@ -12,10 +12,9 @@ from torch import Tensor
 import grisaille as gs
 from grisaille.belief.declared_intervals import DeclaredInterval
 from grisaille.belief.processes.belief import Belief
-from grisaille.belief.processes.condensed import CondensedPosterior
 from grisaille.belief.processes.kernels import Hyperparameters, Kernel, compiled
 from grisaille.belief.processes.likelihood import given
-from grisaille.belief.processes.posterior import ConstantProcess, Posterior
+from grisaille.belief.processes.posterior import CondensedPosterior, ConstantProcess, Posterior
 from grisaille.belief.processes.shared import SharedPosterior
 
 SIZES = {"lengthscale": [0.7, 1.1], "variance": 1.6}

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.belief.processes.condensed import CondensedPosterior
 from grisaille.belief.processes.kernels import Composite, compiled, grows, own_kernels
 from grisaille.belief.processes.likelihood import (
     Data,
@@ -15,7 +14,7 @@ from grisaille.belief.processes.likelihood import (
     prior_covariance,
     prior_variance,
 )
-from grisaille.belief.processes.posterior import Posterior
+from grisaille.belief.processes.posterior import CondensedPosterior, Posterior
 from tests.belief.processes.process_helpers import numpy_covariance
 
 SE = gs.SquaredExponential(lengthscale=[0.5, 2.0], variance=1.5)

@@ -10,7 +10,7 @@ import grisaille as gs
 from grisaille.belief.processes.kernels import compiled
 from grisaille.belief.processes.minorants import BandMinorants, can_be_bounded
 from grisaille.proof.relaxation import PlausibleRelaxation
-from grisaille.search.proof import NoRelaxation
+from grisaille.search.search_problem import NoRelaxation
 from tests.belief.belief_helpers import history_at, plausible_set
 from tests.belief.processes.test_minorants_band_minorants import (
     assert_exactly_below,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from grisaille.lab.comparison import comparison
-from grisaille.lab.comparison.results import Results
-from grisaille.lab.comparison.run import make_run
+from grisaille.lab.comparison.run import Results, make_run
 from tests.lab.comparison.comparison_helpers import made_up
 
 INF = np.inf

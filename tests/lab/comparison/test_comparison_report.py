@@ -6,7 +6,7 @@ import numpy as np
 
 from grisaille.lab.comparison.comparison import tables_page, write_report
 from grisaille.lab.comparison.plan import LeftOut
-from grisaille.lab.comparison.results import Results
+from grisaille.lab.comparison.run import Results
 from tests.lab.comparison.comparison_helpers import made_up
 
 INF = np.inf

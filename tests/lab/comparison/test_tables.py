@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 
-from grisaille.lab.comparison.results import Results
+from grisaille.lab.comparison.run import Results
 from grisaille.lab.comparison.tables import duels, final_table, number, runs_csv
 from tests.lab.comparison.comparison_helpers import made_up
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grisaille.lab.comparison.results import Results
+from grisaille.lab.comparison.run import Results
 from grisaille.lab.comparison.tables import (
     data_profile,
     performance_profile,

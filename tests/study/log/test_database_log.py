@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import text
 
 import grisaille as gs
-from grisaille.study.log.database import Database
-from grisaille.study.log.database_log import Damage, read_row, row_of
+from grisaille.study.log.database import Damage, Database, read_row, row_of
 from grisaille.study.log.event_log import DamagedError, Event
 
 pytestmark = pytest.mark.slow

@@ -21,11 +21,10 @@ import pytest
 import sqlalchemy as sa
 
 from grisaille.errors import StorageError
-from grisaille.study.log import heartbeat_script, worker_table
-from grisaille.study.log.database import Database
+from grisaille.study.log import heartbeat_script
+from grisaille.study.log.database import WORKERS, Database, excuse
 from grisaille.study.log.event_log import Log, MemoryLog, Worker
 from grisaille.study.log.heartbeat import Heartbeat, this_host, this_worker
-from grisaille.study.log.schema import WORKERS
 from tests.study.evaluation.evaluation_helpers import is_gone, pids_in
 from tests.study.log.log_helpers import log_of
 
@@ -278,11 +277,11 @@ def test_a_lock_that_kept_heartbeats_out_is_not_held_against_workers(tmp_path):
 
     assert are_alive() == [False, False]  # unless something was locked
     with database.exclusive() as connection:
-        worker_table.excuse(connection, 139.0)  # the last heartbeat was 11 s before this lock
+        excuse(connection, 139.0)  # the last heartbeat was 11 s before this lock
     assert are_alive() == [True, False]
     later(database, "punctual", 40.0)
     with database.exclusive() as connection:
-        worker_table.excuse(connection, 39.0)
+        excuse(connection, 39.0)
     assert are_alive() == [False, False]  # it had time for a heartbeat between two locks
     database.close()
 

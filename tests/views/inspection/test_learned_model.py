@@ -14,8 +14,7 @@ from markupsafe import escape
 import grisaille as gs
 from grisaille.belief import learning, predictions
 from grisaille.belief.learning import believe
-from grisaille.belief.processes.condensed import CondensedPosterior
-from grisaille.belief.processes.posterior import Posterior
+from grisaille.belief.processes.posterior import CondensedPosterior, Posterior
 from grisaille.views.inspection import learned_model
 from tests.study.study_helpers import QUICK
 

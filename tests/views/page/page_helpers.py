@@ -13,8 +13,8 @@ import numpy as np
 from starlette.testclient import TestClient
 
 import grisaille as gs
-from grisaille.views.page.app import Pages
 from grisaille.views.page.guard import Rules
+from grisaille.views.page.serving import Pages
 from grisaille.views.page.studies import RunningStudies
 from tests.study.study_helpers import QUICK
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from grisaille.views.page.app import Pages
 from grisaille.views.page.guard import COOKIE, GUARD, Rules, is_loopback
 from grisaille.views.page.rendering import asset_address
+from grisaille.views.page.serving import Pages
 from tests.views.page.page_helpers import TOKEN, asked_study, client, form_word, made_study
 
 pytestmark = pytest.mark.slow

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from grisaille.study.study import Study
-from grisaille.views.page import app
-from grisaille.views.page.app import news
+from grisaille.views.page import serving
 from grisaille.views.page.guard import Rules
 from grisaille.views.page.rendering import whole_number
+from grisaille.views.page.serving import news
 from grisaille.views.page.studies import RunningStudies
 from grisaille.views.page.study_page import StudyPage
 from tests.views.page.page_helpers import (
@@ -125,7 +125,7 @@ def test_cookies_and_headers_that_are_not_text_are_worth_nothing():
 
 
 def test_more_pages_than_are_allowed_cannot_listen(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(app, "SERVING", replace(app.SERVING, listeners=0))
+    monkeypatch.setattr(serving, "SERVING", replace(serving.SERVING, listeners=0))
     with client(made_study()) as browser:
         refused = browser.get("/studies/study/news")
     assert refused.status_code == 503
@@ -135,7 +135,7 @@ def test_more_pages_than_are_allowed_cannot_listen(monkeypatch: pytest.MonkeyPat
 def test_a_burst_of_pages_cannot_pass_the_limit_and_those_that_leave_make_room(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(app, "SERVING", replace(app.SERVING, listeners=2))
+    monkeypatch.setattr(serving, "SERVING", replace(serving.SERVING, listeners=2))
     pages = _served(made_study())
 
     async def bursts() -> list[list[int]]:
@@ -155,7 +155,7 @@ def test_an_accident_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch, is_s
     def broken(study: Study, form: object) -> str:
         raise KeyError("sour milk")
 
-    monkeypatch.setitem(app.FORMS, "tell", broken)
+    monkeypatch.setitem(serving.FORMS, "tell", broken)
     monkeypatch.setattr(StudyPage, "constraints", lambda page: 1 / 0)
     headers = {"hx-request": "true"} if is_script else {}
     with client(asked_study(), shows_accidents=True) as browser:
@@ -170,7 +170,7 @@ def test_an_accident_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch, is_s
 def _served(study: Study) -> Callable[..., Awaitable[None]]:
     studies = RunningStudies()
     studies.add(study)
-    return app.Pages(studies, Rules(TOKEN)).app()
+    return serving.Pages(studies, Rules(TOKEN)).app()
 
 
 async def _statuses(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, ClassVar, Protocol
@@ -876,6 +876,18 @@ class Hyperparameters:
         if self.logarithmic is not None:
             states = logarithms(states, self.logarithmic)
         return states - self.center
+
+    def slopes_from_origin(self, states: Array) -> Array | None:
+        """Return the derivatives of `from_origin` by each input, (batch, d); None if all are 1."""
+        if self.logarithmic is None:
+            return None
+        return np.where(self.logarithmic.numpy(), 1 / states, 1.0)
+
+    def of_logarithms(self, inputs: Tensor) -> tuple[Hyperparameters, Tensor]:
+        """Return the same as functions of the logarithms of inputs, and inputs as these."""
+        if self.logarithmic is None:
+            return self, inputs
+        return replace(self, logarithmic=None), logarithms(inputs, self.logarithmic)
 
     def scale(self, kernel: Kernel, states: Tensor) -> Tensor:
         """Inputs in length-scales from the origin of each output, (batch, d) to (k, batch, d).

@@ -42,14 +42,19 @@ from grisaille.lab.comparison.plan import (
     by_reason,
     make_plan,
 )
-from grisaille.lab.comparison.results import (
+from grisaille.lab.comparison.run import (
     Results,
+    Run,
+    RunJson,
+    Task,
+    failed_run,
     final_value,
+    make_run,
+    make_sent_run,
     quantile,
     resolution,
     seconds_per_suggestion,
 )
-from grisaille.lab.comparison.run import Run, RunJson, Task, failed_run, make_run, make_sent_run
 from grisaille.lab.comparison.run_folder import RunFolder, differences
 from grisaille.lab.comparison.tables import (
     duel_table,
@@ -67,7 +72,7 @@ from grisaille.records import Bound, History, Situation, Suggestion
 from grisaille.strategies.initial_design import initial_points, initial_suggestion
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.border import suggestion_of
-from grisaille.study.evaluation.child_pool import ChildPool
+from grisaille.study.evaluation.child_process import ChildPool
 
 if TYPE_CHECKING:
     import pandas

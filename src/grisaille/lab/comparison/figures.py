@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grisaille.lab.comparison.results import (
+from grisaille.lab.comparison.run import (
     Group,
     Results,
     quantile,
@@ -276,7 +276,7 @@ def _problem_figure(results: Results, problem: str, styles: Mapping[str, Style])
     """Draw one problem: regret against evaluations, and against time."""
     from matplotlib.ticker import MaxNLocator
 
-    from grisaille.views.notebook_figure import NotebookFigure
+    from grisaille.views.matplotlib_charts import NotebookFigure
 
     figure = NotebookFigure(figsize=(9.6, 4.0))
     left, right = figure.subplots(1, 2, sharey=True)
@@ -308,7 +308,7 @@ def _draw_page(results: Results, styles: Mapping[str, Style], folder: Path) -> P
 
 def _page(results: Results, styles: Mapping[str, Style]) -> Figure:
     """Draw every problem in a small panel."""
-    from grisaille.views.notebook_figure import NotebookFigure
+    from grisaille.views.matplotlib_charts import NotebookFigure
 
     problems = _drawn(results)
     kinds = {p: kind for kind, members in results.structures.items() for p in members}

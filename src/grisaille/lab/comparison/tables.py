@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from grisaille.lab.comparison.plan import LeftOut, by_reason
-from grisaille.lab.comparison.results import (
+from grisaille.lab.comparison.run import (
     Group,
     Results,
+    Run,
     first_at_most,
     quantile,
     regret_curve,
     resolution,
     seconds_per_suggestion,
 )
-from grisaille.lab.comparison.run import Run
 
 # --- profiles -------------------------------------------------------------------------------------
 # Data and performance profiles over many problems, and the evaluations that a strategy saves.

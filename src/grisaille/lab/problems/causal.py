@@ -18,11 +18,8 @@ from grisaille.checks import check_count, check_seed
 from grisaille.lab.problems.known_problem import KnownProblem, Structure
 from grisaille.language.black_box import BlackBox
 from grisaille.language.causal.do_operator import Do, do, exogenous, natural
-from grisaille.language.causal.model import CausalModel
-from grisaille.language.causal.problem import causal_problem
-from grisaille.language.causal.system import System
-from grisaille.language.constraint import Constraint
-from grisaille.language.expression import Expression
+from grisaille.language.causal.model import CausalModel, System, causal_problem
+from grisaille.language.expression import Constraint, Expression
 from grisaille.language.problem import Problem
 
 Values = dict[str, Any]

@@ -1,14 +1,19 @@
-"""Problems with one layer of black boxes inside a known formula, with and without constraints."""
+"""Known formulas around black boxes: of one layer, of networks, and of simulators of curves."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
+from scipy.linalg import expm
 
 from grisaille.array_types import Array
+from grisaille.errors import ModelError, shortened
 from grisaille.lab.problems.known_problem import KnownProblem, Structure
 from grisaille.language.black_box import BlackBox
+from grisaille.language.expression import Expression
 from grisaille.language.problem import Problem
-from grisaille.language.variable import Variable
+from grisaille.language.variable import Unknown, Variable
 
 # --- composite ------------------------------------------------------------------------------------
 # Unconstrained problems with one layer of black boxes inside a known formula.
@@ -191,4 +196,224 @@ def sinusoidal() -> KnownProblem:
         x=np.array([1.5 * np.pi, 6.0]),
         source="after Gardner et al. (2014), Bayesian optimization with inequality constraints",
         kind=Structure.CONSTRAINED,
+    )
+
+
+# --- networks -------------------------------------------------------------------------------------
+# Nested problems: networks of black boxes, whose last output is maximized.
+
+_SOURCE = "Astudillo and Frazier (2021), Bayesian optimization of function networks"
+
+
+def drop_wave() -> KnownProblem:
+    """Two nodes in a chain: a distance, and a wave of it."""
+    x = Variable("x", 2, lower=-5.12, upper=5.12)
+    distance = BlackBox(lambda x: np.hypot(x[0], x[1]), name="distance", noise=0, lower=0)
+    wave = BlackBox(
+        lambda r: (1 + np.cos(12 * r)) / (2 + 0.5 * r**2), name="wave", noise=0, input_lower=0
+    )
+    problem = Problem(maximize=wave(distance(x)))
+    return KnownProblem("Drop-Wave", problem, 1.0, np.zeros(2), _SOURCE, Structure.NESTED)
+
+
+def ackley() -> KnownProblem:
+    """Six variables, two nodes that read them, and one that reads these."""
+    x = Variable("x", 6, lower=-2, upper=2)
+    squares = BlackBox(lambda x: np.mean(x**2), name="squares", noise=0, lower=0)
+    cosines = BlackBox(lambda x: np.mean(np.cos(2 * np.pi * x)), name="cosines", noise=0)
+    last = BlackBox(
+        lambda a, b: 20 * np.exp(-0.2 * np.sqrt(a)) + np.exp(b) - 20 - np.e,
+        name="last",
+        noise=0,
+        input_lower=[0.0, -np.inf],
+    )
+    problem = Problem(maximize=last(squares(x), cosines(x)))
+    return KnownProblem("Ackley-6", problem, 0.0, np.zeros(6), _SOURCE, Structure.NESTED)
+
+
+def rosenbrock() -> KnownProblem:
+    """Five variables, four nodes in a chain; each reads two variables and the node before."""
+    x = Variable("x", 5, lower=-2, upper=2)
+
+    def first(a: float, b: float) -> float:
+        return -(100 * (b - a**2) ** 2 + (a - 1) ** 2)
+
+    y: Expression = BlackBox(first, name="y1", noise=0)(x[0], x[1])
+    for k in range(1, 4):
+        box = BlackBox(lambda a, b, before: first(a, b) + before, name=f"y{k + 1}", noise=0)
+        y = box(x[k], x[k + 1], y)
+    problem = Problem(maximize=y)
+    return KnownProblem("Rosenbrock-5", problem, 0.0, np.ones(5), _SOURCE, Structure.NESTED)
+
+
+def ackley_sine(costs: tuple[float, float] = (1.0, 49.0)) -> KnownProblem:
+    """A cheap black box of six variables, and an expensive one that reads its output."""
+    if not isinstance(costs, list | tuple) or len(costs) != 2:
+        raise ModelError(f"ackley_sine(costs={shortened(costs)}): pass two numbers")
+    x = Variable("x", 6, lower=-2, upper=2)
+
+    def ackley_function(x: Array) -> float:
+        root = np.sqrt(np.mean(x**2))
+        return float(20 * np.exp(-0.2 * root) + np.exp(np.mean(np.cos(2 * np.pi * x))) - 20 - np.e)
+
+    first = BlackBox(ackley_function, name="ackley", noise=0, cost=costs[0])
+    second = BlackBox(
+        lambda y: float(-y * np.sin(5 * y / (6 * np.pi))), name="sine", noise=0, cost=costs[1]
+    )
+    source = "Buathong et al. (2024), Bayesian optimization of function networks with partial "
+    source += "evaluations"
+    problem = Problem(maximize=second(first(x)))
+    return KnownProblem("AckS", problem, 0.0, np.zeros(6), source, Structure.NESTED)
+
+
+# --- coupled disciplines --------------------------------------------------------------------------
+# Sellar's problem: two disciplines, each of which reads what the other one computes.
+
+
+def first_discipline(z: Array, x: float, y2: float) -> float:
+    """What the first discipline computes from the answer of the second one."""
+    return float(z[0] ** 2 + z[1] + x - 0.2 * y2)
+
+
+def second_discipline(z: Array, y1: float) -> float:
+    """What the second discipline computes from the answer of the first one."""
+    return float(np.sqrt(y1) + z[0] + z[1])
+
+
+def coupled(z: Array, x: float) -> tuple[float, float]:
+    """Both answers that agree, in closed form: sqrt(y1) solves a quadratic equation.
+
+    Raises:
+        ValueError: No answers agree.
+    """
+    given = z[0] ** 2 + z[1] + x - 0.2 * (z[0] + z[1])
+    if given < 0:
+        raise ValueError(f"no answers of both disciplines agree at z={z}, x={x}")
+    root = np.sqrt(0.01 + given) - 0.1
+    return float(root**2), float(root + z[0] + z[1])
+
+
+def sellar() -> KnownProblem:
+    """Sellar's problem, with what the disciplines tell each other as unknowns."""
+    z = Variable("z", 2, lower=[-10, 0], upper=10)
+    x = Variable("x", lower=0, upper=10)
+    # Whatever z and x are, agreed answers lie in these ranges.
+    y1 = Unknown("y1", lower=0, upper=125)
+    y2 = Unknown("y2", lower=-10, upper=32)
+    first = BlackBox(first_discipline, noise=0)
+    second = BlackBox(second_discipline, noise=0)
+    return KnownProblem(
+        "Sellar",
+        Problem(
+            minimize=x**2 + z[1] + y1 + np.exp(-y2),
+            subject_to=[y1 >= 3.16, y2 <= 24],
+            equations=[y1 == first(z, x, y2), y2 == second(z, y1)],
+        ),
+        optimum=3.183393951640614,
+        x=np.array([0, 1.9776388834631178, 0, 3.16, 3.7552777669262354]),
+        source="Sellar, Batill and Renaud (1996)",
+        kind=Structure.CONSTRAINED,
+    )
+
+
+# --- curves and fields ----------------------------------------------------------------------------
+
+FIELD_PLACES = np.linspace(0, 2.5, 50)
+"""Where the field of the environmental model is observed."""
+FIELD_TIMES = np.linspace(15, 60, 20)
+"""When it is observed."""
+
+SAMPLES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
+"""When the batches are sampled, in hours."""
+TEMPERATURES = np.array([340.0, 360.0])
+"""Temperature of each batch, in K."""
+RATES = np.array([1.2, 0.6, 0.25, 0.35, 0.15])
+"""The rate constants at 350 K that are to be found, in 1/h."""
+ENERGIES = np.array([85.0, 70.0, 95.0, 60.0, 75.0])
+"""The activation energies that are to be found, in kJ/mol."""
+
+_REACTIONS = ((0, 1), (1, 2), (2, 1), (1, 3), (2, 4))
+_GAS_CONSTANT = 8.314e-3
+_REFERENCE = 350.0
+
+
+def environmental_field(shared_kernel: bool = True) -> KnownProblem:
+    """Find two spills from 1,000 concentrations: 50 places at 20 times.
+
+    The environmental model with more measurements; one call of the simulator gives all of them.
+
+    Args:
+        shared_kernel: Whether one kernel serves all outputs; else each has its own.
+    """
+    simulate = partial(spills, FIELD_PLACES, FIELD_TIMES)
+    measured = simulate(*SPILL).ravel()
+    field = BlackBox(
+        simulate,
+        name="field",
+        outputs=len(measured),
+        noise=0,
+        lower=0,
+        shared_kernel=shared_kernel,
+    )
+    return KnownProblem(
+        "Environmental field",
+        Problem(minimize=np.sum((field(*spill_variables()) - measured) ** 2)),
+        optimum=0.0,
+        x=SPILL.copy(),
+        source="Bliznyuk et al. (2008), on a grid of 50 places and 20 times",
+        kind=Structure.ONE_LAYER,
+    )
+
+
+def composition(rates: Array, energies: Array) -> Array:
+    """Mole fractions of five species in two batches, at five times each, (50,).
+
+    A -> B, B -> C, C -> B, B -> D, C -> E, all of first order: dc/dt = M c from pure A, where the
+    rate constant of reaction i at temperature T is k_i exp(-E_i / R (1 / T - 1 / 350 K)).
+
+    Args:
+        rates: k, rate constants at 350 K, in 1/h.
+        energies: E, activation energies in kJ/mol.
+    """
+    fractions = []
+    for temperature in TEMPERATURES:
+        arrhenius = np.exp(-energies / _GAS_CONSTANT * (1 / temperature - 1 / _REFERENCE))
+        matrix = np.zeros((5, 5))
+        for (source, target), rate in zip(_REACTIONS, rates * arrhenius, strict=True):
+            matrix[source, source] -= rate
+            matrix[target, source] += rate
+        fractions += [expm(matrix * hours)[:, 0] for hours in SAMPLES]
+    return np.clip(np.ravel(fractions), 0, 1)  # rounding must not leave the declared range
+
+
+def kinetic_calibration(shared_kernel: bool = True) -> KnownProblem:
+    """Find five rate constants and five activation energies from 50 measured mole fractions.
+
+    minimize sum_j (c_j(k, E) - c*_j)^2, where c* are the fractions for the true parameters.
+
+    Args:
+        shared_kernel: Whether one kernel serves all outputs; else each has its own.
+    """
+    rates = Variable("k", 5, lower=0.05, upper=5, log=True)
+    energies = Variable("E", 5, lower=40, upper=120)
+    batches = BlackBox(
+        composition,
+        name="composition",
+        outputs=50,
+        noise=0,
+        lower=0,
+        upper=1,
+        shared_kernel=shared_kernel,
+    )
+    # Rounded, so that every processor states the same problem: its last bits would be in the
+    # fingerprint, and a stored study could not go on elsewhere.
+    measured = np.round(composition(RATES, ENERGIES), 12)
+    misfit = batches(rates, energies) - measured
+    return KnownProblem(
+        "Kinetic calibration",
+        Problem(minimize=np.sum(misfit**2)),
+        optimum=0.0,
+        x=np.concatenate([RATES, ENERGIES]),
+        source="written for this library",
+        kind=Structure.ONE_LAYER,
     )

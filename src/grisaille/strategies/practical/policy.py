@@ -14,16 +14,15 @@ import torch
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.belief.design_problem import design_problem
+from grisaille.belief.design_problem import design_problem, with_tried_parts
 from grisaille.belief.incumbent import Incumbent
 from grisaille.belief.knowledge import Knowledge
 from grisaille.belief.plausible_set import PlausibleSet
-from grisaille.belief.variable_blocks import with_tried_parts
 from grisaille.language.variable import SAME
 from grisaille.records import Situation, TrialKind
 from grisaille.search.multistart import MultiStart
 from grisaille.search.search_problem import SearchProblem, Solution, Solver, nearby
-from grisaille.strategies.acquisition_search import settled
+from grisaille.strategies.acquisition import settled
 from grisaille.strategies.auxiliary_problem import solve_auxiliary
 from grisaille.strategies.initial_design import sobol_point
 from grisaille.strategies.plan import Plan

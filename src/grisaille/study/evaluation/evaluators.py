@@ -1,23 +1,81 @@
-"""Evaluators: this process, child processes, or an executor of the user."""
+"""Evaluators: this process, child processes, an executor of the user, or a Dask cluster."""
 
 from __future__ import annotations
 
+import pickle
 import queue
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from grisaille.checks import has_method
-from grisaille.errors import ModelError, shortened
+from grisaille.errors import EvaluationError, ModelError, raised, shortened
 from grisaille.interrupts import interruptible
 from grisaille.language.black_box import BlackBox
-from grisaille.study.evaluation.dask_client import DaskClient
-from grisaille.study.evaluation.remote_call import RemoteCall, submitted
 
 if TYPE_CHECKING:
-    from grisaille.study.evaluation.child_pool import ChildPool
+    from grisaille.study.evaluation.child_process import ChildPool
+
+
+class RemoteCall:
+    """A function with its arguments, ready to be called in another process.
+
+    It is pickled with cloudpickle, which includes lambdas, closures and decorated functions.
+    Executors with threads call it without pickling.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], timeout: float | None
+    ) -> None:
+        self._function = function
+        self._arguments = arguments
+        self._timeout = timeout
+
+    @classmethod
+    def of(cls, box: BlackBox, arguments: Sequence[Any]) -> Self:
+        """The call of a black box that has a function."""
+        assert box.fn is not None
+        return cls(box.fn, tuple(arguments), box.timeout)
+
+    def __call__(self) -> Any:
+        """Call the function; in a child process if it has a timeout."""
+        if self._timeout is None:
+            return self._function(*self._arguments)
+        from grisaille.study.evaluation.child_process import isolated
+
+        return isolated(self._function, self._arguments, self._timeout)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import cloudpickle  # type: ignore[import-untyped]
+
+        return _unpacked, (cloudpickle.dumps((self._function, self._arguments)), self._timeout)
+
+
+def submitted(box: BlackBox, submit: Callable[[], Any]) -> Any:
+    """The future of a call that an executor takes.
+
+    Raises:
+        EvaluationError: It does not take it.
+    """
+    try:
+        return interruptible(submit)
+    except Exception as error:
+        raise EvaluationError(
+            f"the executor took no evaluation of black box {box.name!r}, it raised "
+            f"{raised(error)}; if it is shut down, or its scheduler or its workers are gone, call "
+            "run again with a new one: a study goes on where it was"
+        ) from error
+
+
+def _unpacked(payload: bytes, timeout: float | None) -> RemoteCall:
+    function, arguments = pickle.loads(payload)
+    return RemoteCall(function, arguments, timeout)
+
+
+# --- evaluators -----------------------------------------------------------------------------------
 
 
 class Evaluators(Protocol):
@@ -84,7 +142,7 @@ class _ThisProcess:
         future: Future[Any] = Future()
         try:
             if box.timeout is not None:
-                from grisaille.study.evaluation.child_pool import ChildPool
+                from grisaille.study.evaluation.child_process import ChildPool
 
                 self._pool = self._pool or ChildPool(1)
                 value = _waited_for(self._pool.submit(box.fn, arguments, box.timeout))
@@ -114,7 +172,7 @@ class _ChildProcesses:
     """Child processes, which are replaced when they die."""
 
     def __init__(self, workers: int) -> None:
-        from grisaille.study.evaluation.child_pool import ChildPool
+        from grisaille.study.evaluation.child_process import ChildPool
 
         self.slots = workers
         self._pool = ChildPool(workers)
@@ -175,3 +233,102 @@ def _workers_of(executor: Any) -> int:
     raise ModelError(
         f"executor={shortened(executor)} does not tell how many workers it has: pass workers= too"
     )
+
+
+# --- dask -----------------------------------------------------------------------------------------
+
+# How long the scheduler may take to answer, in seconds.
+_PATIENCE = 10.0
+# Why Dask cancels all evaluations, whatever their inputs are.
+_CONNECTION_LOST = ("scheduler-connection-lost", "scheduler-restart")
+
+
+class NotEvaluatedError(Exception):
+    """An evaluation was not made, for a reason that says nothing about its inputs."""
+
+
+class DaskClient:
+    """A Dask client of the user, who also closes it.
+
+    Args:
+        client: The client.
+        workers: How many evaluations at once; None for as many as the workers have threads.
+
+    Raises:
+        EvaluationError: The scheduler does not answer.
+    """
+
+    def __init__(self, client: Any, workers: int | None) -> None:
+        self._client = client
+        where = getattr(client.scheduler, "address", "of a closed client")
+        self._scheduler = f"the Dask scheduler {where}"
+        self._does_not_answer = f"{self._scheduler} does not answer"
+        # Dask forgets an evaluation whose future nobody has.
+        self._pending: dict[Future[Any], Any] = {}
+        if workers is None:
+            try:
+                workers = max(self._threads(), 1)
+            except Exception as error:
+                raise EvaluationError(
+                    f"{self._does_not_answer} ({raised(error)}): start it, and pass a new client"
+                ) from error
+        self.slots = workers
+
+    def submit(self, box: BlackBox, arguments: Sequence[Any]) -> Future[Any]:
+        """Start an evaluation; the future has its answer as soon as a worker has it.
+
+        A future of Dask only knows on which worker its answer is. Fetching it may take long, and
+        fails if that worker is lost.
+        """
+        # By default Dask evaluates equal calls only once.
+        call = RemoteCall.of(box, arguments)
+        remote = submitted(box, partial(self._client.submit, call, pure=False))
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # `cancel` of this class cancels it
+        self._pending[future] = remote
+        future.add_done_callback(self._pending.pop)
+
+        def fetch() -> None:
+            try:
+                answer = remote.result()
+            except CancelledError as error:
+                future.set_exception(self._explained(error))
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(answer)
+
+        def fetch_soon(_: Any) -> None:
+            # Dask has one thread for this, and one answer must not wait for another.
+            threading.Thread(target=fetch, name="grisaille-dask", daemon=True).start()
+
+        remote.add_done_callback(fetch_soon)
+        return future
+
+    def cancel(self) -> None:
+        """Cancel pending evaluations; those that run go on to their end."""
+        self._client.cancel(list(self._pending.values()))
+
+    def complaint(self) -> str:
+        """Why pending evaluations may never end; empty if nothing is known to be wrong."""
+        try:
+            threads = self._threads()
+        except Exception:
+            return (
+                f"{self._does_not_answer}. Start or restart it at the same address, or press "
+                "Ctrl-C: the study goes on with a new client"
+            )
+        if threads == 0:
+            return f"{self._scheduler} has no workers. Start some: they take over what is pending"
+        return ""
+
+    def _threads(self) -> int:
+        """How many threads all workers have."""
+        ask = partial(self._client.nthreads, callback_timeout=_PATIENCE)
+        return sum(interruptible(ask).values())
+
+    def _explained(self, error: CancelledError) -> Exception:
+        reason = getattr(error, "reason", None)
+        if reason in _CONNECTION_LOST or self._client.status != "running":
+            return NotEvaluatedError(f"the connection to {self._scheduler} was lost")
+        return error

@@ -166,7 +166,7 @@ def add_trials(command: argparse.ArgumentParser, default: str) -> None:
 
 def typed_inputs(options: argparse.Namespace) -> Any:
     """What a black box was really evaluated at, as typed after `--inputs`; None if it was not."""
-    from grisaille.study.written import parsed
+    from grisaille.language.values import parsed
 
     if options.inputs is None:
         return None

@@ -25,8 +25,7 @@ from grisaille.views.cli.arguments import (
     typed_inputs,
 )
 from grisaille.views.cli.exit_codes import DONE, MISTAKE, NOTHING, report, say
-from grisaille.views.cli.open_studies import make_study, open_study
-from grisaille.views.cli.problem_file import load
+from grisaille.views.cli.open_studies import load, make_study, open_study
 from grisaille.views.cli.stored import table
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def check_ask(options: argparse.Namespace) -> None:
 
 def ask_sheet(study: Study, options: argparse.Namespace) -> int:
     """Write the next questions to a file; prints what to do with it."""
-    from grisaille.study.written import write_table
+    from grisaille.language.values import write_table
 
     _check_replaceable(study, options.csv, options.pending)
     before = {query.id for query in study.pending}
@@ -91,7 +90,7 @@ def ask_sheet(study: Study, options: argparse.Namespace) -> int:
 
 def tell_sheet(options: argparse.Namespace) -> int:
     """Record the answers on a sheet; prints what became of each line."""
-    from grisaille.study.written import read_sheet
+    from grisaille.language.values import read_sheet
 
     if options.id is not None or options.seconds is not None or options.inputs is not None:
         raise ModelError(
@@ -117,8 +116,8 @@ def tell_sheet(options: argparse.Namespace) -> int:
 
 def _check_replaceable(study: Study, path: Path, pending: bool) -> None:
     """Raise ModelError if a new sheet would take the place of something that is not recorded."""
+    from grisaille.language.values import read_sheet
     from grisaille.study.sheets import open_questions, unrecorded_lines
-    from grisaille.study.written import read_sheet
 
     try:
         if not path.exists():
@@ -306,8 +305,8 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _observe(options: argparse.Namespace) -> int:
+    from grisaille.language.values import read_table
     from grisaille.study.actions import observe_lines
-    from grisaille.study.written import read_table
 
     frame = read_table(options.table)
     with open_study(options) as study:
@@ -330,7 +329,7 @@ def _plain(query: Query) -> dict[str, Any]:
 
 def _answers(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The answers of a call; all are checked before any is recorded."""
-    from grisaille.study.written import parsed
+    from grisaille.language.values import parsed
 
     if options.id != "-":
         if options.value is None:
@@ -428,7 +427,7 @@ def add_corrections(commands: Commands) -> None:
 
 
 def _list_answers(options: argparse.Namespace) -> int:
-    from grisaille.study.written import write_table
+    from grisaille.language.values import write_table
 
     with open_study(options) as study:
         frame = study.answers(options.box)
@@ -455,8 +454,8 @@ def _cell(value: Any) -> str:
 
 
 def _correct(options: argparse.Namespace) -> int:
+    from grisaille.language.values import parsed
     from grisaille.study.actions import correct_line
-    from grisaille.study.written import parsed
 
     value = parsed(options.value, f"the answer {shortened(options.value.strip())}")
     with open_study(options) as study:
@@ -473,8 +472,8 @@ def _retract(options: argparse.Namespace) -> int:
 
 
 def _enqueue(options: argparse.Namespace) -> int:
+    from grisaille.language.values import read_table
     from grisaille.study.actions import enqueue_lines
-    from grisaille.study.written import read_table
 
     if (options.csv is None) == (not options.values):
         raise ModelError("enqueue: pass NAME=VALUE for all variables, or --csv FILE, not both")

@@ -16,7 +16,7 @@ from grisaille.views.cli.exit_codes import (
     TERMINATED,
     handling_termination,
 )
-from grisaille.views.cli.problem_file import load
+from grisaille.views.cli.open_studies import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,7 @@ from grisaille.views.cli.arguments import (
     port,
 )
 from grisaille.views.cli.exit_codes import DONE
-from grisaille.views.cli.open_studies import make_study, open_study
-from grisaille.views.cli.problem_file import load
+from grisaille.views.cli.open_studies import load, make_study, open_study
 
 if TYPE_CHECKING:
     from grisaille.study.study import Study

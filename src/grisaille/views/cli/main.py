@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from grisaille.errors import GrisailleError, cut, printable, raised
 from grisaille.study.log.address import masked_addresses
-from grisaille.views.cli import ask_and_tell, compare, dashboard, problem_file, solve, stored
+from grisaille.views.cli import ask_and_tell, compare, dashboard, open_studies, solve, stored
 from grisaille.views.cli.exit_codes import (
     INTERRUPTED,
     TERMINATED,
@@ -46,7 +46,7 @@ _ADD: tuple[Callable[[Any], None], ...] = (
     stored.add_export_and_delete,
     dashboard.add_commands,
     stored.add_check,
-    problem_file.add_diagram,
+    open_studies.add_diagram,
     compare.add_commands,
 )
 

@@ -26,8 +26,7 @@ from grisaille.views.cli.exit_codes import (
     TERMINATED,
     handling_termination,
 )
-from grisaille.views.cli.open_studies import make_study, open_study
-from grisaille.views.cli.problem_file import load
+from grisaille.views.cli.open_studies import load, make_study, open_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +102,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _solve(options: argparse.Namespace) -> int:
-    from grisaille.study.budget import DEFAULT_TRIALS
+    from grisaille.study.state import DEFAULT_TRIALS
 
     for flag, given in (("storage", options.storage), ("allow-changes", options.allow_changes)):
         if given and options.study is None:

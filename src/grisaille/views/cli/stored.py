@@ -27,7 +27,7 @@ from grisaille.views.cli.exit_codes import DONE, FAILURE, NOTHING
 from grisaille.views.cli.open_studies import open_study
 
 if TYPE_CHECKING:
-    from grisaille.study.log.database_log import Damage
+    from grisaille.study.log.database import Damage
     from grisaille.study.recovery import Recovery
     from grisaille.views.cli.arguments import Commands
 
@@ -239,24 +239,10 @@ def _constraint(name: str, formula: str, tolerance: float) -> str:
 
 def _ranges(settings: dict[str, Any], units: Sequence[str | None]) -> list[str]:
     """What each entry of a design point may be, in a few words."""
-    from grisaille.language.values import kinds_from_plain
+    from grisaille.study.identity import stored_entries
 
-    entries = settings.get("entries", [])
-    nothing = [0] * len(entries)
-    steps, flags = settings.get("steps", nothing), settings.get("logarithmic", nothing)
-    kinds = kinds_from_plain(settings.get("kinds"), len(entries))
-    limits = zip(entries, settings.get("lower", []), settings.get("upper", []), strict=True)
-    texts = []
-    for (name, low, high), unit, step, logarithmic, kind in zip(
-        limits, units, steps, flags, kinds, strict=True
-    ):
-        if kind.members(low, high):
-            texts.append(f"{name} in {kind.members(low, high)}{_unit(unit)}")
-            continue
-        text = f"{name} in [{low:g}, {high:g}]{_unit(unit)}"
-        text += f" in steps of {step:g}" if step else ""
-        texts.append(text + (" in the logarithm" if logarithmic else ""))
-    return texts
+    entries = zip(stored_entries(settings), units, strict=True)
+    return [f"{entry.name} in {entry.range_text(_unit(unit))}" for entry, unit in entries]
 
 
 def _best(what: dict[str, Any], labels: Mapping[str, Any]) -> str:

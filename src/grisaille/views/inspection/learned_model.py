@@ -17,20 +17,16 @@ from grisaille.belief.predictions import PREDICTIONS, check_answered
 from grisaille.belief.processes.belief import Belief
 from grisaille.belief.processes.kernels import Hyperparameters, Kernel, as_composite
 from grisaille.errors import ModelError, counted, printable, shortened
-from grisaille.language.black_box import BlackBox
+from grisaille.language.black_box import BlackBox, input_kinds, input_number_names, shown_inputs
 from grisaille.language.box_inputs import (
     distinct_namings,
-    input_kinds,
-    input_number_names,
     input_units,
     known_inputs,
     names_by_source,
-    shown_inputs,
 )
 from grisaille.language.design_points import check_inside, named_points
 from grisaille.language.problem import Problem
-from grisaille.language.tables import Places, entry_names
-from grisaille.language.values import expanded
+from grisaille.language.values import Places, entry_names, expanded
 from grisaille.markup import labelled
 from grisaille.records import History
 from grisaille.reductions.interventions import mechanism_history

@@ -11,11 +11,10 @@ from grisaille.array_types import Array
 from grisaille.belief.predictions import NoSlope, Predictor, lagrange_multipliers, slopes_at
 from grisaille.checks import attribute_of
 from grisaille.errors import ModelError, shortened
-from grisaille.language.constraint import Constraint
 from grisaille.language.design_points import own_points
-from grisaille.language.expression import Expression
+from grisaille.language.expression import Constraint, Expression
 from grisaille.language.problem import Problem
-from grisaille.language.tables import entry_names
+from grisaille.language.values import entry_names
 from grisaille.records import History
 from grisaille.strategies.optimistic import bands_of
 from grisaille.strategies.strategy import Strategy

@@ -9,7 +9,7 @@ import numpy as np
 
 from grisaille.array_types import Array, Flags
 from grisaille.errors import ModelError, shortened
-from grisaille.language.box_inputs import input_kinds
+from grisaille.language.black_box import input_kinds
 from grisaille.language.design_points import names_of_entries
 from grisaille.language.units import unit_of_entry
 from grisaille.language.values import ValueKind, condensed, design_kinds
@@ -191,8 +191,7 @@ def _positions(kind: ValueKind, low: float, high: float, is_logarithmic: bool) -
         return np.arange(len(kind.labels), dtype=float)
     if is_logarithmic:
         return np.clip(np.geomspace(low, high, SLICES.points), low, high)
-    positions = np.linspace(low, high, SLICES.points)
-    return np.unique(np.rint(positions)) if kind.is_whole else positions
+    return kind.held(np.linspace(low, high, SLICES.points))
 
 
 def _nearness(

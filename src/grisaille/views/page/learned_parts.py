@@ -15,9 +15,8 @@ from grisaille.belief.predictions import Predictor
 from grisaille.errors import GrisailleError, ModelError
 from grisaille.language.black_box import BlackBox
 from grisaille.language.problem import Problem
-from grisaille.language.tables import entry_names
 from grisaille.language.units import unit_of_entry
-from grisaille.language.values import design_kinds
+from grisaille.language.values import design_kinds, entry_names
 from grisaille.records import History
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.one_thread import one_thread
@@ -324,9 +323,7 @@ def contour_of(inspection: Inspection, first: int, second: int) -> Chart:
     grids = []
     for entry in (first, second):
         low, high = space.lower[entry], space.upper[entry]
-        grid = np.linspace(low, high, LEARNED.grid)
-        whole = kinds[entry].is_whole or bool(kinds[entry].labels)
-        grids.append(np.unique(np.rint(grid)) if whole else grid)
+        grids.append(kinds[entry].held(np.linspace(low, high, LEARNED.grid)))
     points = np.tile(best, (len(grids[0]) * len(grids[1]), 1))
     columns, rows = np.meshgrid(*grids)
     points[:, first], points[:, second] = columns.ravel(), rows.ravel()

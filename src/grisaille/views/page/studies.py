@@ -19,8 +19,7 @@ from typing import Protocol, TypeVar
 
 from grisaille.errors import GrisailleError, ModelError, StorageError, shortened
 from grisaille.records import History
-from grisaille.study.log.database import Database
-from grisaille.study.log.database_log import DatabaseLog
+from grisaille.study.log.database import Database, DatabaseLog
 from grisaille.study.log.event_log import Event, Log
 from grisaille.study.state import StudyState
 from grisaille.study.study import Study

@@ -6,10 +6,8 @@ light and in the dark.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,40 +74,12 @@ class Ruler:
 
     def places(self, values: Array) -> Array:
         """Return where numbers lie; numbers beyond the ends lie at the ends."""
-        low, high = self.axis.low, self.axis.high
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.axis.is_logarithmic:
-                above = np.log(np.maximum(values, 0.0) / low)
-                part = above / np.log(high / low)
-            else:
-                part = (values - low) / (high - low)
-        return np.asarray(self.start + np.clip(part, 0.0, 1.0) * (self.end - self.start))
+        part = np.clip(self.axis.parts(values), 0.0, 1.0)
+        return np.asarray(self.start + part * (self.end - self.start))
 
     def ticks(self) -> list[tuple[float, str]]:
         """Return the numbers to write along the axis, with their texts."""
-        if self.axis.names:
-            return [(float(place), name) for place, name in enumerate(self.axis.names)]
-        numbers = self._decades() if self.axis.is_logarithmic else self._round_numbers()
-        return [(number, f"{number:.6g}") for number in numbers]
-
-    def _round_numbers(self) -> list[float]:
-        """Return multiples of 1, 2 or 5 times a power of ten."""
-        low, high = self.axis.low, self.axis.high
-        span = high - low
-        power = 10.0 ** math.floor(math.log10(span / SVG.ticks))
-        step = next(f * power for f in (1, 2, 5, 10) if span / (f * power) <= SVG.ticks + 1)
-        if self.axis.is_whole:
-            step = max(step, 1.0)
-        first, last = math.ceil(low / step), math.floor(high / step)
-        return [round(k * step, 12 - math.floor(math.log10(step))) for k in range(first, last + 1)]
-
-    def _decades(self) -> list[float]:
-        """Return powers of ten, every few if there are many; round numbers if less than two."""
-        first, last = math.ceil(math.log10(self.axis.low)), math.floor(math.log10(self.axis.high))
-        if last - first < 1:
-            return self._round_numbers()
-        step = max(1, math.ceil((last - first) / SVG.ticks))
-        return [10.0**k for k in range(first, last + 1, step)]
+        return self.axis.ticks(SVG.ticks)
 
 
 # --- charts ---------------------------------------------------------------------------------------
@@ -183,7 +153,7 @@ class _Drawing:
             element(
                 "polyline",
                 class_=f"line {line.look}",
-                points=_pixels(_corners(run) if line.is_stepped else run),
+                points=_pixels(line.traced(run)),
             )
             for run in self._runs(line.x, line.y)
         ]
@@ -194,9 +164,7 @@ class _Drawing:
         above = self._runs(area.x, np.where(known, area.upper, np.nan))
         shapes = []
         for forth, back in zip(above, below, strict=True):
-            if area.is_stepped:
-                forth, back = _corners(forth), _corners(back)
-            points = _pixels([*forth, *back[::-1]])
+            points = _pixels([*area.traced(forth), *area.traced(back)[::-1]])
             shapes.append(element("polygon", class_=f"area {area.look}", points=points))
         return shapes
 
@@ -313,11 +281,3 @@ def _shape(shape: Shape, left: float, top: float, radius: float) -> str:
 def _triangle(left: float, top: float, side: int) -> str:
     """Return a triangle at the end of the vertical axis that points to what lies beyond it."""
     return f"M{left - 4:.1f} {top:.1f}h8l-4 {-7 * side}z"
-
-
-def _corners(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the corners of a line that keeps each value until the next one."""
-    kept = [run[0], *(point for before, point in pairwise(run) if point[1] != before[1])]
-    ends = [*(a for a, _ in kept[1:]), run[-1][0]]
-    pairs = zip(kept, ends, strict=True)
-    return [corner for (a, b), end in pairs for corner in ((a, b), (end, b))]

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from grisaille.belief.processes.condensed import least_told_rows, telling_rows, typical_rows
 from grisaille.belief.processes.kernels import Hyperparameters, Matern
+from grisaille.belief.processes.posterior import least_told_rows, telling_rows, typical_rows
 
 
 def rows(n=200, d=2, seed=0):

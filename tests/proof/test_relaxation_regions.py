@@ -18,7 +18,7 @@ from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.language.enclosures.interval import Interval
 from grisaille.proof.relaxation import PlausibleRelaxation
 from grisaille.search.branch_and_bound import Limits, branch_and_bound
-from grisaille.search.proof import ProofStatus
+from grisaille.search.search_problem import ProofStatus
 from tests.belief.belief_helpers import history_at, plausible_set, random_design
 from tests.proof.proof_helpers import (
     PROBLEMS,

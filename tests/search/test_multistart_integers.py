@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.search.integers import combinations, moved_at_random, neighbours, spread_evenly
+from grisaille.search.multistart import combinations, moved_at_random, neighbours, spread_evenly
 from tests.search.search_helpers import Counting, assert_honest, no_hints, search_problem
 
 QUICK = gs.MultiStart(starts=4, samples=128, iterations=10, again=False, polish=False)

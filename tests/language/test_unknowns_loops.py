@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import grisaille as gs
-from grisaille.language.loops import Loops
+from grisaille.language.unknowns import Loops
 
 
 def test_extrapolation_of_a_linear_loop_is_exact_after_as_many_rounds_as_it_has_streams():

@@ -21,7 +21,7 @@ from grisaille.records import (
     taken_designs,
 )
 from grisaille.search.search_problem import Solution
-from grisaille.strategies.acquisition_search import settled
+from grisaille.strategies.acquisition import settled
 from tests.belief.belief_helpers import history_at
 
 QUICK = gs.MultiStart(starts=2, samples=64, iterations=5, again=False, polish=False)

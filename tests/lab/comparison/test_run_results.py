@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.lab.comparison.results import Results
+from grisaille.lab.comparison.run import Results
 from tests.lab.comparison.comparison_helpers import made_up
 
 INF = np.inf

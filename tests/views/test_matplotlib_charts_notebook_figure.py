@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import grisaille as gs
-from grisaille.views.notebook_figure import NotebookFigure, check_path, save_figure
+from grisaille.views.matplotlib_charts import NotebookFigure, check_path, save_figure
 
 pytestmark = pytest.mark.slow
 

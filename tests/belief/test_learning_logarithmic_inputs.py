@@ -8,8 +8,7 @@ import torch
 
 import grisaille as gs
 from grisaille.belief.failures import FailedInputs
-from grisaille.belief.learning import believe
-from grisaille.belief.logarithmic_inputs import learned_in_logarithm, logarithmic_inputs
+from grisaille.belief.learning import believe, learned_in_logarithm, logarithmic_inputs
 from grisaille.belief.processes.posterior import Posterior
 from grisaille.records import Failure, History
 from tests.belief.belief_helpers import history_at, plausible_set, random_design

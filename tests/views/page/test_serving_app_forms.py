@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import grisaille as gs
-from grisaille.views.page.app import record
+from grisaille.views.page.serving import record
 from tests.study.study_helpers import QUICK
 from tests.views.inspection.inspection_helpers import with_choice
 from tests.views.page.page_helpers import asked_study, client, form_word, reactor_problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from grisaille.search.proof import Proof, ProofStatus
+from grisaille.search.search_problem import Proof, ProofStatus
 
 
 def test_an_unknown_proof_bounds_nothing_and_says_why():

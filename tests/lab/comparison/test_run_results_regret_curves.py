@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grisaille.lab.comparison.results import (
+from grisaille.lab.comparison.run import (
     first_at_most,
     quantile,
     regret_curve,

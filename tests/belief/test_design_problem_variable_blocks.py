@@ -7,8 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 import grisaille as gs
-from grisaille.belief.design_problem import design_problem
-from grisaille.belief.variable_blocks import blocks_of, entries_read, with_tried_parts
+from grisaille.belief.design_problem import (
+    blocks_of,
+    design_problem,
+    entries_read,
+    with_tried_parts,
+)
 from grisaille.records import History
 from tests.belief.belief_helpers import trial_at
 

@@ -16,8 +16,7 @@ import pytest
 from grisaille.errors import EvaluationError, ModelError, ProtocolError
 from grisaille.study.evaluation import child_process as isolation
 from grisaille.study.evaluation import child_script
-from grisaille.study.evaluation.child_pool import ChildPool
-from grisaille.study.evaluation.child_process import isolated
+from grisaille.study.evaluation.child_process import ChildPool, isolated
 from tests.interruptible import start_interruptible
 from tests.study.evaluation.evaluation_helpers import LONG, STUCK, is_gone, pids_in
 
@@ -434,7 +433,7 @@ def script(tmp_path):
         (tmp_path / "script.py").write_text(
             textwrap.dedent(STUCK)
             + "import os, pathlib, sys, time\n"
-            + "from grisaille.study.evaluation.child_pool import ChildPool\n"
+            + "from grisaille.study.evaluation.child_process import ChildPool\n"
             + "pool = ChildPool(2)\n"
             + "future = pool.submit(stuck, (sys.argv[1],), None)\n"
             + "idle = pool.submit(os.getpid, (), None).result()\n"

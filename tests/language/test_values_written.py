@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import grisaille as gs
-from grisaille.language.values import ValueKind
-from grisaille.study.written import cell_text, cell_value, shown_value
+from grisaille.language.values import ValueKind, cell_text, cell_value, shown_value
 
 pytestmark = pytest.mark.slow
 

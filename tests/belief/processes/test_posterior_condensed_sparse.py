@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from grisaille.belief.processes.condensed import CondensedPosterior
 from grisaille.belief.processes.kernels import Hyperparameters, Matern, SquaredExponential
-from grisaille.belief.processes.posterior import Posterior
+from grisaille.belief.processes.posterior import CondensedPosterior, Posterior
 
 
 def tensor(*values):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grisaille.errors import ModelError
-from grisaille.language.numpy_functions import _ATOM_OF_UFUNC, _RECORD_FUNCTION
+from grisaille.language.expression import _ATOM_OF_UFUNC, _RECORD_FUNCTION
 from grisaille.language.program import Program
 from tests.language.language_helpers import (
     assert_gradients_right,

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import grisaille as gs
-from grisaille.views.page.app import news
+from grisaille.views.page.serving import news
 from grisaille.views.page.study_page import StudyPage
 from tests.study.study_helpers import QUICK
 from tests.views.page.page_helpers import (
