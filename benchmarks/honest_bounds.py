@@ -147,9 +147,7 @@ NAMED: dict[str, tuple[Sequence[float], Sequence[float], Function]] = {
     "ackley": (
         [-5, -5],
         [7, 7],
-        lambda x: (
-            -20 * np.exp(-0.2 * np.sqrt((x**2).mean(1))) - np.exp(np.cos(2 * PI * x).mean(1))
-        ),
+        lambda x: -20 * np.exp(-0.2 * np.sqrt((x**2).mean(1))) - np.exp(np.cos(2 * PI * x).mean(1)),
     ),
     "goldstein": (
         [-2, -2],

@@ -98,7 +98,7 @@ def _unanswered(
 # --- knowledge ------------------------------------------------------------------------------------
 # Knowledge at the time of a decision, worked out once and handed on.
 
-CONFIDENCE = 2.0
+WIDTH = 2.0
 """Half-width of the bands that judge noisy trials, for strategies that have no beta."""
 
 
@@ -117,7 +117,7 @@ class Knowledge:
             `Theory` or `Declared()`.
     """
 
-    def __init__(self, situation: Situation, beta: Beta = CONFIDENCE) -> None:
+    def __init__(self, situation: Situation, beta: Beta = WIDTH) -> None:
         if not isinstance(situation, Situation):
             raise ModelError(
                 f"Knowledge(situation={shortened(situation)}): pass the gs.Situation that a "
@@ -240,22 +240,23 @@ class Knowledge:
     def chance_infeasible(self) -> float:
         """Return the chance that no point is feasible: the share of draws in which none is.
 
-        0 as soon as a feasible point is known; NaN while a black box without a given kernel has no
-        answer.
+        0 as soon as a feasible point is known. NaN where nothing can be drawn: before each black
+        box has an answer, for bands that hold by declaration, and with process noise.
         """
         found, width = self.incumbent, self.rule._width
         if found is not None and found.feasible:
             return 0.0
         answered = self.history.counts()
-        unknown = [b for b in self.program.boxes if b.is_learned and b.name not in answered]
+        unknown = [b for b in self.program.boxes if b.name not in answered]
         if width is None or unknown or self.situation.problem.causal is not None:
             return np.nan
-        sizes, allowed = self.history.constraint_sizes(), self.situation.problem.tolerances
-        if not len(sizes):
+        if not len(self.history) or self.program.process_noise:
             return np.nan
         bands = self._simultaneous()
-        worlds = Worlds(self.plausible, bands.degrees, bands.factors, self.situation.trial_seed)
-        return worlds.share_infeasible(np.maximum(sizes, 1e-300), 0 * allowed)
+        learned = [box.name for box in self.program.boxes if box.is_learned]
+        degrees = {name: float(bands.degrees[name].min()) for name in learned}
+        worlds = Worlds(self.plausible, degrees, bands.factors, self.situation.trial_seed)
+        return worlds.share_infeasible(self.history.constraint_sizes())
 
     def _simultaneous(self, floor: PlausibleSet | None = None) -> Simultaneous:
         """Return bands that hold at once, and are no narrower than what one point asks for."""

@@ -22,7 +22,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from grisaille.array_types import Array
-from grisaille.belief.knowledge import CONFIDENCE, Knowledge
+from grisaille.belief.knowledge import WIDTH, Knowledge
 from grisaille.belief.learning import accepted, is_believed_exact
 from grisaille.belief.plausible_set import PlausibleSet
 from grisaille.belief.rules import Beta, learned_by, rule_of
@@ -244,7 +244,7 @@ class Predictor:
     """
 
     def __init__(
-        self, problem: Problem, history: History, beta: Beta = CONFIDENCE, *, audited: bool = False
+        self, problem: Problem, history: History, beta: Beta = WIDTH, *, audited: bool = False
     ) -> None:
         _check_answers(problem, history, beta)
         self.problem = problem

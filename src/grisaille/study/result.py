@@ -28,6 +28,7 @@ from grisaille.language.variable import Variable
 from grisaille.metrics import Metrics
 from grisaille.proof.certificate import Certificate
 from grisaille.records import Evaluation, Failure, History, Situation, TrialKind
+from grisaille.reductions.reduction import border
 from grisaille.strategies.optimistic import bands_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.theory.beta import Theory
@@ -291,6 +292,21 @@ class Result(OptimizeResult):  # type: ignore[misc]
         if rule is None:
             return ()
         return Knowledge(Situation(self.problem, self.history, seed=0), rule).calibration
+
+    @property
+    def p_infeasible(self) -> float:
+        """The chance that no point is feasible, by what is believed of the black boxes.
+
+        100 times, all black boxes are drawn together; this is the share of draws in which no
+        feasible point is found. It is 0 as soon as a feasible point is known. NaN where nothing can
+        be drawn: before each black box has an answer, for bands that hold by declaration, with
+        process noise, and for problems over interventions.
+        """
+        reductions = border(self.problem)
+        situation = reductions.down(Situation(self.problem, self.history, seed=0))
+        rule = bands_of(self.strategy)
+        knowledge = Knowledge(situation) if rule is None else Knowledge(situation, rule)
+        return knowledge.chance_infeasible()
 
     def metrics(self, optimum: float) -> Metrics:
         """Regret and violations of the trials as observed, for a known optimum in the user's sense.

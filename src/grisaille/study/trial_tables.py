@@ -340,6 +340,9 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         sure = " (no bound)"
     if result.certificate is None:
         rows.append(("optimum in", f"[{low}, {high}]{unit}   gap {result.gap:.3g}{sure}"))
+    hopeless = np.nan if result.success or result.certificate is not None else result.p_infeasible
+    if np.isfinite(hopeless):
+        rows.append(("infeasible", f"with a chance of {100 * hopeless:.0f} %"))
     if problem.constraints:
         tightest = int(np.argmax(tightness(result.constr, result.history)))
         named = problem.constraint_names[tightest]

@@ -13,7 +13,7 @@ from grisaille.array_types import Array
 from grisaille.belief.design_problem import between
 from grisaille.belief.failures import FailedInterventions
 from grisaille.belief.incumbent import Incumbent
-from grisaille.belief.knowledge import CONFIDENCE
+from grisaille.belief.knowledge import WIDTH
 from grisaille.checks import check_count, check_solver
 from grisaille.errors import ModelError
 from grisaille.language.causal.model import CausalModel, distinct_sets
@@ -336,7 +336,7 @@ def _best(knowledge: CausalKnowledge) -> Incumbent | None:
             predicted = effects.predict(torch.tensor(np.array([found.values[i] for i in here])))
         means[here], deviations[here] = (p.numpy() for p in predicted)
     worst = violations(means[:, 1:]).max(1, initial=0.0)
-    doubts = violations(means[:, 1:] + CONFIDENCE * deviations[:, 1:]).max(1, initial=0.0)
+    doubts = violations(means[:, 1:] + WIDTH * deviations[:, 1:]).max(1, initial=0.0)
     # A point without a value is of no use.
     doubts = np.where(np.isfinite(found.means).all(1), doubts, np.inf)
     feasible = doubts <= 0

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grisaille.array_types import Array
 from grisaille.belief.declared_intervals import DeclaredInterval
-from grisaille.belief.knowledge import CONFIDENCE
+from grisaille.belief.knowledge import WIDTH
 from grisaille.belief.learning import believe, noise_of
 from grisaille.belief.plausible_set import clip_band
 from grisaille.belief.predictions import PREDICTIONS, check_answered
@@ -302,7 +302,7 @@ def learned_model(
         # Interventions may leave other mechanisms without any answer.
         check_answered([found], history)
         belief = believe(problem.program, history, only=[found.name])[found.name]
-        width = torch.full((found.outputs,), CONFIDENCE, dtype=torch.float64)
+        width = torch.full((found.outputs,), WIDTH, dtype=torch.float64)
         return LearnedModel(problem, history, found, belief, width)
     bands = predictor_for(problem, history, strategy).bands
     belief, width = bands.beliefs[found.name], bands.beta[found.name]
