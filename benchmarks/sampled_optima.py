@@ -1,8 +1,8 @@
 """Would the optima of sampled functions give a better bound than the rule of relevant regions?
 
 Each history of `benchmarks.honest_bounds --keep FOLDER` gives a second bound: the 5 % quantile of
-the optima of 100 worlds, in each of which all black boxes are drawn together. Draws know that errors
-of a chain do not all point the same way.
+the optima of 100 worlds, in each of which all black boxes are drawn together. Draws know that
+errors of a chain do not all point the same way.
 
     python -m benchmarks.sampled_optima FOLDER [--only chain] [--most 60]
 """

@@ -207,7 +207,7 @@ def test_no_point_is_called_infeasible_without_a_margin_of_one_deviation():
     assert verdicts[-6.5] is None
     refutation = verdicts[-7.5]
     assert refutation is not None
-    assert refutation.beta == Audited(BETA, audit.DOUBT, audit.MARGIN)
+    assert refutation.beta == Audited(BETA, audit.DOUBT, audit.MARGIN, confidence=0.95)
     wider = refutation.beta.plausible_set(refutation.problem.program, refutation.history)
     assert wider.beta["f"].tolist() == [7.0]
 

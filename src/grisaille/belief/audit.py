@@ -64,11 +64,14 @@ class BoxCalibration:
         answers: How many answers were predicted: those after the initial design.
         inside: How many of them lie inside the band that predicted them, with all their outputs.
         largest: The largest error, in the standard deviations predicted for it.
-        factor: By how much bounds widen its bands: at least so far that all answers would have been
-            inside.
+        factor: By how much its bands must be wider so that all answers would have been inside; at
+            least 1.
         conclusions: What was concluded while learning it, such as whether it is noisy.
         complaint: Why its answers speak against its declared noise, or against its kernel; empty
             if they do not.
+        weight: How many answers far from all others would have tested as much. An answer next to
+            others could hardly be wrong: it counts by its deviation, in parts of the largest one.
+        reach: The half-width of its bands behind the bound, in deviations; NaN without a bound.
     """
 
     box: str
@@ -78,6 +81,8 @@ class BoxCalibration:
     factor: float
     conclusions: tuple[str, ...] = ()
     complaint: str = ""
+    weight: float = 0.0
+    reach: float = np.nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,9 +290,18 @@ class Knowledge:
                     conclusions=self.answered.beliefs[box.name].remarks,
                     complaint=noise_complaint(box, len(errors), inside, beta)
                     or kernel_complaint(box, factors[box.name], len(errors)),
+                    weight=float(self._tested[box.name].weights.sum()),
                 )
             )
         return tuple(rows)
+
+    def calibration_of_bound(self) -> tuple[BoxCalibration, ...]:
+        """Return the calibration with the half-widths of the bands behind the bound."""
+        rows = self.calibration
+        if not rows or self.contradiction:
+            return rows
+        widths = self.confident.beta
+        return tuple(replace(row, reach=float(widths[row.box].max())) for row in rows)
 
     @cached_property
     def complaint(self) -> str:

@@ -291,7 +291,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
         rule = bands_of(self.strategy)
         if rule is None:
             return ()
-        return Knowledge(Situation(self.problem, self.history, seed=0), rule).calibration
+        situation = border(self.problem).down(Situation(self.problem, self.history, seed=0))
+        return Knowledge(situation, rule).calibration_of_bound()
 
     @property
     def p_infeasible(self) -> float:

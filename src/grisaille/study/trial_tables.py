@@ -19,7 +19,7 @@ from grisaille.language.unknowns import names_at_bounds
 from grisaille.language.values import Value, ValueKind, design_kinds, readable
 from grisaille.markup import labelled
 from grisaille.metrics import violations
-from grisaille.records import REFUTED, History, Suggestion, Trial, first_tested, untested
+from grisaille.records import History, Suggestion, Trial, first_tested, untested
 
 if TYPE_CHECKING:
     import pandas
@@ -388,12 +388,13 @@ def _calibration_rows(calibration: Sequence[Any]) -> list[tuple[str, str]]:
     rows = []
     answers = sum(row.answers for row in calibration)
     if answers:
-        text = f"{sum(row.inside for row in calibration)} of {answers} answers were inside"
-        wider = [
-            f"{row.box} by {row.factor:.2g}" for row in calibration if 1 < row.factor <= REFUTED
-        ]
-        if wider:
-            text += f"; the bound widens those of {', '.join(wider)}"
+        weight = sum(row.weight for row in calibration)
+        inside = sum(row.inside for row in calibration)
+        text = f"{inside} of {answers} answers were inside"
+        text += f", as good a test as {weight:.2g} far from others"
+        wide = [f"{row.box} {row.reach:.2g}" for row in calibration if np.isfinite(row.reach)]
+        if wide:
+            text += f"; deviations behind the bound: {', '.join(wide)}"
         text = "; ".join([text, *(row.complaint for row in calibration if row.complaint)])
         rows.append(("bands", text))
     concluded = [f"{row.box} {text}" for row in calibration for text in row.conclusions]

@@ -300,7 +300,7 @@ def narrowed(knowledge: Knowledge, solver: Solver | None) -> Plan | None:
     if bounding is None or not _may_explore(plan, knowledge):
         return plan
     audited = knowledge.audited
-    wide = solve_auxiliary(audited, knowledge, solver, MultiStart())
+    wide = solve_auxiliary(audited, knowledge, solver)
     if not _is_worth_exploring(wide, knowledge):
         return plan
     return Plan.of(TrialKind.OPTIMISTIC, knowledge, solver, audited, wide, bounding)

@@ -20,6 +20,7 @@ from grisaille.errors import ModelError
 from grisaille.language.problem import Problem
 from grisaille.language.program import BoxCall
 from grisaille.records import History, Situation, Trial
+from grisaille.reductions.reduction import border
 from grisaille.strategies.optimistic import bands_of
 from grisaille.strategies.strategy import Strategy
 from grisaille.study.border import incumbent_of
@@ -78,7 +79,8 @@ class Inspection:
     def calibration(self) -> dict[str, BoxCalibration]:
         """How well the bands of each black box predicted its answers; empty if nobody audits."""
         rule = bands_of(self.strategy)
-        rows = () if rule is None else Knowledge(self.situation, rule).calibration
+        situation = border(self.problem).down(self.situation)
+        rows = () if rule is None else Knowledge(situation, rule).calibration_of_bound()
         return {row.box: row for row in rows}
 
     @cached_property

@@ -53,7 +53,8 @@ class BoxOverview:
         failures: How many evaluations gave no answer.
         predicted: How many answers were predicted before they came: those that are audited.
         inside: How many of these lie inside their bands.
-        widening: By how much bounds widen its bands after the audit.
+        weight: How many answers far from all others would have tested as much.
+        reach: The half-width of its bands behind the bound, in deviations; None without a bound.
         width: Mean width of its bands over the design space, before the audit widens them, in
             standard deviations of its answers; None if it cannot be predicted yet.
         width_at_start: The same before the strategy chose its first point.
@@ -65,7 +66,8 @@ class BoxOverview:
     failures: int
     predicted: int
     inside: int
-    widening: float
+    weight: float
+    reach: float | None
     width: float | None
     width_at_start: float | None
     conclusions: tuple[str, ...]
@@ -94,7 +96,8 @@ def box_overviews(inspection: Inspection) -> list[BoxOverview]:
                 failures=failed[box.name],
                 predicted=0 if audit is None else audit.answers,
                 inside=0 if audit is None else audit.inside,
-                widening=1.0 if audit is None else audit.factor,
+                weight=0.0 if audit is None else audit.weight,
+                reach=None if audit is None or np.isnan(audit.reach) else audit.reach,
                 width=widths[0],
                 width_at_start=widths[1],
                 conclusions=() if audit is None else audit.conclusions,
