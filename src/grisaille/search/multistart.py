@@ -50,6 +50,7 @@ class MultiStartConstants:
         least_values: The fewest values of a block in a round. Not measured.
         zooms: Radii of the samples around the best points, in widths of the search space. Not
             measured.
+        more_zooms: Further radii where objectives jump. Not measured.
         flat: A coordinate is flat if moving it to a bound changes the scaled merit by less. Not
             measured.
         ends_to_cross: Ends with flat coordinates that are looked at. Not measured.
@@ -67,6 +68,7 @@ class MultiStartConstants:
     followed: int = 4
     least_values: int = 16
     zooms: tuple[float, ...] = (0.1, 0.03, 0.01)
+    more_zooms: tuple[float, ...] = (0.003, 0.001, 0.0003, 0.0001)
     flat: float = 0.01
     ends_to_cross: int = 3
     crossings: int = 8
@@ -195,8 +197,6 @@ class BlockSearch:
 
 
 # --- multistart -----------------------------------------------------------------------------------
-
-_JUMP_ZOOMS = (*MULTI_START.zooms, 0.003, 0.001, 0.0003, 0.0001)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,8 @@ class MultiStart:
         """Sample around the best points at ever smaller radii, without gradients."""
         generator = torch.Generator().manual_seed(seed + 1)
         width = problem.upper - problem.lower
-        for radius in MULTI_START.zooms if problem.continuous else _JUMP_ZOOMS:
+        more = () if problem.continuous else MULTI_START.more_zooms
+        for radius in (*MULTI_START.zooms, *more):
             merit = screening_merit(objectives, constraints, scale)
             centers = points[spread_out(points, merit, 2 * self.starts, problem)]
             count = max(1, self.samples // (4 * len(centers)))

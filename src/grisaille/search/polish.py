@@ -157,7 +157,10 @@ def polished(
     if found.stationarity is not None and found.stationarity <= POLISH.converged:
         return found
     far = found.stationarity is None or found.stationarity > POLISH.far
-    best = _polished_from(problem, scale, near, found, found.point, iterations, first=True)
+    patience = POLISH.patience
+    best = _polished_from(
+        problem, scale, near, found, found.point, iterations, patience, first=True
+    )
     gains = found.value - best.value > POLISH.next_to_nothing * float(near.objective)
     # At a kink, or where nothing is feasible, a polish gains nothing, and more of them do not help.
     if far and best.feasible and (gains or not found.feasible):
@@ -165,7 +168,9 @@ def polished(
             if torch.equal(start, found.point):  # it was the first to go on
                 continue
             around = local_scale(problem, start, scale)
-            best = _polished_from(problem, scale, around, _with_samples(best), start, iterations)
+            best = _polished_from(
+                problem, scale, around, _with_samples(best), start, iterations, patience
+            )
     best = with_stationarity(problem, scale, best)
     if best.stationarity is None or best.stationarity <= POLISH.far:
         return best
@@ -178,8 +183,8 @@ def polished(
         best,
         best.point,
         POLISH.iterations,
+        POLISH.more_patience,
         first=True,
-        patience=POLISH.more_patience,
     )
     return with_stationarity(problem, scale, _with_samples(again))
 
@@ -191,8 +196,8 @@ def _polished_from(
     best: Solution,
     start: Tensor,
     iterations: int,
+    patience: int,
     first: bool = False,
-    patience: int = POLISH.patience,
 ) -> Solution:
     """The better of a solution and of the end of a polish, with the spreads around its start.
 
