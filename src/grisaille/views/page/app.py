@@ -53,10 +53,10 @@ class ServingConstants:
     """The constants of the answers of the page.
 
     Attributes:
-        pause: Seconds between looks for news. Not measured.
-        sign_of_life: Seconds after which a page hears that there is no news. Not measured.
-        listeners: Pages that may listen. Not measured.
-        slow_answers: Slow answers that are worked out at the same time. Not measured.
+        pause: Seconds between looks for news. A choice of patience.
+        sign_of_life: Seconds after which a page hears that there is no news. A choice of patience.
+        listeners: Pages that may listen. A choice.
+        slow_answers: Slow answers that are worked out at the same time. A choice.
     """
 
     pause: float = 0.5
