@@ -1,17 +1,19 @@
 """Halve and double every constant of the library, and count which decisions change.
 
-    python -m benchmarks.constants [--minutes 45] [--only NAME]
+    python -m benchmarks.constants [--minutes 45] [--only RECORD]
 
 A constant is a field of a record such as `GAP` in strategies/practical/gap.py. Some short runs on
 the collection's half to develop on are made with each constant halved and doubled, and compared
 with the same runs as the library is. Runs that do not read a constant are left out: they cannot
 change. A run decides differently if any point that it tries differs by more than 1e-6 of its range.
-The rows are in benchmarks/results/constants.csv.
+The rows are in benchmarks/results/constants.csv. With `--only`, the rows of that record replace the
+stored ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
 import functools
 import gc
@@ -22,6 +24,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +32,7 @@ import torch
 
 import grisaille as gs
 from benchmarks import decisions
-from benchmarks.results_folder import Row, write_result, write_rows
+from benchmarks.results_folder import RESULTS, Row, write_result, write_rows
 from grisaille.lab.problems import KnownProblem
 from grisaille.lab.problems.known_problem import Structure
 
@@ -59,6 +62,8 @@ class Case:
         trials: How many trials it has.
         strategy: Makes the strategy; None for the default.
         evaluation: How black boxes are evaluated, as in `gs.Study`.
+        only: Records that it is for; all by default. The bands that such a run predicts are
+            compared like points.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Case:
     trials: int
     strategy: Callable[[], Any] | None = None
     evaluation: Any = None
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,7 @@ class Outcome:
 
     Attributes:
         points: Every point that it tried, in ranges of the variables.
+        predicted: What it predicts where it was not, in parts of the largest number.
         shortfall: The regret of its answer, and by how much this breaks constraints.
         first: The same of its first point.
         seconds: Processor time.
@@ -81,16 +88,16 @@ class Outcome:
     """
 
     points: np.ndarray
+    predicted: np.ndarray
     shortfall: float
     first: float
     seconds: float
     error: str = ""
 
     def decides_like(self, other: Outcome) -> bool:
-        """Return whether both tried the same points."""
-        return self.points.shape == other.points.shape and bool(
-            (np.abs(self.points - other.points) <= SAME).all()
-        )
+        """Return whether both tried the same points, and predict the same."""
+        pairs = ((self.points, other.points), (self.predicted, other.predicted))
+        return all(a.shape == b.shape and (np.abs(a - b) <= SAME).all() for a, b in pairs)
 
 
 def _known(name: str) -> Callable[[], KnownProblem]:
@@ -144,6 +151,15 @@ CASES = (
     ),
     Case("Gramacy-Lee, proved", _known("Gramacy-Lee"), 8, strategy=_proving),
     Case("Branin, proved", _known("Branin"), 5, strategy=_proving),
+    Case("laboratory, predicted", _laboratory, 5, only=("PREDICTIONS",)),
+    Case("HS 113, predicted", _known("HS 113"), 5, gs.SobolSearch, only=("PREDICTIONS",)),
+    Case(
+        "williams_otto, predicted",
+        _known("williams_otto"),
+        5,
+        gs.SobolSearch,
+        only=("PREDICTIONS",),
+    ),
 )
 
 
@@ -205,7 +221,7 @@ def _modules() -> Iterator[Any]:
 def _caches() -> list[Any]:
     """Return what keeps earlier calls of functions of the loaded modules."""
     kind = type(_caches)
-    kept = [found for found in gc.get_objects() if isinstance(found, kind)]
+    kept = [found for found in gc.get_objects() if type(found) is kind]
     return [one for one in kept if str(one.__module__).startswith("grisaille")]
 
 
@@ -225,12 +241,21 @@ def run(case: Case) -> Outcome:
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
         seconds = time.process_time() - began
+        predicted = _predicted(study, known) if case.only else np.zeros(0)
         tried = [e.data["suggestion"]["x"] for e in study.events() if e.kind == "suggested"]
     lower, upper = np.array(known.problem.program.lower), np.array(known.problem.program.upper)
     points = (np.array(tried) - lower) / np.where(upper > lower, upper - lower, 1.0)
     first = _shortfall(known, np.array(tried[0]))
     last = first if answer is None else _shortfall(known, np.asarray(answer, dtype=float))
-    return Outcome(points, last, first, seconds, error)
+    return Outcome(points, predicted, last, first, seconds, error)
+
+
+def _predicted(study: gs.Study, known: KnownProblem) -> np.ndarray:
+    """Return what a study predicts along the diagonal of the space, scaled."""
+    lower, upper = np.array(known.problem.program.lower), np.array(known.problem.program.upper)
+    parts = np.linspace(0.3, 0.7, 5)[:, None]
+    values = study.predict(lower + parts * (upper - lower)).to_numpy()
+    return np.asarray(values / np.abs(values).max(0).clip(1e-300))
 
 
 def _shortfall(known: KnownProblem, x: np.ndarray) -> float:
@@ -338,7 +363,7 @@ def main() -> None:
         prog="python -m benchmarks.constants", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--minutes", type=float, default=np.inf, help="stop measuring after these")
-    parser.add_argument("--only", action="append", help="only records of this name; repeatable")
+    parser.add_argument("--only", action="append", help="only this record; repeatable")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -356,14 +381,20 @@ def main() -> None:
         print(f"{outcome.seconds:6.2f} s, {len(names):3} read  {case.name}", flush=True)
         if outcome.error or not same:
             raise SystemExit(f"{case.name} does not repeat: {outcome.error or 'other points'}")
+    path = RESULTS / "constants.csv"
+    kept = _stored_rows(path, options.only) if options.only else []
     rows: list[Row] = []
     for key, record in found.items():
+        if options.only and key[1] not in options.only:
+            continue
         for field in dataclasses.fields(record):
             constant = (*key, field.name)
-            if options.only and key[1] not in options.only:
-                continue
-            pairs = zip(CASES, plain, read, strict=True)
-            cases = [(c, o) for c, o, names in pairs if constant in names or constant in COPIED]
+            triples = zip(CASES, plain, read, strict=True)
+            cases = [
+                (case, outcome)
+                for case, outcome, names in triples
+                if (constant in names or constant in COPIED) and key[1] in (case.only or key)
+            ]
             if time.monotonic() - began > 60 * options.minutes:
                 value = getattr(record, field.name)
                 rows.append({**_row(constant, value, len(cases), ""), "note": "no time left"})
@@ -371,11 +402,18 @@ def main() -> None:
             for row in measured(constant, record, cases):
                 rows.append(row)
                 print(*row.values(), sep=", ", flush=True)
-            write_rows("constants", rows)
-    write_rows("constants", rows)
-    seconds = {c.name: round(o.seconds, 2) for c, o in zip(CASES, plain, strict=True)}
-    minutes = round((time.monotonic() - began) / 60, 1)
-    write_result("constants", {"minutes": minutes, "seconds_of_runs": seconds})
+            write_rows("constants", [*kept, *rows])
+    write_rows("constants", [*kept, *rows])
+    if not options.only:
+        seconds = {c.name: round(o.seconds, 2) for c, o in zip(CASES, plain, strict=True)}
+        minutes = round((time.monotonic() - began) / 60, 1)
+        write_result("constants", {"minutes": minutes, "seconds_of_runs": seconds})
+
+
+def _stored_rows(path: Path, but: Sequence[str]) -> list[Row]:
+    """Return the rows of earlier runs, but not those of some records."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [row for row in csv.DictReader(stream) if row["record"] not in but]
 
 
 if __name__ == "__main__":

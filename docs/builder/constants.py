@@ -6,7 +6,7 @@ A record is a frozen dataclass whose name ends with Constants. Each field has a 
 one of these:
 
 - "Measured: ..." and the measurement that chose it;
-- "Halved and doubled: ..." or "Halved or doubled: ..." and what changes (`benchmarks.constants`);
+- "Halved and doubled: ..." or "Halved: ..." and what changes (`benchmarks.constants`);
 - "A choice.", "A choice of layout." or "A choice of patience.", if no measurement could choose it;
 - "Not measured."
 """
@@ -23,7 +23,8 @@ SOURCE = ROOT / "src" / "grisaille"
 PAGE = ROOT / "docs" / "method.md"
 BEGIN, END = "<!-- constants -->\n", "<!-- end of constants -->"
 _FIELD = re.compile(
-    r"(?P<meaning>.*?) (?:Measured: (?P<by>.*)|(?P<other>Halved .*|A choice.*|Not measured))\."
+    r"(?P<meaning>.*?) "
+    r"(?:Measured: (?P<by>.*)|(?P<other>(?:Halved|Doubled)\b.*|A choice.*|Not measured))\."
 )
 
 
