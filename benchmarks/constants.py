@@ -62,8 +62,8 @@ class Case:
         trials: How many trials it has.
         strategy: Makes the strategy; None for the default.
         evaluation: How black boxes are evaluated, as in `gs.Study`.
-        only: Records that it is for; all by default. The bands that such a run predicts are
-            compared like points.
+        only: Records that it is for; all by default. With "PREDICTIONS", the bands that it predicts
+            are compared like points.
     """
 
     name: str
@@ -151,6 +151,9 @@ CASES = (
     ),
     Case("Gramacy-Lee, proved", _known("Gramacy-Lee"), 8, strategy=_proving),
     Case("Branin, proved", _known("Branin"), 5, strategy=_proving),
+    Case("HS 21, until it is solved", _known("HS 21"), 16, only=("GAP", "POLICY")),
+    Case("Branin, until it is solved", _known("Branin"), 18, only=("GAP", "POLICY")),
+    Case("Booth, until it is solved", _known("Booth calibration"), 16, only=("GAP", "POLICY")),
     Case("laboratory, predicted", _laboratory, 5, only=("PREDICTIONS",)),
     Case("HS 113, predicted", _known("HS 113"), 5, gs.SobolSearch, only=("PREDICTIONS",)),
     Case(
@@ -241,7 +244,7 @@ def run(case: Case) -> Outcome:
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
         seconds = time.process_time() - began
-        predicted = _predicted(study, known) if case.only else np.zeros(0)
+        predicted = _predicted(study, known) if "PREDICTIONS" in case.only else np.zeros(0)
         tried = [e.data["suggestion"]["x"] for e in study.events() if e.kind == "suggested"]
     lower, upper = np.array(known.problem.program.lower), np.array(known.problem.program.upper)
     points = (np.array(tried) - lower) / np.where(upper > lower, upper - lower, 1.0)
