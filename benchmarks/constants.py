@@ -49,7 +49,8 @@ Constant = tuple[str, str, str]
 """The module of a record, its name and a field."""
 
 COPIED: dict[Constant, str] = {("grisaille.strategies.practical.gap", "GAP", "taught"): "teaches"}
-"""Functions of the module whose only default is a copy of the constant."""
+"""Functions of the module whose only default is a copy of the constant. Every run counts as one
+that reads it."""
 
 
 @dataclass(frozen=True)

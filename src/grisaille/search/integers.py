@@ -29,17 +29,26 @@ class IntegerConstants:
     """The constants of searches over whole numbers.
 
     Attributes:
-        few_combinations: At most this many combinations are all searched from. Not measured.
-        relaxed: Starts that are searched as if nothing had to be whole. Not measured.
-        centers: Ends at which moves begin. Not measured.
-        neighbours: Neighbours that are searched further. Not measured.
-        rounds: Rounds of moves. Not measured.
+        few_combinations: At most this many combinations are all searched from. Halved and doubled:
+            no decision of 2 runs changed (benchmarks.constants).
+        relaxed: Starts that are searched as if nothing had to be whole. Halved and doubled: no
+            decision of 1 run changed (benchmarks.constants).
+        centers: Ends at which moves begin. Halved and doubled: no decision of 2 runs changed
+            (benchmarks.constants).
+        neighbours: Neighbours that are searched further. Halved and doubled: no decision of 1 run
+            changed (benchmarks.constants).
+        rounds: Rounds of moves. Halved and doubled: no decision of 2 runs changed
+            (benchmarks.constants).
         failures: Rounds in vain after which another one may find a better point two moves away.
-            Not measured.
-        pairs: Pairs of moves that are tried. Not measured.
-        steps_of_a_move: Steps of the local search after a move. Not measured.
-        least_move: The least standard deviation of a random move. Not measured.
-        chance_of_another: Chance of any other whole number. Not measured.
+            Doubled: no decision of 1 run changed (benchmarks.constants).
+        pairs: Pairs of moves that are tried. Halved and doubled: no decision of 1 run changed
+            (benchmarks.constants).
+        steps_of_a_move: Steps of the local search after a move. Halved and doubled: no decision of
+            2 runs changed (benchmarks.constants).
+        least_move: The least standard deviation of a random move. Halved and doubled: no decision
+            of 2 runs changed (benchmarks.constants).
+        chance_of_another: Chance of any other whole number. Halved: 0 of 2 runs change; doubled: 1
+            (benchmarks.constants).
     """
 
     few_combinations: int = 64
