@@ -213,4 +213,4 @@ def test_the_table_of_constants_is_that_of_the_source():
 def test_a_constant_names_its_measurement_or_says_that_there_is_none():
     found = {(one.file, one.name): one for one in constants()}
     assert "Random 3" in found["search/multistart.py", "left_to_polish"].measured
-    assert found["search/multistart.py", "flat"].measured == ""
+    assert found["views/page/svg.py", "left"].measured == "a choice of layout"

@@ -3,7 +3,12 @@
     python -m docs.builder.constants
 
 A record is a frozen dataclass whose name ends with Constants. Each field has a line that ends with
-"Measured: ..." and the measurement that chose it, or with "Not measured."
+one of these:
+
+- "Measured: ..." and the measurement that chose it;
+- "Halved and doubled: ..." or "Halved: ..." and what changes (`benchmarks.constants`);
+- "A choice.", "A choice of layout." or "A choice of patience.", if no measurement could choose it;
+- "Not measured."
 """
 
 from __future__ import annotations
@@ -17,7 +22,10 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "grisaille"
 PAGE = ROOT / "docs" / "method.md"
 BEGIN, END = "<!-- constants -->\n", "<!-- end of constants -->"
-_FIELD = re.compile(r"(?P<meaning>.*?) (?:Measured: (?P<by>.*)|Not measured)\.")
+_FIELD = re.compile(
+    r"(?P<meaning>.*?) "
+    r"(?:Measured: (?P<by>.*)|(?P<other>(?:Halved|Doubled)\b.*|A choice.*|Not measured))\."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,7 @@ class Constant:
         name: Its name.
         value: Its value as it is written.
         meaning: What it is.
-        measured: The measurement that chose it; empty if there is none.
+        measured: The measurement that chose it, or why there is none.
     """
 
     file: str
@@ -59,7 +67,8 @@ def _fields(file: str, record: ast.ClassDef) -> list[Constant]:
             read = _FIELD.fullmatch(lines.get(name, ""))
             if read is None:
                 raise ValueError(f"{file}, {record.name}.{name}: say how it was measured")
-            found.append(Constant(file, name, value, read["meaning"], read["by"] or ""))
+            measured = read["by"] or read["other"][0].lower() + read["other"][1:]
+            found.append(Constant(file, name, value, read["meaning"], measured))
     return found
 
 
@@ -74,8 +83,7 @@ def _lines(docstring: str) -> dict[str, str]:
 def table() -> str:
     """Return the table, for Markdown."""
     rows = [
-        f"| `{c.file}` | `{c.name}` | {c.value} | {c.meaning} | {c.measured or 'not measured'} |"
-        for c in constants()
+        f"| `{c.file}` | `{c.name}` | {c.value} | {c.meaning} | {c.measured} |" for c in constants()
     ]
     head = (
         "| file in `src/grisaille` | constant | value | meaning | measured |\n|---|---|---|---|---|"

@@ -43,21 +43,29 @@ class PredictionConstants:
     """The constants of predictions.
 
     Attributes:
-        few: Coordinates up to which all corners are tried. Not measured.
-        inside: Points inside that are tried, too. Not measured.
-        starts: Local searches for each end. Not measured.
-        steps: Their steps. Not measured.
-        smallest_step: The step at which they end. Not measured.
-        first_step: Their first step. Not measured.
-        longest_step: Their longest step, in lengths of the cube. Not measured.
-        chunk: Points that are predicted at once. Not measured.
+        few: Coordinates up to which all corners are tried. Halved and doubled: no prediction of 3
+            runs changed (benchmarks.constants).
+        inside: Points inside that are tried, too. Halved and doubled: no prediction of 3 runs
+            changed (benchmarks.constants).
+        starts: Local searches for each end. Halved and doubled: no prediction of 3 runs changed
+            (benchmarks.constants).
+        steps: Their steps. Halved and doubled: no prediction of 3 runs changed
+            (benchmarks.constants).
+        smallest_step: The step at which they end. Halved and doubled: no prediction of 3 runs
+            changed (benchmarks.constants).
+        first_step: Their first step. Halved and doubled: no prediction of 3 runs changed
+            (benchmarks.constants).
+        longest_step: Their longest step, in lengths of the cube. Halved and doubled: no prediction
+            of 1 run changed (benchmarks.constants).
+        chunk: Points that are predicted at once. Halved and doubled: no prediction of 3 runs
+            changed (benchmarks.constants).
         rounding: States this close are one state: batches of different sizes round differently.
-            Not measured.
+            Halved and doubled: no prediction of 3 runs changed (benchmarks.constants).
         rows: Rows of a table that are predicted at once. Measured: after 150 answers of six
             outputs, 20,000 rows took 460 MB; parts of 1,000 rows take 60 MB, and no more time.
         near: A constraint is active if moving each variable by this part of its range could use up
-            its room. Not measured.
-        at_bound: A variable is at a bound within this part of its range. Not measured.
+            its room. A choice.
+        at_bound: A variable is at a bound within this part of its range. A choice.
     """
 
     few: int = 6

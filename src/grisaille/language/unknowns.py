@@ -187,7 +187,7 @@ class LoopConstants:
     """The constants of loops.
 
     Attributes:
-        rounds: Rounds until a loop counts as not converging. Not measured.
+        rounds: Rounds until a loop counts as not converging. A choice of patience.
         same: Inputs that differ by this part are the same. Not measured.
         depth: Earlier rounds that an extrapolation uses. Not measured.
     """

@@ -36,24 +36,35 @@ class PolishConstants:
     """The constants of a polish.
 
     Attributes:
-        neighbourhood: Half the width of the neighbourhood, in widths of the search space. Not
-            measured.
-        samples: Points by which its spreads are measured. Not measured.
-        converged: Stationarity of a local optimum. Not measured.
-        far: Stationarity of a point that is far from a local optimum. Not measured.
-        next_to_nothing: Gain at a kink, as a part of the spread of the objective around it. Not
-            measured.
-        iterations: Steps of SLSQP. Not measured.
-        tries: Points that it may try for each step. Not measured.
-        tolerance: Its tolerance. Not measured.
-        patience: Points in a row without a gain that show a kink. Not measured.
+        neighbourhood: Half the width of the neighbourhood, in widths of the search space. Halved: 1
+            of 11 runs changes; doubled: 1 (benchmarks.constants).
+        samples: Points by which its spreads are measured. Halved: 1 of 11 runs changes; doubled: 1
+            (benchmarks.constants).
+        converged: Stationarity of a local optimum. Halved and doubled: no decision of 11 runs
+            changed (benchmarks.constants).
+        far: Stationarity of a point that is far from a local optimum. Halved and doubled: no
+            decision of 8 runs changed (benchmarks.constants).
+        next_to_nothing: Gain at a kink, as a part of the spread of the objective around it. Halved
+            and doubled: no decision of 8 runs changed (benchmarks.constants).
+        iterations: Steps of SLSQP. Halved and doubled: no decision of 8 runs changed
+            (benchmarks.constants).
+        tries: Points that it may try for each step. Halved and doubled: no decision of 8 runs
+            changed (benchmarks.constants).
+        tolerance: Its tolerance. Halved: 1 of 8 runs changes; doubled: 0 (benchmarks.constants).
+        patience: Points in a row without a gain that show a kink. Halved: 1 of 8 runs changes;
+            doubled: 1 (benchmarks.constants).
         more_patience: The same for a point that is far from a local optimum: line searches along
-            curved limits gain nothing for longer. Not measured.
-        smallest_gain: The smallest change that counts as a gain, in local units. Not measured.
+            curved limits gain nothing for longer. Halved and doubled: no decision of 1 run changed
+            (benchmarks.constants).
+        smallest_gain: The smallest change that counts as a gain, in local units. Halved and
+            doubled: no decision of 8 runs changed (benchmarks.constants).
         least_part: A polish is given up if its gains are less than this part of what is missing to
-            the best point. Not measured.
-        same: It leads to the best point if it comes this near. Not measured.
-        penalty: Weight of violations in the merit of what it tries. Not measured.
+            the best point. Halved and doubled: no decision of 8 runs changed
+            (benchmarks.constants).
+        same: It leads to the best point if it comes this near. Halved and doubled: no decision of 8
+            runs changed (benchmarks.constants).
+        penalty: Weight of violations in the merit of what it tries. Halved and doubled: no decision
+            of 8 runs changed (benchmarks.constants).
     """
 
     neighbourhood: float = 0.02
@@ -157,7 +168,10 @@ def polished(
     if found.stationarity is not None and found.stationarity <= POLISH.converged:
         return found
     far = found.stationarity is None or found.stationarity > POLISH.far
-    best = _polished_from(problem, scale, near, found, found.point, iterations, first=True)
+    patience = POLISH.patience
+    best = _polished_from(
+        problem, scale, near, found, found.point, iterations, patience, first=True
+    )
     gains = found.value - best.value > POLISH.next_to_nothing * float(near.objective)
     # At a kink, or where nothing is feasible, a polish gains nothing, and more of them do not help.
     if far and best.feasible and (gains or not found.feasible):
@@ -165,7 +179,9 @@ def polished(
             if torch.equal(start, found.point):  # it was the first to go on
                 continue
             around = local_scale(problem, start, scale)
-            best = _polished_from(problem, scale, around, _with_samples(best), start, iterations)
+            best = _polished_from(
+                problem, scale, around, _with_samples(best), start, iterations, patience
+            )
     best = with_stationarity(problem, scale, best)
     if best.stationarity is None or best.stationarity <= POLISH.far:
         return best
@@ -178,8 +194,8 @@ def polished(
         best,
         best.point,
         POLISH.iterations,
+        POLISH.more_patience,
         first=True,
-        patience=POLISH.more_patience,
     )
     return with_stationarity(problem, scale, _with_samples(again))
 
@@ -191,8 +207,8 @@ def _polished_from(
     best: Solution,
     start: Tensor,
     iterations: int,
+    patience: int,
     first: bool = False,
-    patience: int = POLISH.patience,
 ) -> Solution:
     """The better of a solution and of the end of a polish, with the spreads around its start.
 

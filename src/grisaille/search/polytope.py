@@ -25,16 +25,17 @@ class PolytopeConstants:
     """The constants of points of a polytope.
 
     Attributes:
-        rounding: Rounding, in parts of the size of a row. Not measured.
-        drawn_for_one: Points of the box that are drawn for one inside; then random walks do
-            better. Not measured.
+        rounding: Rounding, in parts of the size of a row. Halved and doubled: no decision of 3 runs
+            changed (benchmarks.constants).
+        drawn_for_one: Points of the box that are drawn for one inside; then random walks do better.
+            Halved and doubled: no decision of 3 runs changed (benchmarks.constants).
         steps_per_dimension: Steps of a walk for each dimension. Not measured.
         steps: Steps of a walk in any case. Not measured.
         first_walks: Walks that show in which directions the polytope is wide. Not measured.
         same_volume: They end when the logarithm of their volume changes by less for each
             dimension. Not measured.
-        least_radius: Radius of the smallest ball that walks need, in widths of the box. Not
-            measured.
+        least_radius: Radius of the smallest ball that walks need, in widths of the box. Halved and
+            doubled: no decision of 3 runs changed (benchmarks.constants).
     """
 
     rounding: float = 1e-12

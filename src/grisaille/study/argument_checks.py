@@ -115,8 +115,8 @@ class ArgumentConstants:
     """The constants of checks of arguments.
 
     Attributes:
-        rounding: Part of a range by which known parts may miss its end. Not measured.
-        noise: Widths of a declared range by which unknown noise may leave it. Not measured.
+        rounding: Part of a range by which known parts may miss its end. A choice.
+        noise: Widths of a declared range by which unknown noise may leave it. A choice.
     """
 
     rounding: float = 1e-9

@@ -123,19 +123,20 @@ class RunConstants:
     """The constants of runs.
 
     Attributes:
-        first_broken: First trials that all break off before a study stops. Not measured.
-        broken_in_a_row: Later trials in a row that break off before it stops. Not measured.
-        ahead: A suggestion is made ahead if it takes more than this part of an evaluation. Not
-            measured.
-        away_evaluations: Evaluations without news of a process that needs no queries. Not
-            measured.
-        away_seconds: Seconds without news of a process that needs no queries. Not measured.
-        poll: Seconds between looks for work that others left. Not measured.
-        long: Seconds without an answer before something may be wrong. Not measured.
-        regions: Regions of the proof before any trial. Not measured.
-        absolute_gap: Gap of a proof without black boxes. Not measured.
-        relative_gap: The same, in parts of the objective. Not measured.
-        same_gap: Gaps that differ by at most this part look the same to a reader. Not measured.
+        first_broken: First trials that all break off before a study stops. A choice of patience.
+        broken_in_a_row: Later trials in a row that break off before it stops. A choice of patience.
+        ahead: A suggestion is made ahead if it takes more than this part of an evaluation. A
+            choice.
+        away_evaluations: Evaluations without news of a process that needs no queries. A choice of
+            patience.
+        away_seconds: Seconds without news of a process that needs no queries. A choice of patience.
+        poll: Seconds between looks for work that others left. A choice of patience.
+        long: Seconds without an answer before something may be wrong. A choice of patience.
+        regions: Regions of the proof before any trial. A choice.
+        absolute_gap: Gap of a proof without black boxes. A choice.
+        relative_gap: The same, in parts of the objective. A choice.
+        same_gap: Gaps that differ by at most this part look the same to a reader. A choice of
+            layout.
     """
 
     first_broken: int = 5

@@ -58,12 +58,12 @@ class SessionConstants:
     """The constants of a session, in seconds unless it says otherwise.
 
     Attributes:
-        retry_for: Time during which an unreachable database is tried again. Not measured.
-        pause: Time after which a waiting thread can be interrupted. Not measured.
-        long: Time without news after which waiting is worth a line. Not measured.
-        look_every: Time between looks for queries of lost workers. Not measured.
-        broken: Trials in a row that may break off before their first query. Not measured.
-        poll: Time between looks for the suggestion of another process. Not measured.
+        retry_for: Time during which an unreachable database is tried again. A choice of patience.
+        pause: Time after which a waiting thread can be interrupted. A choice of patience.
+        long: Time without news after which waiting is worth a line. A choice of patience.
+        look_every: Time between looks for queries of lost workers. A choice of patience.
+        broken: Trials in a row that may break off before their first query. A choice of patience.
+        poll: Time between looks for the suggestion of another process. A choice of patience.
     """
 
     retry_for: float = 600.0

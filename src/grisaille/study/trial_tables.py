@@ -106,9 +106,9 @@ class TableConstants:
     """The constants of tables of trials.
 
     Attributes:
-        lines: Constraints that are shown, the tightest ones. Not measured.
-        name: Letters of a formula that fits into a terminal. Not measured.
-        active: A constraint is active if its slack is at most this part of its size. Not measured.
+        lines: Constraints that are shown, the tightest ones. A choice of layout.
+        name: Letters of a formula that fits into a terminal. A choice of layout.
+        active: A constraint is active if its slack is at most this part of its size. A choice.
     """
 
     lines: int = 8

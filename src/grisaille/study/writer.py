@@ -188,9 +188,8 @@ class WriterConstants:
     """The constants of a writer.
 
     Attributes:
-        near: Ranges of an input by which what was done may differ from what was wanted. Not
-            measured.
-        losses: Lost workers after which a query counts as failed. Not measured.
+        near: Ranges of an input by which what was done may differ from what was wanted. A choice.
+        losses: Lost workers after which a query counts as failed. A choice of patience.
     """
 
     near: float = 0.01

@@ -256,17 +256,17 @@ class ChartConstants:
     """The limits of charts.
 
     Attributes:
-        name: Letters of a name next to an axis. Not measured.
-        texts: Points that have texts; with more, a browser takes long to draw. Not measured.
-        tail: Part of the values that may lie outside the axis at either end. Not measured.
-        farthest: How far a bound may stretch the axis, in parts of the trials. Not measured.
-        slices: Slices of one picture. Not measured.
-        nearness: The least nearness of an answer that a slice shows. Not measured.
-        constraints: Constraints of one chart. Not measured.
-        outputs: Outputs of one picture of calibration. Not measured.
-        error: Errors above this many widths of the band are at the edge. Not measured.
-        trials: Lines of one chart of all trials. Not measured.
-        variable: Letters of a variable under the chart of all trials. Not measured.
+        name: Letters of a name next to an axis. A choice of layout.
+        texts: Points that have texts; with more, a browser takes long to draw. A choice of layout.
+        tail: Part of the values that may lie outside the axis at either end. A choice of layout.
+        farthest: How far a bound may stretch the axis, in parts of the trials. A choice of layout.
+        slices: Slices of one picture. A choice of layout.
+        nearness: The least nearness of an answer that a slice shows. A choice of layout.
+        constraints: Constraints of one chart. A choice of layout.
+        outputs: Outputs of one picture of calibration. A choice of layout.
+        error: Errors above this many widths of the band are at the edge. A choice of layout.
+        trials: Lines of one chart of all trials. A choice of layout.
+        variable: Letters of a variable under the chart of all trials. A choice of layout.
     """
 
     name: int = 32

@@ -71,13 +71,13 @@ class PictureConstants:
     """The constants of pictures drawn with Matplotlib.
 
     Attributes:
-        legend: Size of the letters of a legend, in points. Not measured.
-        line: Width of a line of a legend with its space, in inches. Not measured.
-        letter: Width of a letter of a legend, in inches. Not measured.
-        inset: Distance of a triangle from the edge, in points. Not measured.
-        columns: Slices side by side. Not measured.
-        bars: Bars of one panel, those with the largest effect. Not measured.
-        rows: The fewest bars that a panel has room for. Not measured.
+        legend: Size of the letters of a legend, in points. A choice of layout.
+        line: Width of a line of a legend with its space, in inches. A choice of layout.
+        letter: Width of a letter of a legend, in inches. A choice of layout.
+        inset: Distance of a triangle from the edge, in points. A choice of layout.
+        columns: Slices side by side. A choice of layout.
+        bars: Bars of one panel, those with the largest effect. A choice of layout.
+        rows: The fewest bars that a panel has room for. A choice of layout.
     """
 
     legend: float = 8

@@ -87,10 +87,10 @@ class ProgressConstants:
     """The constants of the live view of a run.
 
     Attributes:
-        counters: Black boxes whose evaluations are counted. Not measured.
-        rows: Rows of the table in a notebook. Not measured.
-        notes: Notes below it. Not measured.
-        pause: Seconds between two drawings. Not measured.
+        counters: Black boxes whose evaluations are counted. A choice of layout.
+        rows: Rows of the table in a notebook. A choice of layout.
+        notes: Notes below it. A choice of layout.
+        pause: Seconds between two drawings. A choice of patience.
     """
 
     counters: int = 3

@@ -142,10 +142,10 @@ class ComparisonConstants:
     """The constants of tables of a comparison.
 
     Attributes:
-        solved: A case is solved if at most this part of the regret of the initial design is left.
-            Not measured.
-        tie: Medians that are closer are a tie. Not measured.
-        every: Evaluations between columns. Not measured.
+        solved: A case is solved if at most this part of the regret of the initial design is left. A
+            choice.
+        tie: Medians that are closer are a tie. A choice.
+        every: Evaluations between columns. A choice of layout.
     """
 
     solved: float = 1e-2

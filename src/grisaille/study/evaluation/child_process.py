@@ -93,10 +93,10 @@ class ChildConstants:
 
     Attributes:
         heartbeat: Time between checks that the child is alive: its death may not close the socket.
-            Not measured.
-        grace: Time that a child has to end. Not measured.
-        loading: Time that a child has to start and to load a function with a timeout. Not
-            measured.
+            A choice of patience.
+        grace: Time that a child has to end. A choice of patience.
+        loading: Time that a child has to start and to load a function with a timeout. A choice of
+            patience.
     """
 
     heartbeat: float = 0.25

@@ -153,13 +153,14 @@ class DatabaseConstants:
     """The constants of databases, in seconds.
 
     Attributes:
-        file_pause: Time that SQLite waits for a lock before Python can be interrupted. Not
-            measured.
-        patience: Time that a transaction on a SQLite file waits for others. Not measured.
-        impatience: The same while this process is ending. Not measured.
-        connection_pause: Time between looks, in addition to what SQLite waits. Not measured.
-        last: Time that a transaction may take while this process is ending. Not measured.
-        pause: Time before a busy server is asked again. Not measured.
+        file_pause: Time that SQLite waits for a lock before Python can be interrupted. A choice of
+            patience.
+        patience: Time that a transaction on a SQLite file waits for others. A choice of patience.
+        impatience: The same while this process is ending. A choice of patience.
+        connection_pause: Time between looks, in addition to what SQLite waits. A choice of
+            patience.
+        last: Time that a transaction may take while this process is ending. A choice of patience.
+        pause: Time before a busy server is asked again. A choice of patience.
     """
 
     file_pause: float = 0.2

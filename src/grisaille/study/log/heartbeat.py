@@ -25,8 +25,8 @@ class HeartbeatConstants:
     """The constants of heartbeats, in seconds.
 
     Attributes:
-        lease: Time without a heartbeat after which a worker counts as lost. Not measured.
-        wait: Time that stopping waits for a heartbeat that is being recorded. Not measured.
+        lease: Time without a heartbeat after which a worker counts as lost. A choice of patience.
+        wait: Time that stopping waits for a heartbeat that is being recorded. A choice of patience.
     """
 
     lease: float = 60.0

@@ -21,9 +21,9 @@ class SliceConstants:
     """The constants of slices.
 
     Attributes:
-        points: Points of a slice along a number. Not measured.
+        points: Points of a slice along a number. A choice of layout.
         near: An answer whose other inputs are this part of their ranges away has a third of its
-            weight. Not measured.
+            weight. A choice of layout.
     """
 
     points: int = 61

@@ -28,8 +28,8 @@ class FactsConstants:
     """The constants of the texts of a page.
 
     Attributes:
-        plain: Numbers below this one have no power of ten. Not measured.
-        charts: Constraints that have a chart. Not measured.
+        plain: Numbers below this one have no power of ten. A choice of layout.
+        charts: Constraints that have a chart. A choice of layout.
     """
 
     plain: float = 1e7

@@ -18,14 +18,14 @@ class GraphConstants:
     """The constants of the picture of a graph, lengths in pixels.
 
     Attributes:
-        width: Width of a node. Not measured.
-        gap_across: Room between columns. Not measured.
-        gap_down: Room between nodes of a column. Not measured.
-        line: Height of a line of text. Not measured.
-        padding: Room above and below the text of a node. Not measured.
-        letters: Letters of a line. Not measured.
-        lines: Lines of a label. Not measured.
-        sweeps: Sweeps that shorten the edges. Not measured.
+        width: Width of a node. A choice of layout.
+        gap_across: Room between columns. A choice of layout.
+        gap_down: Room between nodes of a column. A choice of layout.
+        line: Height of a line of text. A choice of layout.
+        padding: Room above and below the text of a node. A choice of layout.
+        letters: Letters of a line. A choice of layout.
+        lines: Lines of a label. A choice of layout.
+        sweeps: Sweeps that shorten the edges. A choice of layout.
     """
 
     width: float = 190.0

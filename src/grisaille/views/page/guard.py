@@ -29,10 +29,10 @@ class GuardConstants:
     """The limits of what a reader may send.
 
     Attributes:
-        body: Bytes of the largest answer or table. Not measured.
-        sign_in: Bytes of the largest sign-in: a token of 1,000 characters, each written as %XX.
-            Not measured.
-        word: Random bytes of the word of a form. Not measured.
+        body: Bytes of the largest answer or table. A choice.
+        sign_in: Bytes of the largest sign-in: a token of 1,000 characters, each written as %XX. A
+            choice.
+        word: Random bytes of the word of a form. A choice.
     """
 
     body: int = 20_000_000

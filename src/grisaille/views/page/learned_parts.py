@@ -134,8 +134,8 @@ class LearnedConstants:
     """The constants of the parts of a page that are learned.
 
     Attributes:
-        kept: Histories of which the learned parts are kept. Not measured.
-        grid: Points of a contour along each variable. Not measured.
+        kept: Histories of which the learned parts are kept. A choice.
+        grid: Points of a contour along each variable. A choice of layout.
     """
 
     kept: int = 4

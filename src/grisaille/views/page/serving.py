@@ -70,10 +70,10 @@ class ServingConstants:
     """The constants of the answers of the page.
 
     Attributes:
-        pause: Seconds between looks for news. Not measured.
-        sign_of_life: Seconds after which a page hears that there is no news. Not measured.
-        listeners: Pages that may listen. Not measured.
-        slow_answers: Slow answers that are worked out at the same time. Not measured.
+        pause: Seconds between looks for news. A choice of patience.
+        sign_of_life: Seconds after which a page hears that there is no news. A choice of patience.
+        listeners: Pages that may listen. A choice.
+        slow_answers: Slow answers that are worked out at the same time. A choice.
     """
 
     pause: float = 0.5
@@ -388,16 +388,15 @@ class ServerConstants:
     """The constants of the server of the page.
 
     Attributes:
-        port: Its port by default; the next free one if that is taken. Not measured.
-        more_ports: Ports to try after the first. Not measured.
-        backlog: Connections that may wait to be accepted. Not measured.
+        port: Its port by default; the next free one if that is taken. A choice.
+        more_ports: Ports to try after the first. A choice.
+        backlog: Connections that may wait to be accepted. A choice.
         slowest_request: Seconds that a request may take to arrive. Measured: the largest table, 20
             MB, needs 53 s at 3 Mbit/s.
         half_requests: Requests that may arrive at once; a browser opens 6 connections at most.
             Measured: with 1,024 open files and 1,100 half requests, pages came in 0.16 s; without
             this limit, none of three came in 20 s.
-        shortest_token: Characters of the shortest token, and random bytes of a new one. Not
-            measured.
+        shortest_token: Characters of the shortest token, and random bytes of a new one. A choice.
     """
 
     port: int = 8642

@@ -35,9 +35,9 @@ class KeptConstants:
     """The constants of what a server keeps of studies.
 
     Attributes:
-        moments: Moments of the past that are kept, for a slider that moves to and fro. Not
-            measured.
-        retry: Seconds after which a study that cannot be opened is tried again. Not measured.
+        moments: Moments of the past that are kept, for a slider that moves to and fro. A choice.
+        retry: Seconds after which a study that cannot be opened is tried again. A choice of
+            patience.
     """
 
     moments: int = 8

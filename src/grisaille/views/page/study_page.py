@@ -43,10 +43,10 @@ class StudyPageConstants:
     """The constants of the page of a study.
 
     Attributes:
-        latest: Suggestions by which the time of the next one is judged. Not measured.
-        at_once: Delay in seconds that feels immediate. Not measured.
-        answers: Answers that are listed; exports have all. Not measured.
-        events: Events that are listed. Not measured.
+        latest: Suggestions by which the time of the next one is judged. A choice.
+        at_once: Delay in seconds that feels immediate. A choice of patience.
+        answers: Answers that are listed; exports have all. A choice of layout.
+        events: Events that are listed. A choice of layout.
     """
 
     latest: int = 5

@@ -37,11 +37,11 @@ class SvgConstants:
     """The room around a chart, in pixels.
 
     Attributes:
-        left: Room for the numbers of the vertical axis. Not measured.
-        right: Room on the right. Not measured.
-        top: Room above. Not measured.
-        bottom: Room for the numbers of the horizontal axis. Not measured.
-        ticks: Numbers along an axis, about. Not measured.
+        left: Room for the numbers of the vertical axis. A choice of layout.
+        right: Room on the right. A choice of layout.
+        top: Room above. A choice of layout.
+        bottom: Room for the numbers of the horizontal axis. A choice of layout.
+        ticks: Numbers along an axis, about. A choice of layout.
     """
 
     left: float = 64.0
