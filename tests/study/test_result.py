@@ -19,5 +19,5 @@ def test_a_certificate_is_for_the_bands_of_the_strategy_inside_a_wrapper():
     strategy = SameStart(gs.Optimistic(beta=3.0), 1)  # has no beta of its own
     result = problem.solve(8, strategy=strategy, progress=False)
     assert result.status == "likely_infeasible"
-    assert result.certificate.beta == Audited(3.0, widening=2.0, margin=1.0)
+    assert result.certificate.beta == Audited(3.0, widening=2.0, margin=1.0, confidence=0.95)
     assert result.certificate.verify()

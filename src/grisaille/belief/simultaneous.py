@@ -52,7 +52,8 @@ class SimultaneousConstants:
         points: Points of the design space that show where it may be. Not measured.
         runs: Runs of the program; with more outputs, there are fewer points. Not measured.
         fewest_points: Points in any case. Not measured.
-        per_cell: Points in each cell by which they are counted. Not measured.
+        per_cell: Points in each cell by which they are counted. Measured: of 10 % of the points,
+            whose projection is the whole range, 32 see 96 %, 8 see 57 %.
         largest_tail: The largest chance in one region that a quantile is taken of. A choice.
     """
 
@@ -62,13 +63,13 @@ class SimultaneousConstants:
     points: int = 4096
     runs: int = 1 << 15
     fewest_points: int = 256
-    per_cell: int = 8
+    per_cell: int = 32
     largest_tail: float = 0.3
 
 
 SIMULTANEOUS = SimultaneousConstants()
 
-# Controls are moved to the ends of the bands, and halfway: the least value may lie inside.
+# Controls are moved to the ends of the bands, and halfway, in the order of their size.
 _MOVES = (-1.0, -0.5, 0.5, 1.0)
 
 
@@ -244,13 +245,24 @@ class Survey:
 def _lowest(values: Tensor) -> Tensor:
     """Return about the least values that controls in [-1, 1] can give, (count, functions).
 
+    Along a control, these are the least of the values seen and of the parabolas through three of
+    them, which are exact for squares of outputs.
+
     Args:
         values: (1 + moves * controls, count, functions), in the middle, then for each move.
     """
     middle, moved = values[0], values[1:]
     if not len(moved):
         return middle
-    least = moved.reshape(len(_MOVES), -1, *middle.shape).amin(0)
+    moved = moved.reshape(len(_MOVES), -1, *middle.shape)
+    half = len(_MOVES) // 2
+    along = torch.cat([moved[:half], middle.expand_as(moved[:1]), moved[half:]])
+    least = along.amin(0)
+    for before, at, after in zip(along, along[1:], along[2:], strict=False):
+        bend = before - 2 * at + after
+        vertex = at - (after - before).square() / (8 * bend)
+        inside = (bend > 0) & ((after - before).abs() < 2 * bend)
+        least = torch.where(inside, torch.minimum(least, vertex), least)
     lowest = middle - (middle - least).clamp_min(0).sum(0)
     return torch.nan_to_num(lowest, nan=-torch.inf)  # what is not known may be low
 
