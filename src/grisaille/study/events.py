@@ -25,7 +25,7 @@ from grisaille.belief.incumbent import Incumbent
 from grisaille.errors import counted, cut
 from grisaille.language.values import Value
 from grisaille.records import Bound, History, Observation, Probe, Suggestion, TrialKind
-from grisaille.study.log.event_log import DamagedError, Data, Event
+from grisaille.study.log.event_log import DamagedError, Data, Event, NewerError
 
 if TYPE_CHECKING:
     from grisaille.study.state import QueryEntry, StudyState, TrialEntry
@@ -702,8 +702,11 @@ def checked_details(state: StudyState, event: Event) -> Details:
 
     Raises:
         DamagedError: It is not, or does not; the state is unchanged.
+        NewerError: A newer version recorded it; the state is unchanged.
     """
     name = state.settings.get("name")
+    if is_newer(event):
+        raise NewerError(name, event)
     if event.kind not in KINDS:
         raise DamagedError(name, event.number, f"is of an unknown kind, {event.kind!r}")
     complaint, details = _place_misfit(state, event), None
@@ -716,6 +719,14 @@ def checked_details(state: StudyState, event: Event) -> Details:
     if details is None or complaint:
         raise DamagedError(name, event.number, f"({event.kind}) {complaint}")
     return details
+
+
+def is_newer(event: Event) -> bool:
+    """Return True if only a newer version can have recorded an event.
+
+    Without a checksum, a kind that is not known may be damage.
+    """
+    return event.verified and event.kind not in KINDS
 
 
 def _place_misfit(state: StudyState, event: Event) -> str:
