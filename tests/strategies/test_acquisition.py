@@ -110,3 +110,20 @@ def test_problems_with_interventions_are_refused_by_the_name_of_the_function():
 
     with pytest.raises(gs.ModelError, match="acquisition 'mine' knows no interventions"):
         gs.Acquisition(mine).check(gs.problems.toy_graph(0).problem)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "who"),
+    [
+        (gs.Acquisition(distance_from), "acquisition 'distance_from'"),
+        (gs.EIFN(), "EIFN"),
+        (gs.EICF(), "EICF"),
+        (gs.CUQB(), "CUQB"),
+    ],
+)
+def test_process_noise_is_refused_with_the_name_of_its_black_box(strategy, who):
+    x = gs.Variable("x", lower=0, upper=1)
+    box = gs.BlackBox(None, name="oven", noise=0.1, process_noise=True)
+    expected = f"{who} does not average over process noise, which black box 'oven' has: use gs.MCBO"
+    with pytest.raises(gs.ModelError, match=expected):
+        strategy.check(gs.Problem(minimize=box(x)))

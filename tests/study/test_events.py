@@ -13,7 +13,7 @@ import pytest
 import grisaille as gs
 from grisaille.study.events import KINDS
 from grisaille.study.log.database import Damage
-from grisaille.study.log.event_log import DamagedError, Event
+from grisaille.study.log.event_log import DamagedError, Event, NewerError
 from grisaille.study.recovery import recover
 from grisaille.study.state import StudyState
 from tests.study.stored.make_study import HERE
@@ -125,6 +125,16 @@ def test_labels_may_be_stored_with_a_study():
 )
 def test_what_does_not_fit_is_refused(event, complaint):
     refuse(event, complaint)
+
+
+def test_a_verified_event_of_an_unknown_kind_is_of_a_newer_version():
+    state = StudyState(EVENTS[:4])
+    with pytest.raises(
+        NewerError, match=r"'plant' was written by a newer .* upgrade with pip"
+    ) as e:
+        state.apply([Event(5, "noted", {"text": "hot"}, 0.0, verified=True)])
+    assert "its event 5 is of a kind that this version does not know, 'noted'" in str(e.value)
+    assert state.position == 4
 
 
 def test_an_answer_counts_once():

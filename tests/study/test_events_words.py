@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from grisaille.study.events import KINDS, Corrected
+from grisaille.study.events import KINDS, Corrected, Details, Text, _kinds
 from tests.views.page.page_helpers import asked_study, reactor_study
 
 pytestmark = pytest.mark.slow
@@ -35,6 +35,27 @@ def test_every_event_of_a_study_has_words():
 def test_answers_of_many_numbers_are_cut():
     details = Corrected("1-1", [0.0], list(range(50)))
     assert details.words().endswith("[0, 1, 2, 3, 4, 5, ...]")
+
+
+class Noted(Details, frozen=True):
+    kind = "noted"
+    template = "note: {0.text}"
+
+    text: Text
+
+
+def test_a_field_may_be_called_text_and_hold_braces():
+    assert Noted("heat {oven} to {0}").words() == "note: heat {oven} to {0}"
+    assert _kinds(Noted) == {"noted": Noted}
+
+
+@pytest.mark.parametrize("name", ["kind", "template", "teaches", "changes_rows", "words", "plain"])
+def test_no_field_replaces_what_every_event_has(name):
+    # As a class statement with this one field would make it.
+    body = {"__module__": __name__, "__annotations__": {name: "Text"}, "kind": "noted"}
+    clashing = type(Details)("Clashing", (Details,), body, frozen=True)
+    with pytest.raises(TypeError, match=f"event class Clashing: every event has '{name}' already"):
+        _kinds(clashing)
 
 
 def test_a_run_tells_its_trials():

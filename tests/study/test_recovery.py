@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import grisaille as gs
@@ -50,6 +52,15 @@ def test_a_trial_that_nothing_else_would_end_is_ended():
     trial = recovery.state.trials[1]
     assert trial.state is TrialState.BROKEN
     assert "damaged database" in trial.reason
+
+
+def test_recovery_ends_at_an_event_of_a_newer_version():
+    newer = replace(EVENTS[9], kind="noted", verified=True)
+    damage = Damage(20, "is missing")
+    recovery = recover([*EVENTS[:9], newer, *EVENTS[10:19], damage, *EVENTS[20:]])
+    assert recovery.newer is newer
+    assert recovery.events == EVENTS[:9]
+    assert recovery.left_out == [damage]
 
 
 def test_without_its_first_event_nothing_is_kept():

@@ -141,7 +141,7 @@ class Acquisition(Strategy):
 
     def check(self, problem: Problem) -> None:
         """Networks of any depth, without process noise."""
-        check_drawn(f"acquisition {self._name!r}", problem)
+        check_network(f"acquisition {self._name!r}", problem)
         check_design(self.initial, problem)
 
     def suggest(self, situation: Situation) -> Suggestion:
@@ -302,7 +302,7 @@ class EIFN(Strategy):
 
     def check(self, problem: Problem) -> None:
         """Networks of any depth, without process noise."""
-        check_drawn(type(self).__name__, problem)
+        check_network(type(self).__name__, problem)
         check_design(self.initial, problem)
 
     def suggest(self, situation: Situation) -> Suggestion:
@@ -343,7 +343,7 @@ class EICF(EIFN):
 
     def check(self, problem: Problem) -> None:
         """One layer of black boxes, without process noise."""
-        check_drawn("EICF", problem)
+        check_network("EICF", problem)
         check_design(self.initial, problem)
         deep = [call.box.name for call in problem.program.calls if not call.first_layer]
         if deep:
@@ -358,8 +358,8 @@ def check_samples(who: str, samples: object) -> None:
     check_count(who, "samples", samples)
 
 
-def check_drawn(who: str, problem: Problem) -> None:
-    """Refuse a problem that one draw of every black box does not settle.
+def check_network(who: str, problem: Problem) -> None:
+    """Refuse a problem whose value is not a known function of the outputs of its black boxes.
 
     Raises:
         ModelError: It has process noise, unknowns, or chooses among interventions.
@@ -369,10 +369,11 @@ def check_drawn(who: str, problem: Problem) -> None:
         raise ModelError(
             f"{who} knows no interventions: use gs.CBO(), gs.ConstrainedCBO() or gs.MCBO()"
         )
-    if problem.program.process_noise:
+    noisy = [box.name for box in problem.boxes if box.process_noise]
+    if noisy:
         raise ModelError(
-            f"{who} draws black boxes, not what disturbs them, and this problem has process noise: "
-            "use gs.MCBO() or gs.Optimistic()"
+            f"{who} does not average over process noise, which black box {noisy[0]!r} has: use "
+            "gs.MCBO() or gs.Optimistic()"
         )
 
 
@@ -437,7 +438,7 @@ class CUQB(Strategy):
 
     def check(self, problem: Problem) -> None:
         """Networks of any depth, without process noise."""
-        check_drawn("CUQB", problem)
+        check_network("CUQB", problem)
         check_design(self.initial, problem)
 
     def suggest(self, situation: Situation) -> Suggestion:

@@ -25,7 +25,7 @@ from grisaille.belief.incumbent import Incumbent
 from grisaille.errors import counted, cut
 from grisaille.language.values import Value
 from grisaille.records import Bound, History, Observation, Probe, Suggestion, TrialKind
-from grisaille.study.log.event_log import DamagedError, Data, Event
+from grisaille.study.log.event_log import DamagedError, Data, Event, NewerError
 
 if TYPE_CHECKING:
     from grisaille.study.state import QueryEntry, StudyState, TrialEntry
@@ -279,13 +279,13 @@ class Details(Struct, frozen=True):
 
     Attributes:
         kind: What happened, as it is stored.
-        text: What happened, as people read it, with fields as `_Words` shows them.
+        template: What happened, as people read it, with fields as `_Words` shows them.
         teaches: Whether a result may be another one after it.
         changes_rows: Whether it changes which trials the rows make that were observed elsewhere.
     """
 
     kind: ClassVar[str]
-    text: ClassVar[str]
+    template: ClassVar[str]
     teaches: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = False
 
@@ -316,7 +316,7 @@ class Details(Struct, frozen=True):
 
     def words(self) -> str:
         """Say what happened, for people to read."""
-        return _Words().format(self.text, self)
+        return _Words().format(self.template, self)
 
 
 class WrongFieldError(Exception):
@@ -327,7 +327,7 @@ class Created(Details, frozen=True):
     """The study began. The settings have no fixed fields: `Settings` are those that are checked."""
 
     kind = "created"
-    text = "the study was created with {0.settings[strategy]}, seed {0.settings[seed]}"
+    template = "the study was created with {0.settings[strategy]}, seed {0.settings[seed]}"
 
     settings: Data
 
@@ -370,7 +370,7 @@ class Suggested(Details, frozen=True, kw_only=True):
     """
 
     kind = "suggested"
-    text = "trial {0.trial} ({0.suggestion.kind}) at {0.suggestion.x}"
+    template = "trial {0.trial} ({0.suggestion.kind}) at {0.suggestion.x}"
     teaches = False
 
     trial: Count
@@ -418,7 +418,7 @@ class Asked(_AboutQuery, frozen=True):
     """A query was handed out."""
 
     kind = "asked"
-    text = "question {0.query} was given to {0.holder:somebody who asked}"
+    template = "question {0.query} was given to {0.holder:somebody who asked}"
     teaches = False
 
     holder: Text | None
@@ -429,7 +429,7 @@ class Told(_AboutQuery, frozen=True, kw_only=True):
     """A query was answered; `inputs` are what was done, if that is not what was asked for."""
 
     kind = "told"
-    text = "question {0.query} was answered: {0.outputs}"
+    template = "question {0.query} was answered: {0.outputs}"
 
     outputs: list[Finite]
     seconds: Amount
@@ -447,7 +447,7 @@ class Failed(_AboutQuery, frozen=True):
     """An evaluation failed, or its worker was lost."""
 
     kind = "failed"
-    text = "question {0.query} {0.lost:was lost|failed}: {0.reason:cut}"
+    template = "question {0.query} {0.lost:was lost|failed}: {0.reason:cut}"
 
     reason: Words
     lost: bool
@@ -459,7 +459,7 @@ class Released(_AboutQuery, frozen=True):
     """A query was given back."""
 
     kind = "released"
-    text = "question {0.query} was given back"
+    template = "question {0.query} was given back"
     teaches = False
 
 
@@ -467,7 +467,7 @@ class Observed(Details, frozen=True):
     """Answers came that belong to no query."""
 
     kind = "observed"
-    text = "{0.inputs:answer} of {0.box} from elsewhere"
+    template = "{0.inputs:answer} of {0.box} from elsewhere"
     changes_rows = True
 
     box: Text
@@ -501,7 +501,7 @@ class Ready(_AboutTrial, frozen=True):
     """More queries of a trial can be evaluated."""
 
     kind = "ready"
-    text = "trial {0.trial} asks {0.ready:more question}"
+    template = "trial {0.trial} asks {0.ready:more question}"
     teaches = False
 
     ready: list[ReadyQuery]
@@ -514,7 +514,7 @@ class Completed(_AboutTrial, frozen=True):
     """A trial has all its answers; it has no objective if it lacks those of its chain."""
 
     kind = "completed"
-    text = "trial {0.trial} is complete"
+    template = "trial {0.trial} is complete"
 
     objective: Number | None
     constraints: list[Number] | UnsetType = UNSET
@@ -547,7 +547,7 @@ class Abandoned(_AboutTrial, frozen=True):
     """A trial broke off."""
 
     kind = "abandoned"
-    text = "trial {0.trial} broke off: {0.reason:cut}"
+    template = "trial {0.trial} broke off: {0.reason:cut}"
 
     reason: Words
 
@@ -556,7 +556,7 @@ class Moved(_AboutTrial, frozen=True):
     """A trial is at another point than was asked for; its open queries follow."""
 
     kind = "moved"
-    text = "trial {0.trial} was moved to {0.x}"
+    template = "trial {0.trial} was moved to {0.x}"
 
     x: list[Finite]
     queries: dict[Text, list[Finite]]
@@ -591,7 +591,7 @@ class Corrected(_AboutAnswer, frozen=True):
     """The right answer was put in place of a wrong one."""
 
     kind = "corrected"
-    text = "answer {0.answer} was corrected: {0.outputs}"
+    template = "answer {0.answer} was corrected: {0.outputs}"
 
     inputs: list[Finite]
     outputs: list[Finite]
@@ -606,7 +606,7 @@ class Retracted(_AboutAnswer, frozen=True):
     """An answer was taken back."""
 
     kind = "retracted"
-    text = "answer {0.answer} was taken back: {0.reason:cut}"
+    template = "answer {0.answer} was taken back: {0.reason:cut}"
 
     reason: Words
 
@@ -615,7 +615,7 @@ class Reopened(_AboutTrial, frozen=True):
     """A trial is pending again: its answers serve these calls, and others are asked for."""
 
     kind = "reopened"
-    text = "trial {0.trial} is asked again"
+    template = "trial {0.trial} is asked again"
 
     calls: dict[Text, list[Count]]
     given: dict[Text, list[Finite]]
@@ -649,7 +649,7 @@ class Assembled(Details, frozen=True):
     """Rows that were observed elsewhere make trials."""
 
     kind = "assembled"
-    text = "{0.trials:trial} made of observed rows"
+    template = "{0.trials:trial} made of observed rows"
     changes_rows = True
 
     trials: list[AssembledTrial]
@@ -666,7 +666,20 @@ class Assembled(Details, frozen=True):
         return ""
 
 
+_TAKEN = {*Details.__annotations__, *vars(Details)}
+
+
 def _kinds(parent: type[Details]) -> dict[str, type[Details]]:
+    """Return the classes of events by kind.
+
+    Raises:
+        TypeError: A field has the name of something that all events have, and would replace it.
+    """
+    if taken := sorted(_TAKEN.intersection(parent.__struct_fields__)):
+        raise TypeError(
+            f"event class {parent.__name__}: every event has {taken[0]!r} already, so no field "
+            "can have this name: rename the field"
+        )
     found = {parent.kind: parent} if "kind" in vars(parent) else {}
     for child in parent.__subclasses__():
         found |= _kinds(child)
@@ -689,8 +702,11 @@ def checked_details(state: StudyState, event: Event) -> Details:
 
     Raises:
         DamagedError: It is not, or does not; the state is unchanged.
+        NewerError: A newer version recorded it; the state is unchanged.
     """
     name = state.settings.get("name")
+    if is_newer(event):
+        raise NewerError(name, event)
     if event.kind not in KINDS:
         raise DamagedError(name, event.number, f"is of an unknown kind, {event.kind!r}")
     complaint, details = _place_misfit(state, event), None
@@ -703,6 +719,14 @@ def checked_details(state: StudyState, event: Event) -> Details:
     if details is None or complaint:
         raise DamagedError(name, event.number, f"({event.kind}) {complaint}")
     return details
+
+
+def is_newer(event: Event) -> bool:
+    """Return True if only a newer version can have recorded an event.
+
+    Without a checksum, a kind that is not known may be damage.
+    """
+    return event.verified and event.kind not in KINDS
 
 
 def _place_misfit(state: StudyState, event: Event) -> str:

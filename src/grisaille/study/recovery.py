@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from grisaille.study.events import Abandoned, Changed, Observed, Suggested, Told
+from grisaille.study.events import Abandoned, Changed, Observed, Suggested, Told, is_newer
 from grisaille.study.log.database import Damage
 from grisaille.study.log.event_log import DamagedError, Data, Event
 from grisaille.study.state import StudyState, TrialState
@@ -17,17 +17,20 @@ class Recovery:
     """Everything that can be kept of the events of a study, in their order.
 
     An event that is damaged, or that does not fit without a damaged one, is left out. Its answer is
-    kept as an observation if the question is known.
+    kept as an observation if the question is known. Recovery ends at an event of a newer version:
+    without its effect, later events cannot be checked.
 
     Attributes:
         events: What is kept, numbered without gaps.
         left_out: What is not, by its former number.
         state: The study that the kept events make.
+        newer: The first event that a newer version recorded; the study must not be saved then.
     """
 
     events: list[Event] = field(default_factory=list)
     left_out: list[Damage] = field(default_factory=list)
     state: StudyState = field(default_factory=StudyState)
+    newer: Event | None = None
 
     def keep(self, kind: str, data: Data, time: float) -> None:
         """Keep an event; raises DamagedError if it does not fit."""
@@ -45,10 +48,12 @@ def recover(found: Iterable[Event | Damage]) -> Recovery:
     for read in found:
         if isinstance(read, Damage):
             recovery.left_out.append(read)
-        else:
+        elif recovery.newer is None and is_newer(read):
+            recovery.newer = read
+        elif recovery.newer is None:
             _take(recovery, read, asked, kept_until)
         kept_until[read.number] = len(recovery.events)
-    if recovery.left_out and recovery.events:
+    if recovery.left_out and recovery.events and recovery.newer is None:
         _close(recovery)
     return recovery
 

@@ -85,7 +85,7 @@ def database_of(storage: str) -> Database:
 
 
 def _read(database: Database, name: str) -> Stored | None:
-    from grisaille.study.log.event_log import DamagedError
+    from grisaille.study.log.event_log import DamagedError, NewerError
     from grisaille.study.state import StudyState
 
     log = database.open(name)
@@ -97,6 +97,8 @@ def _read(database: Database, name: str) -> Stored | None:
         return Stored(name, database.where, StudyState(events), written)
     except DamagedError as error:  # it may not know the name
         raise DamagedError(name, error.event, error.complaint) from error
+    except NewerError as error:
+        raise NewerError(name, error.event) from error
 
 
 def unknown_study(database: Database, name: str) -> Exception:

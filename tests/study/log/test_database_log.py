@@ -58,7 +58,10 @@ def test_an_event_of_another_study_is_noticed():
 
 def test_an_event_without_a_checksum_is_taken_as_it_is():
     changed = row_of(EVENT, 7, "b") | {"data": '{"a":1}', "checksum": None}
-    assert read_row(changed, 7) == Event(3, "told", {"a": 1}, EVENT.time)
+    read = read_row(changed, 7)
+    assert read == Event(3, "told", {"a": 1}, EVENT.time)
+    assert not read.verified
+    assert read_row(row_of(EVENT, 7, "b"), 7).verified
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from grisaille.study.log.database import Database
+from grisaille.study.log.event_log import Event
 from grisaille.views.cli import main
 from tests.study.stored.make_study import HERE
 from tests.study.test_events import EVENTS
@@ -95,6 +96,41 @@ def test_a_damaged_study_can_be_deleted(two, capsys):
     assert main(["delete", "torn", "--storage", two, "--yes"]) == 0
     assert "Deleted the damaged study 'torn'" in capsys.readouterr().out
     assert main(["status", "--storage", two]) == 0
+
+
+@pytest.fixture
+def newer(place) -> str:
+    """A study that a newer version continued, with an event of a kind that came later."""
+    noted = Event(len(EVENTS) + 1, "noted", {"text": "hot"}, EVENTS[-1].time)
+    with closing(Database(place)) as database:
+        database.store("plant", [*EVENTS, noted])
+    return place
+
+
+def test_no_command_calls_a_study_of_a_newer_version_damaged(newer, capsys):
+    for command in (["status"], ["show", "plant"], ["export", "plant"], ["ask", "plant"]):
+        assert main([*command, "--storage", newer]) == 3
+        error = capsys.readouterr().err
+        assert "study 'plant' was written by a newer Grisaille: its event 63 is of a kind" in error
+        assert "upgrade with pip install --upgrade grisaille" in error
+        assert "is damaged" not in error
+
+
+def test_a_study_of_a_newer_version_is_not_saved_without_its_events(newer, tmp_path, capsys):
+    copy = f"sqlite:///{tmp_path}/copy.db"
+    assert main(["check", "--storage", newer, "--save", copy]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["plant", "63", "0", "newer"]
+    assert any("this version does not know, 'noted'; upgrade with pip" in line for line in lines)
+    assert lines[-1].endswith("nothing is saved, because events of a newer Grisaille would be lost")
+    assert not (tmp_path / "copy.db").exists()
+    with closing(Database(newer)) as database:
+        assert database.open("plant").read(62)[0].data == {"text": "hot"}
+
+
+def test_a_study_of_a_newer_version_can_be_deleted(newer, capsys):
+    assert main(["delete", "plant", "--storage", newer, "--yes"]) == 0
+    assert "Deleted study 'plant', which a newer Grisaille wrote" in capsys.readouterr().out
 
 
 def test_check_says_that_events_of_older_versions_have_no_checksum(tmp_path: Path, capsys):

@@ -949,7 +949,8 @@ def read_row(row: Mapping[str, Any], study: int) -> Event | Damage:
         return Damage(number, f"holds no JSON ({error})")
     if not isinstance(data, dict):
         return Damage(number, "holds no JSON object")
-    return Event(number, row["kind"], data, float(time))
+    verified = row.get("checksum") is not None
+    return Event(number, row["kind"], data, float(time), verified)
 
 
 def read_rows(rows: Iterable[Any], study: int, after: int) -> Iterator[Event | Damage]:

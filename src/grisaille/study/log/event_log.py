@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from grisaille.errors import StorageError
@@ -54,6 +54,24 @@ class DamagedError(StorageError):
         )
 
 
+class NewerError(StorageError):
+    """A newer version recorded an event of a study.
+
+    Args:
+        study: Name of the study; None if that is not known.
+        event: The event.
+    """
+
+    def __init__(self, study: str | None, event: Event) -> None:
+        self.event = event
+        which = "the study" if study is None else f"study {study!r}"
+        super().__init__(
+            f"{which} was written by a newer Grisaille: its event {event.number} is of a kind that "
+            f"this version does not know, {event.kind!r}; upgrade with pip install --upgrade "
+            "grisaille"
+        )
+
+
 LAST_MOMENT = 253402300799.0
 """The end of the year 9999: later moments cannot be shown."""
 
@@ -70,12 +88,14 @@ class Event:
         kind: What happened.
         data: The details.
         time: When it was recorded, in seconds since 1970.
+        verified: True if it was read with a checksum that matches, so that it is as recorded.
     """
 
     number: int
     kind: str
     data: Data
     time: float
+    verified: bool = field(default=False, compare=False, repr=False)
 
 
 def text_of(data: Data) -> str:

@@ -381,12 +381,15 @@ def _delete(options: argparse.Namespace) -> int:
 
 
 def _what_to_delete(options: argparse.Namespace) -> str:
-    from grisaille.study.log.event_log import DamagedError
+    from grisaille.study.log.event_log import DamagedError, NewerError
 
     try:
         stored = read_study(options.storage, options.study)
     except DamagedError:
         return f"the damaged study {options.study!r} from {masked(options.storage)}"
+    except NewerError:
+        where = masked(options.storage)
+        return f"study {options.study!r}, which a newer Grisaille wrote, from {where}"
     counts = sum(stored.state.history().counts().values())
     return (
         f"study {stored.name!r} with {len(stored.state.trials)} trials and {counts} evaluations "
@@ -415,6 +418,7 @@ def add_check(commands: Commands) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from grisaille.study.log.event_log import NewerError
     from grisaille.study.recovery import recover
 
     if options.save is not None and not options.save.strip():
@@ -429,9 +433,10 @@ def _check(options: argparse.Namespace) -> int:
                 raise unknown_study(database, name)
             found, unchecked = log.examine()
             recovery = recover(found)
-            left_out = recovery.left_out
-            rows.append([name, str(len(found)), str(unchecked), "damaged" if left_out else "whole"])
-            notes += _damages(name, left_out)
+            rows.append([name, str(len(found)), str(unchecked), _condition(recovery)])
+            notes += _damages(name, recovery.left_out)
+            if recovery.newer is not None:
+                notes.append(str(NewerError(name, recovery.newer)))
             if options.save:
                 notes.append(_save(options.save, name, recovery))
     if rows:
@@ -441,7 +446,13 @@ def _check(options: argparse.Namespace) -> int:
     complaints = [f"SQLite's integrity check: {line}" for line in complaints]
     for line in [*complaints, *notes]:
         print(printable(line))
-    return FAILURE if complaints or any(row[3] == "damaged" for row in rows) else DONE
+    return FAILURE if complaints or any(row[3] != "whole" for row in rows) else DONE
+
+
+def _condition(recovery: Recovery) -> str:
+    if recovery.left_out:
+        return "damaged"
+    return "whole" if recovery.newer is None else "newer"
 
 
 def _damages(name: str, left_out: list[Damage]) -> list[str]:
@@ -451,6 +462,10 @@ def _damages(name: str, left_out: list[Damage]) -> list[str]:
 
 
 def _save(storage: str, name: str, recovery: Recovery) -> str:
+    if recovery.newer is not None:
+        return (
+            f"study {name!r}: nothing is saved, because events of a newer Grisaille would be lost"
+        )
     if not recovery.events:
         return f"study {name!r}: nothing can be saved, because its first event is lost"
     with closing(database_of(storage)) as target:
