@@ -54,16 +54,6 @@ def test_a_given_half_width_is_normal_and_for_one_end():
     assert found == pytest.approx([norm.ppf(1 - 0.05 / 40)])
 
 
-def test_a_weighted_sum_of_errors_leaves_the_sum_of_half_widths_no_more_often_than_one_error():
-    # Why the number of outputs does not count: here three errors, for any weights.
-    generator = np.random.default_rng(0)
-    errors = generator.standard_normal((200_000, 3))
-    beta = norm.ppf(0.99)
-    for weights in ([1, 0, 0], [1, 1, 1], [0.2, -3, 0.5]):
-        left = errors @ np.array(weights) < -beta * np.abs(weights).sum()
-        assert left.mean() <= 0.0105
-
-
 # --- regions -------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("length", "regions"), [(0.5, 1.6 * 8), (2.0, 1.6 * 2), (40.0, 1.0)])
 def test_regions_are_the_widths_of_the_inputs_in_length_scales(length, regions):
