@@ -207,9 +207,7 @@ def test_every_kind_of_belief_has_bands_of_a_bound():
     curve = gs.BlackBox(
         lambda x: np.sin(np.arange(30) + x.sum()), name="c", outputs=30, shared_kernel=True
     )
-    own = gs.BlackBox(
-        lambda x: float(x.sum()), name="own", model=lambda X, Y: SingleTaskGP(X, Y), noise=0
-    )
+    own = gs.BlackBox(lambda x: float(x.sum()), name="own", model=SingleTaskGP, noise=0)
     mixed = gs.BlackBox(lambda g, n: len(g) + n**2 / 9, name="mixed", noise=0)
     summed = gs.BlackBox(
         lambda x: float(x[0] ** 2 + x[1]),
