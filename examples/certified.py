@@ -31,10 +31,15 @@ if __name__ == "__main__":
     assert result.assurance == gs.Assurance.CERTIFIED
     for row in result.calibration:  # how well the bands predicted the answers
         assert isinstance(row, gs.BoxCalibration)
-        print(row.box, row.inside, "of", row.answers, "inside, bounds widen by", row.factor)
+        print(f"{row.box}: {row.inside} of {row.answers} inside, worth {row.weight:.1f} tests")
+        print(f"the bound reaches {row.reach:.1f} deviations")
+    surer = problem.solve(6, strategy=strategy, confidence=0.999, progress=False)
+    assert surer.upper_bound >= result.upper_bound  # more confidence, wider bands, the same trials
 
     result = impossible.solve(30, stop_if_infeasible=True, progress=False)
     print(result)
+    assert result.p_infeasible > 0.9
+    assert result.certificate.confidence == 0.95
     assert result.status == gs.Status.LIKELY_INFEASIBLE
     certificate = result.certificate
     assert isinstance(certificate, gs.Certificate)
