@@ -27,6 +27,7 @@ _COUNT_OR_NONE = COUNT | NONE
 _DESIGN = COUNT | NONE | VECTOR | {"matrix"}
 _DESIGN |= {"same texts", "categories", "texts", "text array", "text series", "frame", "mixed"}
 _BAND = POSITIVE
+_CHANCE = {"fraction", "tiny"}
 _SOLVER = {"none", "solver"}
 
 # By class: what is right for each of its arguments.
@@ -36,6 +37,7 @@ _CONSTRUCTORS: dict[Callable[..., object], dict[str, set[str]]] = {
         "solver": _SOLVER,
         "initial": _DESIGN,
         "exploit": FLAG | NONE,
+        "confidence": _CHANCE,
     },
     gs.CONFIG: {
         "beta": _BAND,
@@ -46,6 +48,7 @@ _CONSTRUCTORS: dict[Callable[..., object], dict[str, set[str]]] = {
         # How many outputs there are is known with the problem.
         "noise": NOT_NEGATIVE | NONE | {"numbers", "range", "series", "long vector"},
         "norm_bound": POSITIVE | NONE | {"numbers", "series", "long vector"},
+        "confidence": _CHANCE,
     },
     gs.EIFN: {"samples": COUNT, "initial": _DESIGN},
     gs.EICF: {"samples": COUNT, "initial": _DESIGN},

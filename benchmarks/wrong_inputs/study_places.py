@@ -116,6 +116,7 @@ _SETTINGS: dict[str, set[str]] = {
     "strategy": {"none", "strategy"},
     "seed": SEED | NONE,
     "evaluation": NONE,
+    "confidence": {"fraction", "tiny", "none"},
 }
 
 

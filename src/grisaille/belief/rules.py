@@ -68,7 +68,7 @@ class BandRule(Protocol):
         return True
 
     def _with_evaluations(self, at_once: int) -> BandRule:
-        """Return the rule for so many evaluations at once."""
+        """Return the rule for several evaluations at once."""
         del at_once
         return self
 
@@ -117,7 +117,7 @@ class Constant(BandRule):
         return self.confidence
 
     def _with_evaluations(self, at_once: int) -> Constant:
-        """Return the rule for so many evaluations at once."""
+        """Return the rule for several evaluations at once."""
         return replace(self, at_once=at_once)
 
     def plausible_set(self, program: Program, history: History) -> PlausibleSet:

@@ -79,12 +79,12 @@ _MOVES = (-1.0, -0.5, 0.5, 1.0)
 
 
 def quantile(chance: float, regions: Array, degrees: Array, is_learned: bool) -> Array:
-    """Return the half-width that holds in so many regions at once, in deviations.
+    """Return the half-width that holds in all regions at once, in deviations.
 
-    What an optimum gains from wrong bands is, to first order, one weighted sum of errors. It
-    exceeds the sum of half-widths beta with at most the chance that one error exceeds beta at one
-    end, so that neither the number of outputs nor the other end counts. Where length-scales are
-    learned, half the chance pays for that.
+    To first order, an optimum gains one weighted sum of errors from wrong bands. It exceeds the sum
+    of half-widths beta with at most the chance that one error exceeds beta at one end. So neither
+    the number of outputs nor the other end counts. Where length-scales are learned, half the chance
+    pays for that.
 
     Args:
         chance: Of being wrong in one of them.
@@ -142,12 +142,12 @@ def covered_share(places: Array, some: Flags, regions: float) -> float:
     numbers = np.zeros(len(places), dtype=np.int64)
     for column, width in zip((places - low).T, widths, strict=True):
         numbers = numbers * (int(width / side) + 1) + np.floor(column / side).astype(np.int64)
-    # A set that no point hits may still cover about what one point stands for.
+    # A set that no point hits may still be as large as the part of one point.
     return max(len(np.unique(numbers[some])), 1) / len(np.unique(numbers))
 
 
 def _side(widths: Array, cells: float) -> float:
-    """Return the side of cubes of which a region of these widths holds so many."""
+    """Return the side of the cubes that fill a region of these widths with `cells` of them."""
     wide = np.sort(widths[widths > 0])[::-1]
     side = 1.0
     for used in range(len(wide), 0, -1):  # inputs narrower than a cell are not cut
