@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 
 import grisaille as gs
 from grisaille.belief.learning import believe
 from grisaille.belief.predictions import Predictor
+from grisaille.belief.rules import rule_of
 from grisaille.records import History
 from tests.belief.belief_helpers import history_at, known_kernel, random_design
 
@@ -139,19 +141,21 @@ def test_bands_that_hold_by_declaration_give_certain_intervals():
         Predictor(problem, History(), gs.Declared())
 
 
-def test_audited_bands_are_wider():
+@pytest.mark.parametrize("confidence", [0.95, 0.99])
+def test_audited_bands_of_a_given_kernel_hold_at_a_point_with_the_confidence(confidence):
     x = gs.Variable("x", lower=-1, upper=1)
     f = gs.BlackBox(np.sin, name="f", noise=0, kernel=known_kernel(0.3))
     problem = gs.Problem(minimize=f(x))
     history = history_at(problem, [[-0.5], [0.5]])
     plain, audited = (
-        Predictor(problem, history, 2.0, audited=audited).predict(
+        Predictor(problem, history, rule_of(2.0, confidence), audited=audited).predict(
             [problem.objective], np.array([[0.0]])
         )
         for audited in (False, True)
     )
-    # A given kernel is widened to three deviations.
-    assert audited.upper - audited.mean == pytest.approx(1.5 * (plain.upper - plain.mean))
+    # A normal number is within so many deviations of 0; two in any case.
+    factor = max(norm.ppf((1 + confidence) / 2), 2.0) / 2.0
+    assert audited.upper - audited.mean == pytest.approx(factor * (plain.upper - plain.mean))
 
 
 def test_what_cannot_be_predicted_is_refused_with_the_names():

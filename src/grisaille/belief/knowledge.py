@@ -225,6 +225,11 @@ class Knowledge:
         return self.plausible if right else self.plausible.scaled(wider)
 
     @cached_property
+    def pointwise(self) -> PlausibleSet:
+        """The plausible set by bands that hold at a single point, such as the best one tried."""
+        return self.plausible if self.is_declared else self._simultaneous().at_one_point()
+
+    @cached_property
     def confident(self) -> PlausibleSet:
         """The plausible set that bounds come from: bands that hold wherever the optimum may be."""
         if self.rule._width is None:
@@ -334,8 +339,7 @@ class Knowledge:
             return found
         x = self.history.trials[found.position].x
         price = found.most - found.objective
-        bands = self.audited if self.is_declared else self._simultaneous().at_one_point()
-        return replace(found, upper=bands.highest(x) + price)
+        return replace(found, upper=self.pointwise.highest(x) + price)
 
     @property
     def best(self) -> float | None:

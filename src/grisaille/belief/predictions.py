@@ -248,7 +248,7 @@ class Predictor:
         problem: The problem.
         history: What its black boxes answered.
         beta: Half-width of the bands in posterior standard deviations, or the rule that gives it.
-        audited: Whether the bands are as wide as their audit asks for.
+        audited: True for bands that hold at a point with the confidence of the rule.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class Predictor:
         self.history = history
         knowledge = Knowledge(Situation(problem, history, seed=0), beta)
         self.middle = knowledge.answered
-        self.bands = knowledge.audited if audited else knowledge.answered
+        self.bands = knowledge.pointwise if audited else knowledge.answered
         self._answers = {
             box.name: history.data(box.name, box.inputs, box.outputs)
             for box in problem.boxes

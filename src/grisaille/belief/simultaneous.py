@@ -349,9 +349,11 @@ class Simultaneous:
         return self._bands({b.name: self._first(b) for b in self._boxes})
 
     def at_one_point(self) -> PlausibleSet:
-        """Return bands that hold at a single point, such as the best one that was tried."""
-        one, chance = np.ones(1), self._chance
-        beta = {b.name: self._quantile(b, chance, one, self.degrees[b.name]) for b in self._boxes}
+        """Return bands that hold at a single point, at both ends."""
+        beta = {}
+        for box in self._boxes:
+            ends = np.array([1.0 if box.is_learned else 2.0])  # of learned ones, both count anyway
+            beta[box.name] = self._quantile(box, self._chance, ends, self.degrees[box.name])
         return self._bands(beta)
 
     def where_better(self, best: float) -> PlausibleSet:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from botorch.models import SingleTaskGP
 from markupsafe import escape
+from scipy.stats import t as student
 
 import grisaille as gs
 from grisaille.belief import learning, predictions
@@ -47,7 +48,9 @@ def test_predictions_are_those_of_the_posterior_by_name():
     mean, deviation = surrogate.predict(torch.tensor([[0.2, 310.0], [0.7, 390.0]]).double())
     np.testing.assert_allclose(table[["A mean", "B mean"]], mean)
     np.testing.assert_allclose(table[["A deviation", "B deviation"]], deviation)
-    np.testing.assert_allclose(table["A upper"], (mean + 2 * deviation)[:, 0])
+    width = student(surrogate.degrees(9)[0] - 1).ppf(0.975)  # 95 % at a point
+    assert model.band_widths["A"] == pytest.approx(width)
+    np.testing.assert_allclose(table["A upper"], (mean + width * deviation)[:, 0])
     pandas.testing.assert_frame_equal(model.predict([[0.2, 310.0], [0.7, 390.0]]), table)
 
 
@@ -128,7 +131,7 @@ def test_a_summary_can_be_read():
         "hyper-parameters learned"
     )
     assert "answers      9" in text
-    assert "bands        mean ± 2 deviations" in text
+    assert "bands        mean ± 2.3" in text
     assert "length-scales c " in text
 
 

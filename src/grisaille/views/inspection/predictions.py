@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def predictor_for(problem: Problem, history: History, strategy: Strategy) -> Predictor:
-    """Predictions with the bands of a strategy.
+    """Return predictions with the bands of a strategy.
 
-    Those of `Optimistic` are as wide as their audit asks for, like those of its bound. Other
-    strategies have none, and get two posterior standard deviations.
+    Those of `Optimistic` hold at a point with its confidence; those of its bound are wider, because
+    they hold everywhere at once. Other strategies have none, and get two standard deviations.
     """
     rule = bands_of(strategy)
     if rule is None:
