@@ -77,6 +77,13 @@ def test_a_kernel_that_is_no_function_of_the_distance_has_regions_of_its_errors(
     assert counts[1] == pytest.approx(counts[0], rel=0.25)
 
 
+def test_hundreds_of_short_length_scales_leave_a_finite_band():
+    problem = wave(300, kernel=gs.Matern(2.5, 0.001, 1.0))
+    points = np.random.default_rng(0).uniform(0, 4, (4, 300))
+    known = Knowledge(Situation(problem, history_at(problem, points), 0))
+    assert torch.isfinite(known.confident.beta["f"]).all()
+
+
 def test_labels_have_no_more_regions_than_there_are():
     choice = gs.Choice("metal", ["Pt", "Pd", "Ni"])
     f = gs.BlackBox(lambda metal: float(len(metal)), name="f", noise=0)
