@@ -92,7 +92,7 @@ def main() -> None:
         for entry in entries()
         if not entry.feasible
     ]
-    jobs += [Job(seed, margin) for margin in MARGINS for seed in seeds[: options.seeds // 8]]
+    jobs += [Job(seed, margin) for margin in MARGINS for seed in seeds[: options.seeds // 20]]
     jobs += [Job(seed) for seed in seeds]
     rows = run_jobs(run_one, jobs, processes=options.processes)
     feasible = [row for row in rows if row["feasible"]]

@@ -91,7 +91,7 @@ def test_labels_have_no_more_regions_than_there_are():
     result = problem.solve(6, progress=False)
     belief = Knowledge(Situation(problem, result.history, 0)).answered.beliefs["f"]
     inputs, _ = result.history.data("f", 3, 1)
-    assert count_regions(problem.program, problem.boxes[0], belief, inputs) <= 3
+    assert count_regions(problem.program, problem.boxes[0], belief, inputs) <= 3 + 1e-9
 
 
 def test_a_share_counts_the_volume_that_points_cover():

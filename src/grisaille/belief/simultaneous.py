@@ -118,13 +118,13 @@ def count_regions(program: Program, box: BlackBox, belief: Belief, inputs: Array
     ends = input_range(program, box, seen)
     low, high = belief.in_lengthscales(torch.tensor(np.array(ends)), *ends).unbind(1)
     per = SIMULTANEOUS.per_learned if box.is_learned else SIMULTANEOUS.per_given
-    each = np.maximum(per * (high - low).abs().numpy(), 1.0)
-    found, start = np.ones(len(each)), 0
+    each = np.log(np.maximum(per * (high - low).abs().numpy(), 1.0))
+    found, start = np.zeros(len(each)), 0  # logarithms: of hundreds of inputs, products overflow
     for shape, labels in zip(box.argument_shapes or (), box.argument_labels, strict=True):
         end = start + int(np.prod(shape))
-        own = each[:, start:end].prod(1)
-        found, start = found * (np.minimum(own, len(labels)) if labels else own), end
-    return np.minimum(found, SIMULTANEOUS.most_regions)
+        own = each[:, start:end].sum(1)
+        found, start = found + (np.minimum(own, np.log(len(labels))) if labels else own), end
+    return np.exp(np.minimum(found, np.log(SIMULTANEOUS.most_regions)))
 
 
 def covered_share(places: Array, some: Flags, regions: float) -> float:
@@ -150,13 +150,13 @@ def covered_share(places: Array, some: Flags, regions: float) -> float:
 
 def _side(widths: Array, cells: float) -> float:
     """Return the side of the cubes that fill a region of these widths with `cells` of them."""
-    wide = np.sort(widths[widths > 0])[::-1]
-    side = 1.0
+    wide = np.log(np.sort(widths[widths > 0])[::-1])
+    side = 0.0
     for used in range(len(wide), 0, -1):  # inputs narrower than a cell are not cut
-        side = float((wide[:used].prod() / cells) ** (1 / used))
+        side = float((wide[:used].sum() - np.log(cells)) / used)
         if side <= wide[used - 1]:
             break
-    return side
+    return float(np.exp(side))
 
 
 # --- survey ---------------------------------------------------------------------------------------
