@@ -2,10 +2,9 @@
 
 Feasible problems have a constraint on a drawn function that 2 % of the design space meet.
 Infeasible ones have the same constraint, below the function's minimum by 5 % or 50 % of its spread;
-the collection has ten more. After 20 trials, and 40 of infeasible ones, we
-store the verdict and the chance that no point is feasible (`Result.p_infeasible`).
+the collection has ten more. After 20 trials, and 40 of infeasible ones, we store the verdict and the chance that no point is feasible (`Result.p_infeasible`).
 
-    python -m benchmarks.infeasibility [--seeds 200] [--first 2000]
+    python -m benchmarks.infeasibility [--seeds 200] [--first 2000] [--collection]
 """
 
 from __future__ import annotations
@@ -83,6 +82,7 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=2000)
+    parser.add_argument("--collection", action="store_true", help="the ten of the collection, too")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
@@ -90,7 +90,7 @@ def main() -> None:
         Job(0, half=half, name=entry.name)
         for half, entries in HALVES.items()
         for entry in entries()
-        if not entry.feasible
+        if options.collection and not entry.feasible
     ]
     jobs += [Job(seed, margin) for margin in MARGINS for seed in seeds[: options.seeds // 20]]
     jobs += [Job(seed) for seed in seeds]
@@ -108,6 +108,8 @@ def main() -> None:
         ("collection", [r for r in rows if r["problem"] != "drawn"]),
         *((f"margin {m:g}", [r for r in rows if r["margin"] == m]) for m in MARGINS),
     ):
+        if not some:
+            continue
         for stop in STOPS:
             verdicts = [
                 row[f"verdict {stop}"] in ("likely_infeasible", "infeasible") for row in some
