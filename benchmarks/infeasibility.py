@@ -2,7 +2,8 @@
 
 Feasible problems have a constraint on a drawn function that 2 % of the design space meet.
 Infeasible ones have the same constraint, below the function's minimum by 5 % or 50 % of its spread;
-the collection has ten more. After 20 trials, and 40 of infeasible ones, we store the verdict and the chance that no point is feasible (`Result.p_infeasible`).
+the collection has ten more. After 20 trials, and 40 of infeasible ones, we store the verdict and
+the chance that no point is feasible (`Result.p_infeasible`).
 
     python -m benchmarks.infeasibility [--seeds 200] [--first 2000] [--collection]
 """
