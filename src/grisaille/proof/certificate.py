@@ -60,7 +60,7 @@ class Certificate:
 
     @property
     def confidence(self) -> float | None:
-        """The chance that its bands hold everywhere at once; None if they hold by declaration."""
+        """The confidence that its bands were made with; None if they hold by declaration."""
         rule = rule_of(self.beta)
         return None if rule._width is None else rule._confidence
 

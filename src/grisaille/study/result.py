@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -292,7 +293,10 @@ class Result(OptimizeResult):  # type: ignore[misc]
         if rule is None:
             return ()
         situation = border(self.problem).down(Situation(self.problem, self.history, seed=0))
-        return Knowledge(situation, rule).calibration_of_bound()
+        rows = Knowledge(situation, rule).calibration_of_bound()
+        if self.assurance != Assurance.NONE:
+            return rows
+        return tuple(replace(row, reach=np.nan) for row in rows)
 
     @property
     def p_infeasible(self) -> float:

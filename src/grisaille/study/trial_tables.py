@@ -342,9 +342,10 @@ def _rows(result: Any) -> list[tuple[str, str]]:
         rows.append(("optimum in", f"[{low}, {high}]{unit}   gap {result.gap:.3g}{sure}"))
     hopeless = np.nan if result.success or result.certificate is not None else result.p_infeasible
     if np.isfinite(hopeless):
-        rows.append(("infeasible", f"with a chance of {100 * hopeless:.0f} %"))
+        rows.append(("infeasible", f"with a chance of {_percent(hopeless)}, by what is believed"))
     if problem.constraints:
-        tightest = int(np.argmax(tightness(result.constr, result.history)))
+        scaled = tightness(result.constr, result.history)
+        tightest = int(np.argmax(result.constr if result.maxcv > 0 else scaled))
         named = problem.constraint_names[tightest]
         rows.append(("violation", f"{result.maxcv:.3g}   (tightest: {named})"))
         best = result.history.trials[result["best_trial"]]
@@ -361,6 +362,13 @@ def _rows(result: Any) -> list[tuple[str, str]]:
     if result.learned:
         rows.append(("learned", f"hyper-parameters of {', '.join(result.learned)}"))
     return rows
+
+
+def _percent(chance: float) -> str:
+    """Return a share of 100 draws: none of them says that something is certain."""
+    if chance < 0.01:
+        return "less than 1 %"
+    return "more than 99 %" if chance > 0.99 else f"{100 * chance:.0f} %"
 
 
 def _design_rows(result: Any) -> list[tuple[str, str]]:

@@ -218,7 +218,7 @@ def _settings(what: dict[str, Any], labels: Mapping[str, Any]) -> str:
     cured = f"; {counted(what['cured'], 'attempt')} failed and succeeded when tried again"
     lines = {
         "study": f"{what['name']} in {what['storage']}",
-        "file": settings.get("file", "unknown: the study was made elsewhere"),
+        "file": settings.get("file", "unknown: the study was made from Python"),
         "goal": f"{goal} over {over}",
         "subject to": "; ".join(demands) or "nothing",
         "strategy": settings.get("strategy", "-"),
