@@ -24,7 +24,7 @@ def test_the_printed_result_names_status_value_bound_point_and_evaluations(resul
     text = str(result)
     assert "max_trials" in text
     assert f"{result.fun:.8g}" in text
-    assert "(bound estimated)" in text
+    assert "(bound estimated; 95 %: nothing better than " in text
     assert "y2 7, y1 7 in 7 trials" in text
     assert "hyper-parameters of y2, y1" in text
 

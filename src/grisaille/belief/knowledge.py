@@ -269,8 +269,9 @@ class Knowledge:
         assert width is not None
         if floor is None:
             largest = {n: float(e.max(initial=0.0)) / width for n, e in self._errors.items()}
-            wider = {n: self.situation.widening * max(1.0, e) for n, e in largest.items()}
-            floor = self.plausible.scaled(wider)
+            floor = self.plausible.scaled({n: max(1.0, e) for n, e in largest.items()})
+            if self.situation.widening > 1:  # a doubt is about the bands that choose points
+                floor = self.audited
         tested, confidence = self._tested, self.rule._confidence
         return Simultaneous(floor, tested, self.history, width, confidence)
 

@@ -400,9 +400,13 @@ class Simultaneous:
         if not box.inputs or not states:
             return np.ones(box.outputs)
         sample = torch.cat(states)
+        usable = torch.isfinite(sample).all(1)  # outside its domain, a known part has no value
+        if not usable.any():
+            return self._regions[box.name]
+        flags = np.tile(possible, len(sample) // len(possible))[usable.numpy()]
+        sample = sample[usable]
         ends = sample.amin(0).numpy(), sample.amax(0).numpy()
         scaled = self._floor.beliefs[box.name].in_lengthscales(sample, *ends)
-        flags = np.tile(possible, len(sample) // len(possible))
         found: dict[bytes, float] = {}
         shares = []
         for places, regions in zip(scaled.numpy(), self._regions[box.name], strict=True):

@@ -44,7 +44,7 @@ def test_a_given_kernel_without_any_answer_has_nothing_to_show_yet():
 
 
 def test_notes_of_the_graph_say_answers_bands_audit_and_share():
-    overview = BoxOverview("f", 12, 1, 8, 7, 1.0, 0.5, 2.0, ())
+    overview = BoxOverview("f", 12, 1, 8, 7, 3.0, 2.5, 0.5, 2.0, ())
     assert graph_notes([overview], [BoxInfluence("f", 1.0, 0.31)]) == {
         "f": [
             "12 answers, 1 failed",
@@ -53,7 +53,7 @@ def test_notes_of_the_graph_say_answers_bands_audit_and_share():
             "31% of the gap",
         ]
     }
-    fresh = BoxOverview("f", 1, 0, 0, 0, 1.0, None, None, ())
+    fresh = BoxOverview("f", 1, 0, 0, 0, 0.0, None, None, None, ())
     assert graph_notes([fresh], []) == {"f": ["1 answer"]}
 
 
