@@ -48,12 +48,16 @@ class MinorantConstants:
     Attributes:
         typical: Added distance of typical points from the observations, as a part of the squared
             half diagonal. Measured: values nearby do as well.
+        near: An observation is in the Taylor polynomial if the error of its chord is this multiple
+            of the remainder. Halved and doubled: no decision of 9 runs changed
+            (benchmarks.constants); without it, last digits of proved points change.
         in_cache: Distances that a processor works on at a time. Halved and doubled: no decision of
             9 runs changed (benchmarks.constants).
         on_device: Distances that a graphics processor works on at a time. Not measured.
     """
 
     typical: float = 0.05
+    near: float = 1.2
     in_cache: int = 2**17
     on_device: int = 2**26
 
@@ -231,7 +235,7 @@ class KernelMinorants:
         chords = _Chords(kernel, distance, squared, reach)
         remainder = kernel.remainder(radius.sqrt())
         gamma = weights.gamma * self.variance.unsqueeze(-1)
-        near = chords.error > remainder.unsqueeze(-1)
+        near = chords.error > MINORANTS.near * remainder.unsqueeze(-1)
         near, lost = self._expanded(weights, product, chords.error, near, remainder)
         value, first, second = kernel.profile(squared)
         rising = gamma >= 0
