@@ -36,7 +36,7 @@ from grisaille.belief.processes.belief import Belief
 from grisaille.language.black_box import BlackBox
 from grisaille.language.program import BoxCall, Program, split_outputs
 from grisaille.records import History
-from grisaille.search.search_problem import SearchProblem, in_region, rounded
+from grisaille.search.search_problem import in_region, rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SimultaneousConstants:
         numbers: Numbers of outputs that are worked out. Not measured.
         fewest_points: Points in any case. Not measured.
         per_cell: Points in each cell by which they are counted. Measured: of 10 % of the points,
-            whose projection is the whole range, 32 see 96 %, 8 see 57 %.
+            whose projection is the whole range, 32 see more than 95 %, 8 see 57 %.
         most_regions: The most regions that are counted: their chances stay numbers. A choice.
         largest_tail: The largest chance in one region that a quantile is taken of. A choice.
     """
@@ -169,6 +169,14 @@ def unit_points(dimensions: int, count: int) -> Tensor:
     return engine.draw(count, dtype=torch.float64)
 
 
+def design_sample(program: Program, count: int) -> Tensor:
+    """Return points that fill a design space, in search coordinates, (count, n)."""
+    problem = design_problem(program, lambda design: (design[:, 0], design[:, :0]))
+    unit = unit_points(len(problem.lower), count)
+    points = rounded(problem, problem.lower + (problem.upper - problem.lower) * unit)
+    return points if problem.region is None else in_region(problem, problem.region, points, 0)
+
+
 class Survey:
     """A sample of the design space, and what bands allow there.
 
@@ -185,16 +193,10 @@ class Survey:
         most = min(SIMULTANEOUS.runs, SIMULTANEOUS.numbers // outputs) // len(probes)
         count = min(max(most, SIMULTANEOUS.fewest_points), SIMULTANEOUS.points)
         self.count = 1 << (count.bit_length() - 1)
-        problem = design_problem(program, lambda design: (design[:, 0], design[:, :0]))
-        self._design = program.space.to_design(self._points(problem))
+        self._design = program.space.to_design(design_sample(program, self.count))
         self._eta = plausible.controls.eta(probes).repeat_interleave(self.count, 0)
         self._many = self._design.repeat(len(probes), 1)
         self._first: dict[bytes, tuple[Tensor, Tensor, Tensor]] = {}
-
-    def _points(self, problem: SearchProblem) -> Tensor:
-        unit = unit_points(len(problem.lower), self.count)
-        points = rounded(problem, problem.lower + (problem.upper - problem.lower) * unit)
-        return points if problem.region is None else in_region(problem, problem.region, points, 0)
 
     def look(
         self, widths: Mapping[str, Tensor], best: float

@@ -19,9 +19,9 @@ from grisaille.belief.design_problem import design_problem
 from grisaille.belief.learning import accepted
 from grisaille.belief.plausible_set import PlausibleSet, clip_band
 from grisaille.belief.processes.draws import chance, normal_numbers
-from grisaille.belief.simultaneous import unit_points
+from grisaille.belief.simultaneous import design_sample
 from grisaille.language.program import BoxCall, split_outputs
-from grisaille.search.search_problem import in_region, rounded
+from grisaille.search.search_problem import rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,7 @@ class Worlds:
         space = self.program.space
         problem = design_problem(self.program, lambda design: (design[:, 0], design[:, :0]))
         lower, upper = problem.lower, problem.upper
-        points = lower + (upper - lower) * unit_points(len(lower), WORLDS.points)
-        points = rounded(problem, points)
-        if problem.region is not None:
-            points = in_region(problem, problem.region, points, 0)
+        points = design_sample(self.program, WORLDS.points)
 
         def violations(points: Tensor) -> Tensor:
             _, constraints = self.run(space.to_design(points.flatten(0, 1)).reshape(points.shape))
